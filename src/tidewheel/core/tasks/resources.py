@@ -1,0 +1,80 @@
+"""What a task asks of a machine, what a worker offers, and whether the one fits the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CPU_MAX = 100_000.0
+MEMORY_BYTES_MAX = 2**50
+GPU_MAX = 10_000
+LABELS_MAX = 32
+LABEL_LENGTH_MAX = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """Asked: what one attempt uses. Offered: what is free. Zero asks for nothing."""
+
+    cpu: float = 0.0  # cores; 0.5 is half a core
+    memory_bytes: int = 0
+    gpu: int = 0
+    labels: frozenset[str] = frozenset()  # asked: all must be on the worker
+
+    def __sub__(self, other: Resources) -> Resources:
+        """What is left after ``other`` was taken; labels are never used up."""
+        return Resources(
+            # Rounded, or 0.1 + 0.2 - 0.3 would leave a worker with less than it has.
+            cpu=round(self.cpu - other.cpu, 6),
+            memory_bytes=self.memory_bytes - other.memory_bytes,
+            gpu=self.gpu - other.gpu,
+            labels=self.labels,
+        )
+
+
+def fits(asked: Resources, offered: Resources) -> bool:
+    """Whether one task alone fits into what is free."""
+    return (
+        asked.cpu <= offered.cpu
+        and asked.memory_bytes <= offered.memory_bytes
+        and asked.gpu <= offered.gpu
+        and asked.labels <= offered.labels
+    )
+
+
+def prefix_that_fits(asked: Iterable[Resources], offered: Resources) -> int:
+    """How many of the first tasks fit together.
+
+    The first that does not fit ends the prefix: taking a smaller one behind it would let a
+    big task of high priority starve.
+    """
+    count = 0
+    for one in asked:
+        if not fits(one, offered):
+            break
+        offered = offered - one
+        count += 1
+    return count
+
+
+def resource_findings(asked: Resources) -> list[str]:
+    """What is wrong with a request for resources, in words."""
+    bounds = (
+        ("cpu", asked.cpu, CPU_MAX),
+        ("memory_bytes", asked.memory_bytes, MEMORY_BYTES_MAX),
+        ("gpu", asked.gpu, GPU_MAX),
+    )
+    findings = [
+        f"resources {name} is {value!r}; accepted is 0 to {high:g}"
+        + (", a whole number" if name != "cpu" else "")
+        for name, value, high in bounds
+        if not 0 <= value <= high or (name != "cpu" and not isinstance(value, int))
+    ]
+    if len(asked.labels) > LABELS_MAX:
+        findings.append(f"resources has {len(asked.labels)} labels; accepted are {LABELS_MAX}")
+    findings += [
+        f"label {label!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable characters"
+        for label in sorted(asked.labels)
+        if not (label.strip() and label.isprintable() and len(label) <= LABEL_LENGTH_MAX)
+    ]
+    return findings

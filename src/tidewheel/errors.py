@@ -1,0 +1,264 @@
+"""What can go wrong, as one tree of errors.
+
+TidewheelError
+  Refused             asked for something not allowed     -> exit 2, 4xx; never logged as error
+    InvalidTask         a submitted task breaks a rule; carries every finding
+    PayloadTooLarge     more bytes than the limit allows
+    NotFound            no such task, queue or worker
+    Duplicate           the id, name or unique key is taken by something else
+    WrongStatus         the status does not allow this signal; carries the allowed ones
+    NotDue              the task is delayed and its time has not come
+    LeaseLost           the reporter does not hold the lease (wrong owner or superseded attempt)
+    UnknownDependency   an edge names a task that does not exist
+    DependencyCycle     an edge would close a circle; carries the path
+    MessagesMissing     an end report arrived before messages that the job sent earlier
+    BadSetting          a setting is out of its bounds
+  Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
+    StoreBusy           a lock or a connection was not to be had in time
+    StoreUnreachable    the database does not answer
+    StoreFull           the disk under the database is full
+  StoreUnusable       the database must not be used as is  -> exit 3; a person decides
+    NewerSchema, OlderSchema, CorruptStore, UnsafeStore
+
+A bug is an AssertionError: it stops the service, which restarts from the store.
+Messages say what was seen, what would have been accepted and, where known, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class TidewheelError(Exception):
+    """Something that a person or a program can act on."""
+
+    code = "error"
+
+
+class Refused(TidewheelError):
+    """The request is not allowed; nothing was changed."""
+
+    code = "refused"
+
+
+class InvalidTask(Refused):
+    """A task breaks one or more rules."""
+
+    code = "invalid"
+
+    def __init__(self, task_id: str, findings: Iterable[str]) -> None:
+        self.task_id = task_id
+        self.findings = tuple(findings)
+        super().__init__(f"task {task_id!r}: " + "; ".join(self.findings))
+
+
+class PayloadTooLarge(Refused):
+    """More bytes than the limit allows."""
+
+    code = "too_large"
+
+    def __init__(self, what: str, size: int, size_max: int) -> None:
+        self.what, self.size, self.size_max = what, size, size_max
+        super().__init__(
+            f"{what} has {size} bytes; at most {size_max} are accepted. "
+            "Store the data elsewhere and submit a reference to it"
+        )
+
+
+class NotFound(Refused):
+    """No such thing in the store."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"there is no {kind} {name!r} in this store")
+
+
+class Duplicate(Refused):
+    """The id, name or unique key is taken."""
+
+    code = "duplicate"
+
+    def __init__(self, kind: str, name: str, holder: str) -> None:
+        self.kind, self.name, self.holder = kind, name, holder
+        super().__init__(
+            f"{kind} {name!r} is taken by task {holder!r}, which differs from this one; "
+            "submit the same body again for the same task, or choose another " + kind
+        )
+
+
+class WrongStatus(Refused):
+    """The task's status does not allow this."""
+
+    code = "wrong_status"
+
+    def __init__(
+        self, task_id: str, operation: str, status: str, allowed: Iterable[str]
+    ) -> None:
+        self.task_id, self.operation, self.status = task_id, operation, status
+        self.allowed = tuple(allowed)
+        needed = " or ".join(self.allowed) if self.allowed else "nothing: it is final"
+        super().__init__(
+            f"task {task_id!r}: {operation} needs status {needed}; the status is {status}"
+        )
+
+
+class NotDue(Refused):
+    """The task is delayed and its time has not come."""
+
+    code = "not_due"
+
+    def __init__(self, task_id: str, seconds: float) -> None:
+        self.task_id, self.seconds = task_id, seconds
+        super().__init__(
+            f"task {task_id!r} is delayed for another {seconds:.3g} s; claim it then, "
+            "or submit it without a delay"
+        )
+
+
+class LeaseLost(Refused):
+    """Only owner can extend the heartbeat."""
+
+    code = "lease_lost"
+
+    def __init__(
+        self, task_id: str, *, asked: tuple[str, int], held: tuple[str | None, int]
+    ) -> None:
+        self.task_id, self.asked, self.held = task_id, asked, held
+        worker, attempt = asked
+        owner, current = held
+        if owner is None:
+            holder = f"nobody holds it (attempt {current} was the last)"
+        else:
+            holder = f"{owner} holds it for attempt {current}"
+        super().__init__(
+            f"task {task_id!r}: Only owner can extend the heartbeat. {worker} reported for "
+            f"attempt {attempt}, but {holder}; stop this job, its result is not wanted"
+        )
+
+
+class UnknownDependency(Refused):
+    """An edge names a task that does not exist."""
+
+    code = "unknown_dependency"
+
+    def __init__(self, task_id: str, missing: Iterable[str]) -> None:
+        self.task_id, self.missing = task_id, tuple(missing)
+        names = ", ".join(repr(name) for name in self.missing)
+        super().__init__(
+            f"task {task_id!r} is tied to {names}, not in this store nor earlier in this "
+            "submission; submit those first or in the same call"
+        )
+
+
+class DependencyCycle(Refused):
+    """An edge would close a circle."""
+
+    code = "cycle"
+
+    def __init__(self, path: Iterable[str]) -> None:
+        self.path = tuple(path)
+        super().__init__(
+            "tasks would wait for each other: "
+            + " => ".join(self.path)
+            + "; remove one of these edges"
+        )
+
+
+class MessagesMissing(Refused):
+    """Messages of an attempt are numbered without gaps."""
+
+    code = "messages_missing"
+
+    def __init__(self, task_id: str, seen: int, got: int) -> None:
+        self.task_id, self.seen, self.got = task_id, seen, got
+        super().__init__(
+            f"task {task_id!r}: message {got} arrived after message {seen}; "
+            f"send message {seen + 1} first"
+        )
+
+
+class BadSetting(Refused):
+    """A setting is out of its bounds."""
+
+    code = "bad_setting"
+
+    def __init__(self, name: str, value: object, accepted: str) -> None:
+        self.name, self.value, self.accepted = name, value, accepted
+        super().__init__(f"{name} is {value!r}; accepted is {accepted}")
+
+
+class Unavailable(TidewheelError):
+    """The world did not answer; the same request may succeed later."""
+
+    code = "unavailable"
+
+
+class StoreBusy(Unavailable):
+    """The store is busy: a lock or connection was not to be had in time; try again."""
+
+    code = "store_busy"
+
+
+class StoreUnreachable(Unavailable):
+    """The database does not answer."""
+
+    code = "store_unreachable"
+
+
+class StoreFull(Unavailable):
+    """The disk under the database is full; nothing was changed. Free space and try again."""
+
+    code = "store_full"
+
+
+class StoreUnusable(TidewheelError):
+    """The database must not be used as it is."""
+
+    code = "store_unusable"
+
+
+class NewerSchema(StoreUnusable):
+    """The database was written by a newer tidewheel."""
+
+    code = "newer_schema"
+
+    def __init__(self, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"the store has schema version {found}; this tidewheel knows up to {known}. "
+            "Upgrade tidewheel; going back is not possible"
+        )
+
+
+class OlderSchema(StoreUnusable):
+    """The database needs to be migrated."""
+
+    code = "older_schema"
+
+    def __init__(self, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"the store has schema version {found}; this tidewheel needs version {known}. "
+            "Stop its workers and run: tidewheel migrate"
+        )
+
+
+class CorruptStore(StoreUnusable):
+    """The database file is damaged."""
+
+    code = "corrupt_store"
+
+    def __init__(self, path: str, seen: str) -> None:
+        self.path, self.seen = path, seen
+        super().__init__(
+            f"the store {path} is damaged ({seen}) and was left as it is. "
+            "Restore a backup (tidewheel migrate leaves them beside the file as *.backup-*)"
+        )
+
+
+class UnsafeStore(StoreUnusable):
+    """The database library or its settings would break a promise."""
+
+    code = "unsafe_store"

@@ -1,0 +1,149 @@
+"""How many tasks of a queue, or of a key within it, may be claimed now."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidewheel.core.tasks.limits import (
+    EACH_KEY,
+    UNLIMITED,
+    WHOLE_QUEUE,
+    Bucket,
+    Limit,
+    allowance,
+    limit_findings,
+    refilled,
+    room,
+    spent,
+)
+
+TEN_A_MINUTE = Limit(key="k", rate_max=10, rate_seconds=60)
+
+
+def bucket(tokens, at=0.0, key="k"):
+    return Bucket(key=key, tokens=tokens, refilled_at=at)
+
+
+def test_without_a_limit_there_is_room_for_any_number():
+    assert room(None, 10**6, None, 0.0) == UNLIMITED
+    assert room(Limit(), 10**6, None, 0.0) == UNLIMITED
+
+
+@pytest.mark.parametrize(("running", "free"), [(0, 3), (2, 1), (3, 0), (4, 0)])
+def test_what_runs_takes_room_away_and_never_more_than_there_was(running, free):
+    assert room(Limit(concurrency_max=3), running, None, 0.0) == free
+
+
+def test_a_new_bucket_is_full():
+    assert refilled(TEN_A_MINUTE, None, 5.0) == bucket(10, 5.0)
+    assert room(TEN_A_MINUTE, 10**6, None, 5.0) == 10
+
+
+@pytest.mark.parametrize(
+    ("now", "tokens"), [(0, 2), (6, 3), (9, 3.5), (48, 10), (10**9, 10), (-100, 2)]
+)
+def test_a_bucket_fills_with_time_up_to_its_size_and_a_clock_set_back_takes_nothing(
+    now, tokens
+):
+    assert refilled(TEN_A_MINUTE, bucket(2), now) == bucket(tokens, now)
+
+
+def test_only_whole_tokens_let_a_task_start():
+    assert room(TEN_A_MINUTE, 0, bucket(0), 11.9) == 1
+    assert room(TEN_A_MINUTE, 0, bucket(0), 12.0) == 2
+
+
+def test_rounding_does_not_eat_a_token():
+    limit = Limit(rate_max=10, rate_seconds=1)
+    assert (0.3 - 0.2) * 10 < 1
+    assert room(limit, 0, bucket(0, at=0.2), 0.3) == 1
+
+
+def test_the_tighter_of_both_sides_counts():
+    limit = Limit(concurrency_max=5, rate_max=10)
+    assert room(limit, 1, bucket(10), 0.0) == 4
+    assert room(limit, 1, bucket(2), 0.0) == 2
+
+
+def test_a_key_has_its_own_limit_or_that_for_each_key():
+    limits = [
+        Limit(key=WHOLE_QUEUE, concurrency_max=20),
+        Limit(key=EACH_KEY, concurrency_max=2),
+        Limit(key="wide", concurrency_max=9),
+    ]
+    running = {WHOLE_QUEUE: 5, "wide": 4, "narrow": 1}
+    allowed = allowance(limits, running, [], 0.0)
+    assert (allowed.whole_queue, allowed.each_key) == (15, 2)
+    assert allowed.by_key == {"wide": 5, "narrow": 1}
+
+
+def test_without_a_limit_for_each_key_only_named_keys_are_bound():
+    allowed = allowance([Limit(key="k", concurrency_max=1)], {"k": 1, "other": 7}, [], 0.0)
+    assert allowed.by_key == {"k": 0, "other": UNLIMITED}
+    assert (allowed.whole_queue, allowed.each_key) == (UNLIMITED, UNLIMITED)
+
+
+def test_a_key_that_spent_its_tokens_is_remembered_while_nothing_of_it_runs():
+    each = Limit(key=EACH_KEY, rate_max=3)
+    allowed = allowance([each], {}, [bucket(0), bucket(1, key="")], 0.0)
+    assert (allowed.by_key, allowed.each_key) == ({"k": 0}, 3)
+    assert allowed.whole_queue == UNLIMITED
+
+
+def test_taking_tasks_spends_tokens_of_their_key_and_of_the_queue():
+    limits = [
+        Limit(key=WHOLE_QUEUE, rate_max=100),
+        Limit(key=EACH_KEY, rate_max=10),
+        Limit(key="calm", concurrency_max=1),
+    ]
+    after = spent(limits, [bucket(4, 7.0)], {WHOLE_QUEUE: 6, "k": 3, "new": 2, "calm": 1}, 7.0)
+    assert after == [bucket(94, 7.0, ""), bucket(1, 7.0), bucket(8, 7.0, "new")]
+
+
+def test_the_limit_for_each_key_is_not_one_for_the_queue():
+    assert spent([Limit(key=EACH_KEY, rate_max=10)], [], {WHOLE_QUEUE: 3}, 0.0) == []
+
+
+@given(
+    rate=st.integers(1, 20),
+    seconds=st.integers(1, 100),
+    waits=st.lists(st.integers(0, 300), max_size=20),
+)
+def test_whoever_takes_all_there_is_never_starts_more_than_burst_and_rate_allow(
+    rate, seconds, waits
+):
+    limit = Limit(key="k", rate_max=rate, rate_seconds=seconds)
+    now, held, started = 0.0, None, 0
+    for wait in waits:
+        now += wait
+        take = room(limit, 0, held, now)
+        started += take
+        held = next(iter(spent([limit], [held] if held else [], {"k": take}, now)))
+        assert held.tokens > -1e-6
+    assert started <= rate + now * rate / seconds + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("limit", "finding"),
+    [
+        (Limit(concurrency_max=-1), "concurrency_max is -1; accepted is 0 or more"),
+        (
+            Limit(rate_max=0),
+            "rate_max is 0; accepted is 1 or more (pause the queue to stop it)",
+        ),
+        (Limit(key="a\0"), "key 'a\\x00' has characters that cannot be printed"),
+        (Limit(rate_seconds=0), "rate_seconds is 0; accepted is more than 0"),
+        (Limit(rate_seconds=-2.5), "rate_seconds is -2.5; accepted is more than 0"),
+        (Limit(rate_seconds=math.nan), "rate_seconds is nan; accepted is more than 0"),
+        (Limit(rate_seconds=math.inf), "rate_seconds is inf; accepted is more than 0"),
+    ],
+)
+def test_a_limit_that_means_nothing_is_refused(limit, finding):
+    assert limit_findings(limit) == [finding]
+
+
+def test_a_limit_may_let_nothing_run():
+    assert limit_findings(Limit(concurrency_max=0, rate_max=1, rate_seconds=0.1)) == []
+    assert room(Limit(concurrency_max=0), 0, None, 0.0) == 0
