@@ -1,0 +1,131 @@
+"""Settings: read once at the edge, checked there, passed down as frozen objects.
+
+Only this module reads the environment. A setting comes from the command line, else from a
+``TIDEWHEEL_*`` variable, else from its default here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.submission import SubmitLimits
+from tidewheel.errors import BadSetting
+
+RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
+
+
+class OnStop(StrEnum):
+    """What a worker does with its jobs when it is asked to stop."""
+
+    YIELD = "yield"  # end them and give the tasks to other workers at once (seed 002)
+    DRAIN = "drain"  # let them finish, take no new ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """Where the tasks are, and how long to wait for the database."""
+
+    url: str
+    submit: SubmitLimits = field(default_factory=SubmitLimits)
+    busy_seconds_max: float = 10.0  # for a lock or a connection
+    statement_seconds_max: float = 30.0
+    batch_operations_max: int = 256  # operations of one SQLite group commit
+    connections_max: int = 4  # to PostgreSQL, by this process
+    poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
+
+    def __post_init__(self) -> None:
+        _positive(self, "busy_seconds_max", "statement_seconds_max", "batch_operations_max")
+        _positive(self, "connections_max", "poll_seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSettings:
+    """How a monitor watches leases and retention."""
+
+    interval_seconds: float = 1.0
+    lapsed_per_pass_max: int = 500
+    retention_seconds: float | None = RETENTION_SECONDS_DEFAULT  # None: keep for ever
+    retention_interval_seconds: float = 60.0
+    deleted_per_batch_max: int = 1_000
+    export_directory: Path | None = None  # tasks are written there before they are deleted
+
+    def __post_init__(self) -> None:
+        _positive(self, "interval_seconds", "lapsed_per_pass_max")
+        _positive(self, "retention_interval_seconds", "deleted_per_batch_max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """What a worker offers and how it treats its jobs."""
+
+    name: str
+    queues: tuple[str, ...] = ("default",)
+    slots: int = 1
+    capacity: Resources = field(default_factory=Resources)
+    lease_seconds: float | None = None  # None: as the queue says
+    poll_seconds: float = 5.0  # a wake-up may be lost; this bounds the wait
+    on_stop: OnStop = OnStop.YIELD
+    grace_seconds: float = 30.0
+    tie_jobs: bool = False
+    usage_interval_seconds: float = 5.0
+    home: Path = Path()
+
+    def __post_init__(self) -> None:
+        _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
+        if not self.queues:
+            raise BadSetting("queues", self.queues, "at least one queue name")
+        if self.lease_seconds is not None and not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
+            raise BadSetting(
+                "lease_seconds",
+                self.lease_seconds,
+                f"more than 0, up to {LEASE_SECONDS_MAX:.0f}",
+            )
+        if self.grace_seconds < 0:
+            raise BadSetting("grace_seconds", self.grace_seconds, "0 or more")
+
+
+def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where this user's store and job logs are."""
+    if explicit := environ.get("TIDEWHEEL_HOME"):
+        return Path(explicit).absolute()
+    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state).absolute() / "tidewheel"
+
+
+def store_url(environ: Mapping[str, str] = os.environ) -> str:
+    """The store that commands use unless they are told another."""
+    return environ.get("TIDEWHEEL_STORE") or f"sqlite:///{home_directory(environ)}/tidewheel.db"
+
+
+def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:
+    """A stand-alone monitor is configured by its environment (R002-85)."""
+    retention = _number(environ, "TIDEWHEEL_RETENTION_SECONDS", RETENTION_SECONDS_DEFAULT)
+    export = environ.get("TIDEWHEEL_EXPORT_DIRECTORY")
+    return MonitorSettings(
+        interval_seconds=_number(environ, "TIDEWHEEL_MONITOR_INTERVAL_SECONDS", 1.0),
+        retention_seconds=retention if retention > 0 else None,
+        export_directory=Path(export).absolute() if export else None,
+    )
+
+
+def _number(environ: Mapping[str, str], name: str, default: float) -> float:
+    text = environ.get(name)
+    if text is None:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise BadSetting(name, text, "a number of seconds") from None
+
+
+def _positive(settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not value > 0:
+            raise BadSetting(name, value, "more than 0")

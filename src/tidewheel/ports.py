@@ -1,0 +1,178 @@
+"""What services need from the outside world, as Protocols.
+
+``TaskStore`` is the one door to a store; memory, SQLite and PostgreSQL stand behind it and
+pass one conformance suite. ``Runner`` turns an attempt into a job. ``Clock`` is time that
+can be waited for. Services know nothing else of the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tidewheel.core.tasks.lease import Answer, Holder
+from tidewheel.core.tasks.requests import (
+    Amendment,
+    Beat,
+    Cancelled,
+    Claimed,
+    ClaimRequest,
+    HeldLease,
+    NewWorker,
+    Page,
+    QueueSettings,
+    Report,
+    Reported,
+    Submitted,
+    TaskFilter,
+    UsageSample,
+    Wake,
+)
+from tidewheel.core.tasks.status import Signal
+from tidewheel.core.tasks.steps import End
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
+from tidewheel.core.tasks.views import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    TaskView,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+
+
+class TaskStore(Protocol):
+    """Every operation is one transaction: it happened whole, or not at all."""
+
+    # clients
+    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+        """Store tasks; atomic raises the first refusal, else each is answered by itself."""
+        ...
+
+    async def arm(self, task_id: TaskId) -> TaskView: ...
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView: ...
+    async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]: ...
+    async def cancel_matching(
+        self, which: TaskFilter, count_max: int = 1000
+    ) -> list[Cancelled]: ...
+    async def add_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None: ...
+    async def remove_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None: ...
+    async def configure_queue(self, queue: str, settings: QueueSettings) -> None: ...
+    async def pause_queue(self, queue: str, *, paused: bool) -> None: ...
+
+    # workers
+    async def register_worker(self, worker: NewWorker) -> WorkerId: ...
+    async def stop_worker(self, worker: WorkerId) -> None: ...
+    async def claim(self, request: ClaimRequest) -> list[Claimed]: ...
+    async def claim_by_id(
+        self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
+    ) -> Claimed: ...
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+        """Extend leases in bulk; one answer per beat, in order."""
+        ...
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported]:
+        """Apply reports in bulk; one answer each, in order; one refusal stops no other."""
+        ...
+
+    async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
+        """The leases of this worker that were asked to cancel, as (id, attempt)."""
+        ...
+
+    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]: ...
+    async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed: ...
+
+    # monitors
+    async def take_back_lapsed_leases(
+        self, *, watched_seconds: float, count_max: int
+    ) -> list[tuple[TaskId, Signal]]:
+        """End leases that ran out, or whose task ran too long; never one whose length is more
+        than ``watched_seconds``, the time the monitor itself has been connected: after an
+        outage of the database every worker gets a full lease to be heard again."""
+        ...
+
+    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
+        """Final tasks older than the retention that nothing live depends on, oldest first."""
+        ...
+
+    async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
+        """Remove final tasks with all that belongs to them; others are left alone."""
+        ...
+
+    # looking
+    async def get(self, task_id: TaskId) -> TaskView: ...
+    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]: ...
+    async def peek(self, queue: str, count: int) -> list[TaskView]: ...
+    async def history(
+        self, task_id: TaskId, after: int = 0, count: int = 100
+    ) -> list[HistoryEntry]: ...
+    async def attempts(self, task_id: TaskId) -> list[AttemptView]: ...
+    async def outputs(self, task_id: TaskId) -> list[OutputView]: ...
+    async def usage(self, task_id: TaskId) -> list[UsageView]: ...
+    async def edges(self, task_id: TaskId) -> list[EdgeView]: ...
+    async def queues(self) -> list[QueueView]: ...
+    async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
+    async def verify(self) -> list[Violation]: ...
+    async def now(self) -> Instant: ...
+    async def store_id(self) -> str: ...
+
+    # being told
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        """Call ``listener`` (from any thread) when something changed; the answer stops it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Local time for waiting; never used for leases, which live on the database's clock."""
+
+    def monotonic(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class JobReports(Protocol):
+    """What a running job may tell its worker; may be called from any thread."""
+
+    def started(self) -> None: ...
+    def progress(self, value: float) -> None: ...
+    def message(self, text: str, output: str | None = None) -> None: ...
+    def usage(self, sample: UsageSample) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """An attempt as a runner sees it."""
+
+    task: Claimed
+    worker: WorkerId
+    directory: Path  # of this attempt alone: job, job.out, job.err, job.status
+    secret: str  # lets the job speak for this attempt and nothing else
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+class Job(Protocol):
+    """A started attempt."""
+
+    async def wait(self) -> End:
+        """How it ended; a job's own failure is an answer, not an exception."""
+        ...
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ask it to end, then after the grace make the whole process tree end."""
+        ...
+
+
+class Runner(Protocol):
+    """How an attempt becomes a job."""
+
+    def accepts(self, task: Claimed) -> bool: ...
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job: ...
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """The job that a dead worker left in this directory; None if there is none."""
+        ...

@@ -1,0 +1,270 @@
+"""The TaskStore port over any database that can run scripts.
+
+A store gives two things: ``transact`` runs a script in a transaction and commits it, ``look``
+runs one that changes nothing. Everything else is here, once. After a commit, and only then,
+listeners are told what they may be waiting for.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from tidewheel.core.tasks.lease import Answer, Holder
+from tidewheel.core.tasks.requests import (
+    Amendment,
+    Beat,
+    Cancelled,
+    Claimed,
+    ClaimRequest,
+    HeldLease,
+    NewWorker,
+    Page,
+    QueueSettings,
+    Report,
+    Reported,
+    Submitted,
+    TaskFilter,
+    Wake,
+)
+from tidewheel.core.tasks.status import Signal
+from tidewheel.core.tasks.submission import SubmitLimits, refusal
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
+from tidewheel.core.tasks.views import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    TaskView,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.rows import labels_text, worker_number
+from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
+from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.transaction import Script, Transaction
+
+Result = TypeVar("Result")
+WritingScript = Callable[[Transaction, Effects], Result]
+
+
+class ScriptedStore(ABC):
+    """A TaskStore whose operations are scripts."""
+
+    def __init__(self, limits: SubmitLimits, chance: Callable[[], float]) -> None:
+        self._limits = limits
+        self._chance = chance
+        self._listeners: list[Callable[[Wake], None]] = []
+
+    @abstractmethod
+    async def transact(self, script: Script[Result]) -> Result:
+        """Run a script in one transaction; run it again if somebody was faster."""
+
+    @abstractmethod
+    async def look(self, script: Script[Result]) -> Result:
+        """Run a script that only reads."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of files and connections."""
+
+    @abstractmethod
+    def tell_others(self, wake: Wake) -> None:
+        """Tell listeners in other processes; they may also find out by themselves."""
+
+    # ---- clients ----
+
+    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+        if len(tasks) > self._limits.tasks_per_call_max:
+            accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
+            raise BadSetting("tasks", len(tasks), accepted)
+        answers, good = {}, []
+        for position, task in enumerate(tasks):
+            why = refusal(task, self._limits)
+            if why is None:
+                good.append((position, task))
+            elif atomic:
+                raise why
+            else:
+                answers[position] = Submitted(id=task.id, refused=why)
+        answers |= await self._write(
+            lambda tx, effects: submit.submit(tx, good, atomic=atomic, effects=effects)
+        )
+        return [answers[position] for position in range(len(tasks))]
+
+    async def arm(self, task_id: TaskId) -> TaskView:
+        await self._write(lambda tx, effects: clients.arm(tx, task_id, effects))
+        return await self.get(task_id)
+
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
+        await self._write(lambda tx, _: clients.amend(tx, task_id, amendment, self._limits))
+        return await self.get(task_id)
+
+    async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
+        return await self._write(lambda tx, effects: clients.cancel(tx, task_ids, effects))
+
+    async def cancel_matching(
+        self, which: TaskFilter, count_max: int = 1000
+    ) -> list[Cancelled]:
+        return await self._write(
+            lambda tx, effects: clients.cancel_matching(tx, which, count_max, effects)
+        )
+
+    async def add_edges(self, new: Sequence[tuple[TaskId, TaskId]]) -> None:
+        await self._write(lambda tx, effects: edges.add_edges(tx, new, effects))
+
+    async def remove_edges(self, old: Sequence[tuple[TaskId, TaskId]]) -> None:
+        await self._write(lambda tx, effects: edges.remove_edges(tx, old, effects))
+
+    async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
+        await self._write(
+            lambda tx, effects: clients.configure_queue(tx, queue, settings, effects)
+        )
+
+    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+        await self._write(
+            lambda tx, effects: clients.pause_queue(tx, queue, paused=paused, effects=effects)
+        )
+
+    # ---- workers ----
+
+    async def register_worker(self, worker: NewWorker) -> WorkerId:
+        row = {
+            "name": worker.name,
+            "host": worker.process.host,
+            "boot_id": worker.process.boot_id,
+            "pid": worker.process.pid,
+            "process_started": worker.process.started,
+            "queues": json.dumps(worker.queues),
+            "slots": worker.slots,
+            "cpu": worker.capacity.cpu,
+            "memory_bytes": worker.capacity.memory_bytes,
+            "gpu": worker.capacity.gpu,
+            "labels": labels_text(worker.capacity.labels),
+        }
+        number = await self._write(lambda tx, _: tx.rows("insert_worker", **row)[0][0])
+        return WorkerId(f"worker-{number}")
+
+    async def stop_worker(self, worker: WorkerId) -> None:
+        number = worker_number(worker)
+        if not await self._write(lambda tx, _: tx.rows("stop_worker", worker_number=number)):
+            raise NotFound("worker", worker)
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        return await self._write(lambda tx, _: claim.claim(tx, request))
+
+    async def claim_by_id(
+        self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
+    ) -> Claimed:
+        return await self._write(
+            lambda tx, _: claim.claim_by_id(tx, task_id, worker, lease_seconds)
+        )
+
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+        return await self._write(lambda tx, _: report.heartbeat(tx, worker, beats))
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported]:
+        return await self._write(
+            lambda tx, effects: report.report(tx, reports, self._chance, effects)
+        )
+
+    async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
+        return await self.look(lambda tx: report.cancelling(tx, worker))
+
+    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
+        return await self.look(lambda tx: look.orphans(tx, host, boot_id))
+
+    async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
+        return await self._write(lambda tx, _: report.adopt(tx, holder, new_owner))
+
+    # ---- monitors ----
+
+    async def take_back_lapsed_leases(
+        self, *, watched_seconds: float, count_max: int
+    ) -> list[tuple[TaskId, Signal]]:
+        return await self._write(
+            lambda tx, effects: watch.take_back_lapsed_leases(
+                tx, watched_seconds, count_max, effects
+            )
+        )
+
+    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
+        return await self.look(lambda tx: watch.expired_tasks(tx, retention_seconds, count_max))
+
+    async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
+        return await self._write(lambda tx, _: watch.delete_tasks(tx, task_ids))
+
+    # ---- looking ----
+
+    async def get(self, task_id: TaskId) -> TaskView:
+        return await self.look(lambda tx: look.get(tx, task_id))
+
+    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
+        return await self.look(lambda tx: look.list_tasks(tx, which, page))
+
+    async def peek(self, queue: str, count: int) -> list[TaskView]:
+        return await self.look(lambda tx: look.peek(tx, queue, count))
+
+    async def history(
+        self, task_id: TaskId, after: int = 0, count: int = 100
+    ) -> list[HistoryEntry]:
+        return await self.look(lambda tx: look.history(tx, task_id, after, count))
+
+    async def attempts(self, task_id: TaskId) -> list[AttemptView]:
+        return await self.look(lambda tx: look.attempts(tx, task_id))
+
+    async def outputs(self, task_id: TaskId) -> list[OutputView]:
+        return await self.look(lambda tx: look.outputs(tx, task_id))
+
+    async def usage(self, task_id: TaskId) -> list[UsageView]:
+        return await self.look(lambda tx: look.usage(tx, task_id))
+
+    async def edges(self, task_id: TaskId) -> list[EdgeView]:
+        return await self.look(lambda tx: look.edges(tx, task_id))
+
+    async def queues(self) -> list[QueueView]:
+        return await self.look(look.queues)
+
+    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
+        return await self.look(lambda tx: look.workers(tx, live_only=live_only))
+
+    async def verify(self) -> list[Violation]:
+        return await self.look(look.verify)
+
+    async def now(self) -> Instant:
+        return await self.look(lambda tx: Instant(tx.rows("get_now")[0][0]))
+
+    async def store_id(self) -> str:
+        return await self.look(lambda tx: str(tx.rows("get_store_id")[0][0]))
+
+    # ---- being told ----
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell_listeners(self, wake: Wake) -> None:
+        """Call everybody in this process who waits; from any thread."""
+        for listener in tuple(self._listeners):
+            listener(wake)
+
+    async def _write(self, script: WritingScript[Result]) -> Result:
+        # Fresh effects for each run of the script: one that is undone must wake nobody.
+        effects = Effects()
+
+        def attempt(tx: Transaction) -> Result:
+            nonlocal effects
+            effects = Effects()
+            return script(tx, effects)
+
+        result = await self.transact(attempt)
+        if effects.queues or effects.workers:
+            wake = effects.wake()
+            self.tell_listeners(wake)
+            self.tell_others(wake)
+        return result

@@ -1,0 +1,63 @@
+"""The schema: built by migrations, forward only, each applied once and as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from tidewheel.errors import NewerSchema, OlderSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step of the schema; its number is the version that it leads to."""
+
+    version: int
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationReport:
+    """What ``migrate`` did."""
+
+    from_version: int
+    to_version: int
+    backup: Path | None = None
+
+
+@cache
+def load_migrations(dialect: str) -> tuple[Migration, ...]:
+    """The migrations of a dialect in order, numbered 1, 2, 3 … without a gap."""
+    folder = files("tidewheel.store") / "migrations" / dialect
+    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    migrations = tuple(
+        Migration(
+            version=int(name.split("_")[0]),
+            name=name,
+            sql=(folder / name).read_text(encoding="utf-8"),
+        )
+        for name in found
+    )
+    assert [m.version for m in migrations] == list(range(1, len(migrations) + 1)), found
+    return migrations
+
+
+def known_version(migrations: tuple[Migration, ...]) -> int:
+    """The version that this program works with."""
+    return migrations[-1].version
+
+
+def pending(migrations: tuple[Migration, ...], found: int) -> tuple[Migration, ...]:
+    """What is still to be applied; a schema from the future is not touched."""
+    if found > known_version(migrations):
+        raise NewerSchema(found, known_version(migrations))
+    return tuple(migration for migration in migrations if migration.version > found)
+
+
+def check_version(migrations: tuple[Migration, ...], found: int) -> None:
+    """Refuse to work on another schema than the one this program knows."""
+    if pending(migrations, found):
+        raise OlderSchema(found, known_version(migrations))

@@ -1,0 +1,351 @@
+"""PostgreSQL: scripts on a few connections, wake-ups by LISTEN and NOTIFY.
+
+Theory of operation
+-------------------
+A script runs in one READ COMMITTED transaction on a connection of its thread. Whatever it
+decides on it has locked first (``FOR UPDATE`` in the order of seq, after the lock of the task
+graph), and every write is guarded by (status, attempt), so what a decision has read is what
+it writes: no lost update and no write skew (docs/decisions/0003). Deadlocks, serialisation
+failures and our own Conflict run the script again.
+
+NOTIFY inside a writing transaction takes a database-wide lock at its commit; so it is sent
+afterwards, one for all that happened meanwhile. Behind a transaction pooler LISTEN hears
+nothing: then workers find tasks by polling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import msgspec
+import psycopg
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tidewheel.config import StoreSettings
+from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, Unavailable
+from tidewheel.store.facade import Result, ScriptedStore
+from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.queries import load_queries
+from tidewheel.store.transaction import (
+    Conflict,
+    PlainEnd,
+    Row,
+    Script,
+    as_parameter,
+    findable,
+)
+
+TRIES_MAX = 8
+CHANNEL = "tidewheel"
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
+RECONNECT_SECONDS = 1.0
+# A network that vanished says nothing, and TCP alone would believe in it for hours.
+NOTICE_DEAD_NETWORK = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+# Everything a script writes it finds by key, a few rows at a time. Statistics of tables that
+# fill and empty within minutes are always wrong, and a planner that believes them sorts the
+# whole backlog for each claim: it is told not to. What is switched off counts as very dear, and
+# dear plans are compiled, which takes a tenth of a second: that is switched off, too.
+BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
+    b"; SET LOCAL enable_%s = off" % way
+    for way in (b"seqscan", b"bitmapscan", b"hashjoin", b"mergejoin")
+)
+# We stood still for too long; the server has become a standby and will store nothing.
+_ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransaction)
+_AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conflict)
+
+
+class PostgresTransaction:
+    """Named queries on one connection."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._cursor = connection.cursor()
+        self._queries = load_queries("postgres")
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        query_text = self._queries[query]
+        as_json = _json_parameters(query_text)
+        given = {
+            name: as_parameter(value) if name in as_json else _as_array(value)
+            for name, value in parameters.items()
+        }
+        # The text is one of our own files: nothing from outside ever becomes SQL.
+        self._cursor.execute(query_text.encode(), given)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
+        return dict(self.rows("insert_tasks", tasks=tasks))
+
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
+        return self.rows(query, lease_seconds=lease_seconds, **parameters)
+
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+        ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
+        given = {"ids": ids, "attempts": attempts, "started": started}
+        return {row[0] for row in self.rows("succeed_tasks", worker=worker, **given)}
+
+
+@cache
+def _json_parameters(query_text: str) -> frozenset[str]:
+    """Which lists a query wants as rows of JSON; the others are arrays of plain values."""
+    return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
+
+
+def _as_array(value: object) -> object:
+    """A list as the text of an array, which every query casts to its type.
+
+    The driver can do this, too, at ten times the price: it looks at the type of each element.
+    """
+    if not isinstance(value, list | tuple):
+        return findable(value) if isinstance(value, str) else value
+    if value and isinstance(value[0], str):
+        texts = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
+        return findable('{"' + '","'.join(texts) + '"}')
+    return "{" + ",".join(map(str, value)) + "}"
+
+
+class PostgresStore(ScriptedStore):
+    """A TaskStore for several machines."""
+
+    def __init__(
+        self, settings: StoreSettings, *, chance: Callable[[], float] = random.random
+    ) -> None:
+        super().__init__(settings.submit, chance)
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
+        self._local = threading.local()
+        self._connections: list[psycopg.Connection[Row]] = []
+        self._notices = _Notices(self._send_notice, self._threads)
+        self._listener: _Listener | None = None
+        statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
+        # A process that stands still in a transaction must not keep its locks for ever.
+        limits = b"; ".join(
+            b"SET LOCAL %s = %d" % (name, int(seconds * 1000))
+            for name, seconds in (
+                (b"statement_timeout", statement),
+                (b"lock_timeout", busy),
+                (b"idle_in_transaction_session_timeout", busy),
+            )
+        )
+        self._begin = b"BEGIN; " + limits + BY_KEY_ONLY
+        self._begin_look = b"BEGIN READ ONLY; " + limits
+
+    async def transact(self, script: Script[Result]) -> Result:
+        return await self._in_thread(self._transact, script)
+
+    async def look(self, script: Script[Result]) -> Result:
+        return await self._in_thread(self._look, script)
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+        await asyncio.to_thread(self._threads.shutdown)
+        for connection in self._connections:
+            connection.close()
+
+    def tell_others(self, wake: Wake) -> None:
+        self._notices.add(wake)
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        stop = super().listen(listener)
+        if self._listener is None:
+            self._listener = _Listener(self._settings, self.tell_listeners)
+        return stop
+
+    async def _in_thread(
+        self, run: Callable[[Script[Result]], Result], script: Script[Result]
+    ) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run, script)
+
+    def _look(self, script: Script[Result]) -> Result:
+        return self._attempt(script, self._begin_look)
+
+    def _transact(self, script: Script[Result]) -> Result:
+        for tries in range(TRIES_MAX):
+            try:
+                return self._attempt(script, self._begin)
+            except _AGAIN as conflict:
+                if tries == TRIES_MAX - 1:
+                    raise StoreBusy(
+                        f"others changed the same tasks {TRIES_MAX} times in a row "
+                        f"({type(conflict).__name__}); try again"
+                    ) from conflict
+            # A growing, random pause lets one of the rivals win.
+            time.sleep(self._chance() * 0.005 * 2**tries)
+        raise AssertionError("unreachable")
+
+    def _attempt(self, script: Script[Result], begin: bytes) -> Result:
+        with translated():
+            connection = self._begun(begin)
+            try:
+                result = script(PostgresTransaction(connection))
+                connection.execute(b"COMMIT")
+                return result
+            except BaseException:
+                # A lost connection cannot be rolled back, and need not be.
+                with contextlib.suppress(psycopg.Error):
+                    connection.execute(b"ROLLBACK")
+                raise
+
+    def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
+        """This thread's connection, in a new transaction."""
+        connection = self._connection()
+        try:
+            connection.execute(begin)
+        except psycopg.OperationalError:
+            if not connection.closed:
+                raise
+            # It broke while nobody used it. Nothing has been asked of it yet, so this is not
+            # worth a failure: after a restart of the database each thread has such a one.
+            connection = self._connection()
+            connection.execute(begin)
+        return connection
+
+    def _connection(self) -> psycopg.Connection[Row]:
+        """This thread's connection, made anew after it broke."""
+        connection: psycopg.Connection[Row] | None = getattr(self._local, "connection", None)
+        if connection is not None and connection.closed:
+            self._local.connection = None
+            self._connections.remove(connection)
+            connection = None
+        if connection is None:
+            connection = self._local.connection = connect(self._settings)
+            self._connections.append(connection)
+        return connection
+
+    def _send_notice(self, payload: str) -> None:
+        with translated():
+            self._connection().execute(b"SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+
+
+def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
+    """A connection that commits only when told to."""
+    standard: dict[str, str | int] = {
+        "connect_timeout": max(1, int(settings.busy_seconds_max)),
+        "application_name": "tidewheel",
+        **NOTICE_DEAD_NETWORK,
+    }
+    given = conninfo_to_dict(settings.url)
+    missing = {name: value for name, value in standard.items() if name not in given}
+    return psycopg.connect(make_conninfo(settings.url, **missing), autocommit=True)
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """PostgreSQL's errors in our words."""
+    try:
+        yield
+    except _AGAIN:
+        raise
+    except (pg.LockNotAvailable, pg.QueryCanceled, pg.TooManyConnections) as error:
+        raise StoreBusy(f"the database is too busy ({error}); try again") from error
+    except (pg.DiskFull, pg.OutOfMemory) as error:
+        raise StoreFull(StoreFull.__doc__) from error
+    except pg.IntegrityError as error:
+        # A promise of the schema was about to be broken: that is a bug, not an outage.
+        raise AssertionError(str(error)) from error
+    except (psycopg.OperationalError, *_ALSO_UNREACHABLE) as error:
+        raise StoreUnreachable(
+            f"the database does not answer ({str(error).strip()}); check that it runs and "
+            "that the address is right"
+        ) from error
+
+
+class _Notices:
+    """Collects what to tell other processes and sends it in one NOTIFY at a time."""
+
+    def __init__(self, send: Callable[[str], None], threads: ThreadPoolExecutor) -> None:
+        self._send, self._threads = send, threads
+        self._lock = threading.Lock()
+        self._queues: set[str] = set()
+        self._workers: set[str] = set()
+        self._sending = False
+
+    def add(self, wake: Wake) -> None:
+        with self._lock:
+            self._queues |= wake.queues
+            self._workers |= wake.workers
+            if self._sending:
+                return
+            self._sending = True
+        # A store that is being closed has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            self._threads.submit(self._flush)
+
+    def _flush(self) -> None:
+        while True:
+            with self._lock:
+                if not self._queues and not self._workers:
+                    self._sending = False
+                    return
+                news = {"queues": sorted(self._queues), "workers": sorted(self._workers)}
+                self._queues, self._workers = set(), set()
+            payload = msgspec.json.encode(news)
+            # Lost news cost others no more than one poll interval.
+            with contextlib.suppress(Unavailable, psycopg.Error):
+                self._send(payload.decode() if len(payload) < NOTICE_BYTES_MAX else "{}")
+
+
+class _Listener:
+    """A thread with a connection of its own that hears what other processes say."""
+
+    def __init__(self, settings: StoreSettings, tell: Callable[[Wake], None]) -> None:
+        self._settings, self._tell = settings, tell
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(psycopg.Error):
+                self._listen()
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _listen(self) -> None:
+        with connect(self._settings) as connection:
+            connection.execute(b"LISTEN tidewheel")
+            # Whatever was said before this moment was not heard.
+            self._tell(Wake(everything=True))
+            while not self._stopping.is_set():
+                for notice in connection.notifies(timeout=0.2):
+                    self._tell(_heard(notice.payload))
+
+
+class _News(msgspec.Struct):
+    queues: frozenset[str]
+    workers: frozenset[WorkerId]
+
+
+def _heard(payload: str) -> Wake:
+    try:
+        news = msgspec.json.decode(payload, type=_News)
+    except msgspec.DecodeError:  # too much to say, or somebody else's words
+        return Wake(everything=True)
+    return Wake(queues=news.queues, workers=news.workers)
+
+
+def open_postgres_store(settings: StoreSettings) -> PostgresStore:
+    """Connect, and make the tables in schema ``tidewheel`` if there are none."""
+    with translated(), connect(settings) as connection:
+        prepare(connection)
+    return PostgresStore(settings)

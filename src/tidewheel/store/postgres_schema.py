@@ -1,0 +1,87 @@
+"""The schema on PostgreSQL: making it, checking its version, migrating it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from tidewheel.errors import UnsafeStore
+from tidewheel.store.migrate import (
+    Migration,
+    MigrationReport,
+    check_version,
+    known_version,
+    load_migrations,
+    pending,
+)
+
+# Two programs that start at once must not both build the schema.
+_LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('tidewheel.schema', 0))"
+_EXISTS = b"SELECT to_regclass('tidewheel.schema_version') IS NOT NULL"
+_VERSION = b"SELECT coalesce(max(version), 0) FROM tidewheel.schema_version"
+_VERSION_TABLE = b"""
+CREATE SCHEMA IF NOT EXISTS tidewheel;
+CREATE TABLE IF NOT EXISTS tidewheel.schema_version (
+    version integer PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+_APPLIED = b"INSERT INTO tidewheel.schema_version (version) VALUES (%s)"
+
+
+def prepare(
+    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
+) -> None:
+    """Make the schema if there is none; refuse another version than ours."""
+    known = migrations or load_migrations("postgres")
+    _refuse_unsafe_settings(connection)
+    found = schema_version(connection)
+    if found == 0:
+        migrate(connection, known)
+    else:
+        check_version(known, found)
+
+
+def migrate(
+    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
+) -> MigrationReport:
+    """Bring the schema to this program's version; each migration is one transaction."""
+    known = migrations or load_migrations("postgres")
+    first = schema_version(connection)
+    pending(known, first)
+    for migration in known:
+        with connection.transaction():
+            connection.execute(_LOCK)
+            connection.execute(_VERSION_TABLE)
+            if migration in pending(known, schema_version(connection)):
+                connection.execute(migration.sql.encode())
+                connection.execute(_APPLIED, (migration.version,))
+    return MigrationReport(from_version=first, to_version=known_version(known))
+
+
+def schema_version(connection: psycopg.Connection[Any]) -> int:
+    """The version in the database; 0 if it has none of our tables."""
+    if not _value(connection, _EXISTS):
+        return 0
+    return int(_value(connection, _VERSION))
+
+
+def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:
+    for setting, unsafe in ((b"fsync", "off"), (b"full_page_writes", "off")):
+        if _value(connection, b"SHOW " + setting) == unsafe:
+            raise UnsafeStore(
+                f"PostgreSQL runs with {setting.decode()} = off: a power cut would lose tasks "
+                f"that were acknowledged. Set {setting.decode()} = on in postgresql.conf"
+            )
+    if _value(connection, b"SHOW synchronous_commit") == "off":
+        raise UnsafeStore(
+            "PostgreSQL runs with synchronous_commit = off: a crash would lose tasks that were "
+            "acknowledged. Set it to on for this database or user"
+        )
+
+
+def _value(connection: psycopg.Connection[Any], sql: bytes) -> Any:  # noqa: ANN401 - any column
+    row = connection.execute(sql).fetchone()
+    assert row is not None
+    return row[0]

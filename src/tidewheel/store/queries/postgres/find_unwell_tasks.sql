@@ -1,0 +1,11 @@
+-- List: a page of failed or cancelled tasks, newest first.
+SELECT task.seq FROM tidewheel.history JOIN tidewheel.task ON task.seq = history.task_seq
+ WHERE history.to_status IN ('failed', 'cancelled') AND history.to_status = %(status)s
+   AND history.task_seq < %(before)s
+   AND (%(queue)s::text IS NULL OR task.queue = %(queue)s::text)
+   AND (%(worker)s::text IS NULL OR task.owner = %(worker)s::text)
+   AND (%(tag)s::text IS NULL OR task.tag = %(tag)s::text)
+   AND (%(name)s::text IS NULL OR task.name = %(name)s::text)
+   AND (%(runtime_max)s::float8 IS NULL OR task.estimated_runtime_seconds <= %(runtime_max)s::float8)
+   AND (%(memory_min)s::bigint IS NULL OR task.memory_bytes >= %(memory_min)s::bigint)
+ ORDER BY history.task_seq DESC LIMIT %(count)s;

@@ -1,0 +1,2 @@
+-- Everybody: the database's clock.
+SELECT tidewheel.now_seconds();

@@ -1,0 +1,8 @@
+-- Claim: what the worker's and the queue's rows say, and whether delayed tasks are due.
+SELECT EXISTS (SELECT 1 FROM tidewheel.worker WHERE number = %(worker_number)s AND stopped_at IS NULL),
+       coalesce(paused, false), coalesce(aging, false),
+       EXISTS (SELECT 1 FROM tidewheel.queue_limit WHERE queue = %(queue)s),
+       coalesce(fence_kill, false), coalesce(lease_seconds, 10.0),
+       EXISTS (SELECT 1 FROM tidewheel.ready
+                WHERE queue = %(queue)s AND delayed AND due_at <= (SELECT tidewheel.now_seconds()))
+  FROM (SELECT 1) AS one LEFT JOIN tidewheel.queue ON queue.name = %(queue)s;

@@ -1,0 +1,13 @@
+-- Verify T6: exactly the ready tasks can be claimed, each for what it asks.
+SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be claimed'
+                     WHEN task.status <> 'ready' THEN task.status || ', but can be claimed'
+                     ELSE 'ready otherwise than it was asked for' END
+  FROM tidewheel.task LEFT JOIN tidewheel.ready ON ready.task_seq = task.seq
+ WHERE (ready.task_seq IS NOT NULL) <> (task.status = 'ready')
+    OR (ready.task_seq IS NOT NULL
+        AND (ready.queue <> task.queue OR ready.rank <> -task.priority OR ready.cpu <> task.cpu
+             OR ready.memory_bytes <> task.memory_bytes OR ready.gpu <> task.gpu
+             OR ready.labels IS DISTINCT FROM task.labels OR ready.handler IS DISTINCT FROM task.handler
+             OR ready.limit_key IS DISTINCT FROM task.limit_key
+             OR ready.has_command <> (task.command IS NOT NULL)))
+ ORDER BY task.seq;

@@ -1,0 +1,46 @@
+-- Claim from a queue with aging or limits: looks at every ready task of the queue.
+WITH candidate AS (
+    SELECT rank, task_seq, cpu, memory_bytes, gpu, limit_key,
+           CASE WHEN :aging AND -rank < 255
+                THEN min(255, -rank + CAST(clock.now - ready_at AS INTEGER))
+                ELSE -rank END AS aged
+      FROM ready, (SELECT now_seconds() AS now) AS clock
+     WHERE queue = :queue AND delayed = 0
+       AND cpu <= :cpu AND memory_bytes <= :memory_bytes AND gpu <= :gpu
+       AND (labels IS NULL OR NOT EXISTS (
+                SELECT 1 FROM json_each(labels) AS asked
+                 WHERE asked.value NOT IN (SELECT value FROM json_each(:labels))))
+       AND (NOT has_command OR :commands)
+       AND (has_command OR handler IS NOT NULL OR :bare)
+       AND (handler IS NULL OR :any_handler OR handler IN (SELECT value FROM json_each(:handlers)))
+), numbered AS (
+    SELECT rank, task_seq, cpu, memory_bytes, gpu, limit_key, aged,
+           row_number() OVER (PARTITION BY limit_key ORDER BY aged DESC, task_seq) AS of_key
+      FROM candidate
+), chosen AS (
+    SELECT rank, task_seq, cpu, memory_bytes, gpu,
+           row_number() OVER (ORDER BY aged DESC, task_seq) AS place
+      FROM numbered
+     WHERE limit_key IS NULL
+        OR of_key <= coalesce(
+               (SELECT rule.value ->> 'count'
+                  FROM json_each(:by_key) AS rule
+                 WHERE rule.value ->> 'key' = limit_key), :each_key)
+     ORDER BY place
+     LIMIT min(:count, :whole_queue)
+), total AS (
+    SELECT task_seq, sum(cpu) OVER earlier AS cpu, sum(memory_bytes) OVER earlier AS memory_bytes,
+           sum(gpu) OVER earlier AS gpu
+      FROM chosen
+    WINDOW earlier AS (ORDER BY place)
+)
+UPDATE task
+   SET status = 'running', attempt = attempt + 1, owner = :worker, progress = 0, due_at = NULL,
+       updated_at = now_seconds()
+  FROM total
+ WHERE task.seq = total.task_seq AND round(total.cpu, 6) <= :cpu
+   AND total.memory_bytes <= :memory_bytes AND total.gpu <= :gpu
+RETURNING seq, id, queue, name, attempt, spec, command, handler,
+          priority, timeout_seconds, max_termination_seconds, cpu,
+          memory_bytes, gpu, labels, limit_key,
+          now_seconds();

@@ -1,0 +1,2 @@
+-- Retention: the history of removed tasks.
+DELETE FROM history WHERE task_seq IN (SELECT value FROM json_each(:seqs));

@@ -1,0 +1,11 @@
+-- List: a page of one tag, newest first, along its index.
+SELECT seq FROM task
+ WHERE tag IS NOT NULL AND tag = :tag AND seq < :before
+   AND (:any_status OR status IN (SELECT value FROM json_each(:statuses)))
+   AND (:queue IS NULL OR queue = :queue)
+   AND (:worker IS NULL OR owner = :worker)
+   AND (:tag IS NULL OR tag = :tag)
+   AND (:name IS NULL OR name = :name)
+   AND (:runtime_max IS NULL OR estimated_runtime_seconds <= :runtime_max)
+   AND (:memory_min IS NULL OR memory_bytes >= :memory_min)
+ ORDER BY seq DESC LIMIT :count;

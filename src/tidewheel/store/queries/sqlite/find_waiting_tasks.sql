@@ -1,0 +1,10 @@
+-- List: a page of waiting tasks, newest first.
+SELECT seq FROM task
+ WHERE (graph IS NOT NULL OR NOT armed) AND status = 'waiting' AND seq < :before
+   AND (:queue IS NULL OR queue = :queue)
+   AND (:worker IS NULL OR owner = :worker)
+   AND (:tag IS NULL OR tag = :tag)
+   AND (:name IS NULL OR name = :name)
+   AND (:runtime_max IS NULL OR estimated_runtime_seconds <= :runtime_max)
+   AND (:memory_min IS NULL OR memory_bytes >= :memory_min)
+ ORDER BY seq DESC LIMIT :count;

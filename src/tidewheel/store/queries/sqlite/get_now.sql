@@ -1,0 +1,2 @@
+-- Everybody: the database's clock.
+SELECT now_seconds();

@@ -1,0 +1,6 @@
+-- Report: plain success ends leases; what is known of them is kept. :ended is [[seq, started], …].
+INSERT INTO attempt (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by)
+SELECT lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
+       coalesce(lease.started_at, CASE WHEN value ->> 1 THEN clock.now END), clock.now, 'succeed'
+  FROM json_each(:ended) JOIN lease ON lease.task_seq = value ->> 0,
+       (SELECT now_seconds() AS now) AS clock;

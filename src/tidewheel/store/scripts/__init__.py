@@ -1,0 +1,1 @@
+"""Each operation of the store as one transaction, written once for every database."""

@@ -1,0 +1,266 @@
+"""SQLite: one writer thread with group commit, readers beside it.
+
+Theory of operation
+-------------------
+All writes of a process go through one thread. It takes whatever scripts are waiting, runs
+them in one ``BEGIN IMMEDIATE`` transaction, each behind a savepoint so that a refused one
+undoes only itself, and commits once: under load one fsync serves many operations, when idle
+nothing waits. An operation is answered after the commit, never before (promise D1).
+
+Other processes may use the same file. Their commits are noticed through ``data_version`` on
+the writer's own connection, which changes for every commit but its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from tidewheel.config import StoreSettings
+from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.tasks.views import Violation
+from tidewheel.errors import StoreUnreachable, TidewheelError
+from tidewheel.store.facade import Result, ScriptedStore
+from tidewheel.store.queries import load_queries
+from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
+from tidewheel.store.transaction import PlainEnd, Row, Script, as_parameter
+
+READERS = 2
+_STOP = object()
+
+
+class SqliteTransaction:
+    """Named queries on one connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._queries = load_queries("sqlite")
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        given = {name: as_parameter(value) for name, value in parameters.items()}
+        return self._connection.execute(self._queries[query], given).fetchall()
+
+    def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        # Row by row: taking so many columns out of JSON would cost more than storing them.
+        text = self._queries["insert_tasks"]
+        stored: list[Row] = self._connection.executemany(text, tasks).fetchall()
+        seqs: dict[str, int] = dict(stored)
+        self.rows("add_creations", seqs=list(seqs.values()))
+        self.rows("add_ready", seqs=list(seqs.values()))
+        return seqs
+
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
+        rows = self.rows(query, **parameters)
+        seqs = [row[0] for row in rows]
+        self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
+        self.rows("add_claims", seqs=seqs)
+        self.rows("leave_ready", seqs=seqs)
+        return rows
+
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+        done: dict[str, int] = dict(self.rows("succeed_tasks", worker=worker, ends=ends))
+        seqs = list(done.values())
+        ended = [(done[end.task_id], end.started) for end in ends if end.task_id in done]
+        self.rows("keep_successes", ended=ended)
+        self.rows("drop_leases", seqs=seqs)
+        self.rows("add_successes", seqs=seqs)
+        return set(done)
+
+
+@dataclass(slots=True)
+class _Job:
+    script: Script[Any]
+    future: Future[Any]
+
+
+class SqliteStore(ScriptedStore):
+    """A TaskStore in one file."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: StoreSettings,
+        *,
+        clock: Callable[[], float],
+        vfs: str | None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__(settings.submit, chance)
+        self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
+        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._writer = self._connect()
+        self._data_version = self._read_data_version()
+        self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
+        self._reader = threading.local()
+        self._reader_connections: list[apsw.Connection] = []
+        self._thread = threading.Thread(target=self._write_loop, name="tidewheel-sqlite-writer")
+        self._thread.daemon = True
+        self._thread.start()
+
+    async def transact(self, script: Script[Result]) -> Result:
+        if not self._thread.is_alive():
+            raise StoreUnreachable(f"the store {self._path} is closed")
+        future: Future[Result] = Future()
+        self._jobs.put(_Job(script, future))
+        return await asyncio.wrap_future(future)
+
+    async def look(self, script: Script[Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._look, script)
+
+    async def verify(self) -> list[Violation]:
+        damage = await self.look(lambda tx: tx.rows("check_integrity"))
+        found = [
+            Violation(invariant="file", task_id="", seen=seen)
+            for (seen,) in damage
+            if seen != "ok"
+        ]
+        return found + await super().verify()
+
+    def tell_others(self, wake: Wake) -> None:
+        """They watch the file."""
+
+    async def close(self) -> None:
+        if self._thread.is_alive():
+            self._jobs.put(_STOP)
+            await asyncio.to_thread(self._thread.join)
+        self._readers.shutdown(wait=True)
+        for connection in (*self._reader_connections, self._writer):
+            connection.close()
+
+    # ---- reading ----
+
+    def _connect(self) -> apsw.Connection:
+        return connect(self._path, self._settings, clock=self._clock, vfs=self._vfs)
+
+    def _look(self, script: Script[Result]) -> Result:
+        with translated(self._path):
+            connection = getattr(self._reader, "connection", None)
+            if connection is None:
+                connection = self._reader.connection = self._connect()
+                connection.pragma("query_only", True)
+                self._reader_connections.append(connection)
+            # One snapshot for all queries of the script.
+            connection.execute("BEGIN")
+            try:
+                return script(SqliteTransaction(connection))
+            finally:
+                # After an I/O error SQLite may have ended the transaction by itself.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    # ---- writing ----
+
+    def _write_loop(self) -> None:
+        while True:
+            batch, stop = self._next_batch()
+            if batch:
+                self._commit_batch(batch)
+            if stop:
+                return
+            self._notice_others()
+
+    def _next_batch(self) -> tuple[list[_Job], bool]:
+        """Wait for a job, then take all that came meanwhile."""
+        batch: list[_Job] = []
+        # Nobody listens: sleep until there is work. Somebody does: look around now and then.
+        timeout = self._settings.poll_seconds if self._listeners else None
+        with contextlib.suppress(queue.Empty):
+            job = self._jobs.get(timeout=timeout)
+            while job is not _STOP:
+                batch.append(job)
+                if len(batch) >= self._settings.batch_operations_max:
+                    return batch, False
+                job = self._jobs.get_nowait()
+            return batch, True
+        return batch, False
+
+    def _commit_batch(self, batch: list[_Job]) -> None:
+        answers: list[tuple[_Job, Any, BaseException | None]] = []
+        try:
+            with translated(self._path):
+                self._writer.execute("BEGIN IMMEDIATE")
+                answers = [(job, *self._run_job(job)) for job in batch]
+                self._writer.execute("COMMIT")
+        except BaseException as error:
+            # Nothing of the batch is in the file; whoever thought it was done must hear so.
+            self._roll_back()
+            answers = [(job, None, refused or error) for job, _, refused in answers]
+            answers += [(job, None, error) for job in batch[len(answers) :]]
+        for job, result, failure in answers:
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            if failure is None:
+                job.future.set_result(result)
+            else:
+                job.future.set_exception(failure)
+
+    def _run_job(self, job: _Job) -> tuple[Any, BaseException | None]:
+        self._writer.execute("SAVEPOINT job")
+        try:
+            result = job.script(SqliteTransaction(self._writer))
+        except (TidewheelError, AssertionError) as error:
+            self._writer.execute("ROLLBACK TO job; RELEASE job")
+            return None, error
+        except apsw.ConstraintError as error:
+            # A promise of the schema was about to be broken: that is a bug, not an outage.
+            self._writer.execute("ROLLBACK TO job; RELEASE job")
+            return None, AssertionError(str(error))
+        except apsw.Error:
+            raise
+        except Exception as error:
+            # Whatever is wrong with this script, others of the batch have no part in it.
+            self._writer.execute("ROLLBACK TO job; RELEASE job")
+            return None, error
+        self._writer.execute("RELEASE job")
+        return result, None
+
+    def _roll_back(self) -> None:
+        # After a full disk SQLite has rolled back by itself.
+        if self._writer.in_transaction:
+            with contextlib.suppress(apsw.Error):
+                self._writer.execute("ROLLBACK")
+
+    # ---- noticing other processes ----
+
+    def _read_data_version(self) -> int:
+        version: int = self._writer.pragma("data_version")
+        return version
+
+    def _notice_others(self) -> None:
+        if not self._listeners:
+            return
+        with contextlib.suppress(apsw.Error):
+            version = self._read_data_version()
+            if version != self._data_version:
+                self._data_version = version
+                self.tell_listeners(Wake(everything=True))
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        stop = super().listen(listener)
+        # Wakes the writer from its endless sleep, so that it starts to look around.
+        self._jobs.put(_Job(lambda _: None, Future()))
+        return stop
+
+
+def open_sqlite_store(
+    settings: StoreSettings,
+    *,
+    clock: Callable[[], float] = time.time,  # noqa: TID251 - this host's clock is the database's
+    vfs: str | None = None,
+) -> SqliteStore:
+    """Open the file that the URL names, making it if there is none."""
+    path = file_path(settings.url)
+    prepare(path, settings, vfs=vfs)
+    return SqliteStore(path, settings, clock=clock, vfs=vfs)

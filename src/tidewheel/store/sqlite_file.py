@@ -1,0 +1,290 @@
+"""The SQLite file itself: opening it safely, checking, migrating, naming what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+
+from tidewheel.config import StoreSettings
+from tidewheel.errors import (
+    BadSetting,
+    CorruptStore,
+    StoreBusy,
+    StoreFull,
+    StoreUnreachable,
+    UnsafeStore,
+)
+from tidewheel.store.migrate import (
+    Migration,
+    MigrationReport,
+    check_version,
+    known_version,
+    load_migrations,
+    pending,
+)
+
+Migrations = tuple[Migration, ...]
+
+# Earlier versions can corrupt a WAL database when two connections write and checkpoint at once.
+SQLITE_VERSION_MIN = (3, 51, 3)
+# A full check of a large file would hold up every command; `tidewheel verify` does it.
+QUICK_CHECK_BYTES_MAX = 16 * 1024 * 1024
+SCHEMA_VERSION_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_version (
+    version INTEGER PRIMARY KEY,
+    applied_at REAL NOT NULL
+) STRICT
+"""
+
+
+def file_path(url: str) -> Path:
+    """The path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
+    prefix = "sqlite:///"
+    if not url.startswith(prefix) or len(url) == len(prefix):
+        raise BadSetting("store", url, "sqlite:///PATH or postgresql://…")
+    return Path(url.removeprefix(prefix)).expanduser().absolute()
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors in our words."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreFull(StoreFull.__doc__) from error
+    except apsw.IOError as error:
+        # The memory that processes share lies on the same disk.
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+            raise StoreFull(StoreFull.__doc__) from error
+        raise _unreachable(path, error) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"another process holds {path}; try again") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise CorruptStore(str(path), str(error)) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise _unreachable(path, error) from error
+
+
+def _unreachable(path: Path, error: apsw.Error) -> StoreUnreachable:
+    return StoreUnreachable(
+        f"the store {path} cannot be read or written ({error}); "
+        "check that the folder exists, is writable and its disk works"
+    )
+
+
+def connect(
+    path: Path,
+    settings: StoreSettings,
+    *,
+    clock: Callable[[], float],
+    vfs: str | None = None,
+) -> apsw.Connection:
+    """A connection with every promise switched on."""
+    if tuple(map(int, apsw.sqlitelibversion().split("."))) < SQLITE_VERSION_MIN:
+        needed = ".".join(map(str, SQLITE_VERSION_MIN))
+        raise UnsafeStore(
+            f"SQLite {apsw.sqlitelibversion()} can corrupt a shared database; {needed} or "
+            "later is needed: pip install --upgrade apsw"
+        )
+    with translated(path):
+        connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=256)
+        try:
+            connection.set_busy_timeout(int(settings.busy_seconds_max * 1000))
+            mode = connection.pragma("journal_mode", "wal")
+            connection.pragma("synchronous", "full")
+            connection.pragma("foreign_keys", True)
+            connection.create_scalar_function("now_seconds", lambda *_: clock(), 0)
+        except BaseException:
+            connection.close()
+            raise
+    if mode != "wal":
+        connection.close()
+        raise UnsafeStore(
+            f"the disk of {path} cannot be shared by processes (SQLite's journal mode stays "
+            f"{mode!r} there). Put the store on a local disk"
+        )
+    return connection
+
+
+def prepare(
+    path: Path,
+    settings: StoreSettings,
+    *,
+    vfs: str | None = None,
+    migrations: Migrations | None = None,
+) -> None:
+    """Make the file if it is not there; refuse one that is damaged or of another version."""
+    known = migrations or load_migrations("sqlite")
+    if not path.exists():
+        _create(path, settings, known)
+    elif path.stat().st_size == 0:
+        # Nothing of ours is ever empty. To fill it again would hide that all tasks are gone.
+        raise CorruptStore(str(path), "the file is empty")
+    connection = connect(path, settings, clock=lambda: 0.0, vfs=vfs)
+    try:
+        with translated(path):
+            _refuse_damage(path, connection)
+            version = _own_version(path, connection)
+            if version == 0:
+                _apply(connection, known)
+            else:
+                check_version(known, version)
+    finally:
+        connection.close()
+
+
+def migrate_sqlite(
+    settings: StoreSettings, migrations: Migrations | None = None
+) -> MigrationReport:
+    """Bring the file to this program's schema, with a copy of the old one beside it."""
+    known = migrations or load_migrations("sqlite")
+    path = file_path(settings.url)
+    if not path.exists():
+        prepare(path, settings, migrations=known)
+    backups: list[Path] = []
+    connection = connect(path, settings, clock=lambda: 0.0)
+    try:
+        with translated(path):
+            found = _own_version(path, connection)
+
+            def back_up(version: int) -> None:
+                if version > 0 and not backups:
+                    backups.append(_back_up(path, settings, version))
+
+            _apply(connection, known, back_up)
+    finally:
+        connection.close()
+    backup = backups[0] if backups else None
+    return MigrationReport(from_version=found, to_version=known_version(known), backup=backup)
+
+
+def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None:
+    """Build the file under another name: under its own it is complete or not there at all."""
+    if path.with_name(path.name + "-wal").exists():
+        raise CorruptStore(str(path), "the file is missing, but its -wal file is there")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Nobody but its owner may read what tasks say and do.
+    descriptor, built = tempfile.mkstemp(prefix=f"{path.name}.new-", dir=path.parent)
+    os.close(descriptor)
+    try:
+        connection = connect(Path(built), settings, clock=lambda: 0.0)
+        try:
+            with translated(path):
+                _apply(connection, migrations)
+        finally:
+            connection.close()
+        with contextlib.suppress(FileExistsError):  # somebody else was faster
+            os.link(built, path)
+    finally:
+        os.unlink(built)
+    for folder in (path.parent, path.parent.parent):
+        _sync(folder)
+
+
+def _refuse_damage(path: Path, connection: apsw.Connection) -> None:
+    if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
+        seen = connection.pragma("quick_check", 1)
+        if seen != "ok":
+            raise CorruptStore(str(path), str(seen).splitlines()[-1])
+
+
+def _own_version(path: Path, connection: apsw.Connection) -> int:
+    """The version of the schema; 0 if there is nothing in the file yet."""
+    version = _schema_version(connection)
+    others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
+    if version == 0 and connection.execute(others).get:
+        raise UnsafeStore(
+            f"{path} is a database of another program, and was left as it is. "
+            "Name another file: sqlite:///PATH"
+        )
+    return version
+
+
+def _schema_version(connection: apsw.Connection) -> int:
+    exists = "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'"
+    if not connection.execute(exists).get:
+        return 0
+    found = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get
+    return int(found)
+
+
+def _apply(
+    connection: apsw.Connection,
+    migrations: Migrations,
+    before: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Each migration with its version row in one transaction: killed at any statement, the
+    next run starts that migration again. ``before`` is told the version that is about to
+    change, while nobody else can write."""
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        with connection_rolled_back_on_error(connection):
+            found = _schema_version(connection)
+            todo = pending(migrations, found)
+            if todo:
+                before(found)
+                connection.execute(SCHEMA_VERSION_TABLE)
+                # Fetched, or what follows a statement with rows would not be executed.
+                connection.execute(todo[0].sql).fetchall()
+                connection.execute(
+                    "INSERT INTO schema_version (version, applied_at) "
+                    "VALUES (?, unixepoch('subsec'))",
+                    (todo[0].version,),
+                )
+            connection.execute("COMMIT")
+        if len(todo) <= 1:
+            return
+
+
+@contextlib.contextmanager
+def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
+    """Leave no transaction open behind an error."""
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
+    """A copy of the file as it was last committed, by a connection of its own."""
+    descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)
+    os.close(descriptor)
+    try:
+        connection = connect(path, settings, clock=lambda: 0.0)
+        try:
+            connection.execute("VACUUM INTO ?", (copy,))
+        finally:
+            connection.close()
+        _sync(Path(copy))
+        backup = _free_name(path, version)
+        # A backup that is there under its name is complete.
+        os.rename(copy, backup)
+    except BaseException:
+        os.unlink(copy)
+        raise
+    _sync(path.parent)
+    return backup
+
+
+def _free_name(path: Path, version: int) -> Path:
+    backup = path.with_name(f"{path.name}.backup-v{version}")
+    number = 1
+    while backup.exists():
+        number += 1
+        backup = path.with_name(f"{path.name}.backup-v{version}-{number}")
+    return backup
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

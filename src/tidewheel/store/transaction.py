@@ -1,0 +1,114 @@
+"""What a script sees of a database: named queries inside one transaction.
+
+A query is known by the name of its file (``queries/<dialect>/NAME.sql``); the memory store
+has a function of the same name. Parameters are plain values or lists of rows (mappings or
+dataclasses); rows come back as tuples in the order that ``rows.py`` or the query's head says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from tidewheel.errors import Unavailable
+
+Row = tuple[Any, ...]
+Result = TypeVar("Result")
+
+# Rows of one statement: enough to make the round trip cheap, few enough to keep locks short.
+ROWS_PER_STATEMENT_MAX = 1_000
+
+
+class PlainEnd(NamedTuple):
+    """Success without messages, usage, exit status or metrics."""
+
+    task_id: str
+    attempt: int
+    started: bool  # the job's start is reported together with its end
+
+
+class Transaction(Protocol):
+    """One transaction of a script; leaving the script commits it, an exception undoes it."""
+
+    def rows(self, query: str, **parameters: object) -> list[Row]: ...
+
+    # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
+    # write just what the scripts for rarer cases would write.
+
+    def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
+        """Store new tasks, each with the first entry of its history and, if it is ready, its
+        place among those that are. Their seqs by id; an id that is there is left out."""
+        ...
+
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
+        """Run a claim query, and write a lease and a history entry for each of its rows."""
+        ...
+
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+        """End attempts with success where nothing else is to be done: running, owned by the
+        worker, without dependencies. The ids of those that were; others are left alone."""
+        ...
+
+
+class Conflict(Unavailable):
+    """Somebody else changed the same rows first; the script is run again from its start."""
+
+    code = "conflict"
+
+
+Script = Callable[[Transaction], Result]
+
+
+def as_parameter(value: object) -> object:
+    """Lists of rows travel as JSON text; both databases unfold them again."""
+    if not isinstance(value, list | tuple):
+        return findable(value) if isinstance(value, str) else value
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        text = NUL_IN_JSON
+    # Seldom, so looked for in the text: a spec that speaks of NUL comes here in vain.
+    if NUL_IN_JSON in text:
+        text = msgspec.json.encode(_findable_rows(value)).decode()
+    return text
+
+
+# No database takes these in a text. Nothing is stored with them, so whoever asks for such a
+# name is to find nothing: it becomes one that nothing can have, for it cannot be printed.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+NUL_IN_JSON = "\\u0000"
+
+
+def findable(text: str) -> str:
+    """The same text, or one that is nobody's name if no database could be asked for it."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return _UNSPEAKABLE.sub("\x1a", text)
+
+
+def _findable_rows(value: object) -> object:
+    match value:
+        case str():
+            return findable(value)
+        case dict():
+            return {name: _findable_rows(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_findable_rows(one) for one in value]
+        case _:
+            return value
+
+
+def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
+    """Rows in portions that one statement may carry."""
+    return [
+        rows[start : start + ROWS_PER_STATEMENT_MAX]
+        for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX)
+    ]
+
+
+def rows_in_chunks(tx: Transaction, query: str, name: str, rows: Sequence[object]) -> list[Row]:
+    """Run one query over any number of rows."""
+    return [row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk})]
