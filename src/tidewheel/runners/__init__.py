@@ -1,0 +1,1 @@
+"""How an attempt becomes processes or function calls."""

@@ -1,0 +1,143 @@
+"""The files of one attempt: what is written for a job, and what a job leaves.
+
+``job``           the command as it was submitted, run by bash
+``spec.json``     the task's spec, if it has one
+``job.out/.err``  what the job printed
+``job.status``    ``pid=… start=… boot=…`` when it begins, ``exit=…`` when it ended; the time
+                  of the end is the file's own. Whoever adopts the job reads its end here,
+                  as only a parent is told the exit status by the kernel
+``job.messages``  what the job said, see ``spool``
+``job.socket``    a link to where its worker listens now
+Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
+that matters is in the store.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.runners.processes import ProcessId
+from tidewheel.runners.texts import printable, storable
+
+TAIL_BYTES_MAX = 4096
+LAST_LINE_LENGTH_MAX = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """What ``job.status`` says; None: not, or not completely, written."""
+
+    process: ProcessId | None = None
+    boot_id: str = ""
+    exit_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobDirectory:
+    """Where the files of an attempt are."""
+
+    path: Path
+
+    @property
+    def script(self) -> Path:
+        """The command, run by bash."""
+        return self.path / "job"
+
+    @property
+    def spec(self) -> Path:
+        """The task's spec."""
+        return self.path / "spec.json"
+
+    @property
+    def out(self) -> Path:
+        """What the job wrote to standard output."""
+        return self.path / "job.out"
+
+    @property
+    def err(self) -> Path:
+        """What the job wrote to standard error."""
+        return self.path / "job.err"
+
+    @property
+    def status(self) -> Path:
+        """Which process the job is, and how it ended."""
+        return self.path / "job.status"
+
+    def write_job(self, command: str, spec: str | None) -> None:
+        """Make the directory and put the command and the spec into it."""
+        make_private_directory(self.path)
+        if spec is not None:
+            write_whole(self.spec, spec.encode(), mode=0o600)
+        write_whole(self.script, command.encode() + b"\n", mode=0o700)
+
+    def read_status(self) -> JobStatus:
+        """What is known of the job; a line that is not complete counts for nothing."""
+        try:
+            text = self.status.read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return JobStatus()
+        return parse_status(text)
+
+
+def parse_status(text: str) -> JobStatus:
+    """Read the lines of ``job.status``."""
+    complete = text[: text.rfind("\n") + 1]
+    facts = dict(word.split("=", 1) for word in complete.split() if "=" in word)
+    process, exit_status = None, None
+    with suppress(KeyError, ValueError):
+        process = ProcessId(pid=int(facts["pid"]), started=int(facts["start"]))
+    with suppress(KeyError, ValueError):
+        exit_status = int(facts["exit"])
+    return JobStatus(process=process, boot_id=facts.get("boot", ""), exit_status=exit_status)
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a directory, and those above it, that only this user may enter."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        os.chmod(path, 0o700)
+    except FileNotFoundError:
+        make_private_directory(path.parent)
+        os.mkdir(path, 0o700)
+
+
+def write_whole(path: Path, content: bytes, *, mode: int) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    written = f"{path}.new"
+    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.rename(written, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(written)
+        raise
+
+
+def link_whole(path: Path, target: Path) -> None:
+    """Make a symbolic link, in place of one that may be there."""
+    try:
+        os.symlink(target, path)
+    except FileExistsError:
+        written = f"{path}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(written)
+        os.symlink(target, written)
+        os.rename(written, path)
+
+
+def last_line(path: Path) -> str:
+    """The last line with anything on it, safe to show; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES_MAX))
+            lines = file.read(TAIL_BYTES_MAX).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    written = [line.strip() for line in lines if line.strip()]
+    return printable(storable(written[-1], LAST_LINE_LENGTH_MAX)) if written else ""

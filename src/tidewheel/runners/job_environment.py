@@ -1,0 +1,49 @@
+"""What a job finds in its environment: an allow-list, never what the worker happens to have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tidewheel.ports import Assignment
+from tidewheel.runners.process_tree import MARKER
+
+INHERITED = frozenset({"PATH", "HOME", "LANG", "TZ", "USER", "TMPDIR", "SHELL"})
+INHERITED_PREFIX = "LC_"
+PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin"
+SECRET = "TIDEWHEEL_SECRET"
+
+
+def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of a worker's environment that every job gets."""
+    inherited = {
+        name: value
+        for name, value in environ.items()
+        if name in INHERITED or name.startswith(INHERITED_PREFIX)
+    }
+    # Last, so that a job's own python is not hidden by the one that tidewheel runs in.
+    programs = str(Path(sys.executable).parent)
+    path = inherited.get("PATH", PATH_DEFAULT)
+    if programs not in path.split(os.pathsep):
+        path = f"{path}{os.pathsep}{programs}"
+    return inherited | {"PATH": path}
+
+
+def job_environment(
+    inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
+) -> dict[str, str]:
+    """The whole environment of one job; what tells it who it is cannot be overridden."""
+    task = assignment.task
+    identity = {
+        "TIDEWHEEL_TASK_ID": task.id,
+        "TIDEWHEEL_ATTEMPT": str(task.attempt),
+        "TIDEWHEEL_QUEUE": task.queue,
+        "TIDEWHEEL_TASK_NAME": task.name or "",
+        MARKER: str(assignment.directory),
+        SECRET: assignment.secret,
+    }
+    if task.spec is not None:
+        identity["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
+    return {**inherited, **assignment.environment, **identity}

@@ -1,0 +1,88 @@
+"""How a job speaks to its worker: the code behind ``tidewheel message``.
+
+Only the standard library, and little of it: a job may say something every second, and the
+import is most of the cost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from contextlib import closing
+from enum import Enum
+from pathlib import Path
+
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.runners.spool import SpooledMessage, append
+
+SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own
+REPLY_BYTES_MAX = 4096
+REPLY_SECONDS_MAX = 10.0
+
+
+class Delivery(Enum):
+    """How far a message came."""
+
+    ACCEPTED = "accepted"  # the worker has it
+    SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool
+    DROPPED = "dropped"  # no worker answered, and it was progress alone: soon out of date
+
+
+def send_message(
+    directory: Path,
+    secret: str,
+    *,
+    text: str = "",
+    output: str | None = None,
+    progress: float | None = None,
+) -> Delivery:
+    """Say something for the attempt in this directory; refused if the worker says no."""
+    said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output)
+    request: dict[str, object] = {
+        "secret": secret,
+        "key": said.key,
+        "text": text,
+        "output": output,
+        "progress": progress,
+    }
+    try:
+        answer = _ask(directory, request)
+    except (OSError, ValueError):
+        return _spool(directory, said)
+    if "refused" in answer:
+        raise Refused(str(answer["refused"]))
+    return Delivery.ACCEPTED
+
+
+def _spool(directory: Path, said: SpooledMessage) -> Delivery:
+    if not said.text and said.output is None:
+        return Delivery.DROPPED
+    try:
+        append(directory, said)
+    except OSError as error:
+        raise Unavailable(
+            f"no worker answers, and the message cannot be kept in {directory}: {error}"
+        ) from error
+    return Delivery.SPOOLED
+
+
+def _ask(directory: Path, request: dict[str, object]) -> dict[str, object]:
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
+        connection.settimeout(REPLY_SECONDS_MAX)
+        _connect(connection, directory)
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile("rb") as replies:
+            answer = json.loads(replies.readline(REPLY_BYTES_MAX))
+    if not isinstance(answer, dict):
+        raise ValueError("the worker's answer is not an object")
+    return answer
+
+
+def _connect(connection: socket.socket, directory: Path) -> None:
+    """Connect, though the path may be longer than the 107 bytes that fit into an address."""
+    folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")
+    finally:
+        os.close(folder)

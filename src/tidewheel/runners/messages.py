@@ -1,0 +1,232 @@
+"""Where jobs speak to their worker: a unix socket and one line of JSON per message.
+
+    {"secret": …, "key": …, "text": …, "output": …, "progress": …}  →  {"ok": true}
+                                                                    or {"refused": "why"}
+
+A secret speaks for one attempt and dies with it. Each message goes into the attempt's spool
+first and from there to the worker, so that whoever adopts the job meets the same messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidewheel.core.tasks.submission import name_finding
+from tidewheel.errors import Refused
+from tidewheel.ports import JobReports
+from tidewheel.runners import spool
+from tidewheel.runners.job_directory import link_whole, make_private_directory
+from tidewheel.runners.message_client import SOCKET_LINK
+from tidewheel.runners.spool import LINE_BYTES_MAX, SpooledMessage
+from tidewheel.runners.texts import storable
+
+CONNECTIONS_MAX = 128
+SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
+MESSAGES_MAX = 10_000  # of one attempt
+KEY_LENGTH_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A request that keeps the form."""
+
+    secret: str
+    message: SpooledMessage | None
+    progress: float | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Speaker:
+    """An attempt that may speak, and how much of its spool its worker has heard."""
+
+    directory: Path
+    reports: JobReports
+    offset: int = 0
+    heard: set[str] = field(default_factory=set)  # the keys of its messages
+
+    def hear(self, message: SpooledMessage) -> None:
+        """Keep a message, then pass it on; a full disk keeps it from nobody."""
+        if message.key in self.heard:
+            return
+        if len(self.heard) >= MESSAGES_MAX:
+            raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+        try:
+            spool.append(self.directory, message)
+        except OSError:
+            self._pass_on(message)
+        self.hear_spool()
+
+    def hear_spool(self) -> None:
+        """Pass on what the spool holds and the worker has not heard."""
+        messages, self.offset = spool.read_from(self.directory, self.offset)
+        for message in messages:
+            if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
+                self._pass_on(message)
+
+    def _pass_on(self, message: SpooledMessage) -> None:
+        self.heard.add(message.key)
+        output = None if message.output is None else storable(message.output)
+        self.reports.message(storable(message.text), output)
+
+
+class MessageServer:
+    """The one socket of a worker, for all of its jobs."""
+
+    def __init__(self, home: Path) -> None:
+        # Unique also where one process has two workers, and among hosts that share a home.
+        name = f"{os.getpid()}-{os.urandom(4).hex()}.sock"
+        self.path = home.absolute() / "sock" / name
+        self._speakers: dict[bytes, Speaker] = {}
+        self._connections = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; the socket's directory is closed to other users."""
+        make_private_directory(self.path.parent)
+        listening = _bind(self.path)
+        self._server = await asyncio.start_unix_server(
+            self._converse, sock=listening, limit=LINE_BYTES_MAX
+        )
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self.path.unlink(missing_ok=True)
+
+    def expect(self, secret: str, directory: Path, reports: JobReports) -> None:
+        """Let an attempt speak, beginning with what its spool holds already."""
+        speaker = Speaker(directory=directory, reports=reports)
+        self._speakers[_digest(secret)] = speaker
+        link_whole(directory / SOCKET_LINK, self.path)
+        speaker.hear_spool()
+
+    def forget(self, secret: str) -> None:
+        """The attempt has ended: hear what it wrote last, then nothing more."""
+        speaker = self._speakers.pop(_digest(secret), None)
+        if speaker is not None:
+            speaker.hear_spool()
+
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._connections += 1
+        try:
+            if self._connections > CONNECTIONS_MAX:
+                await _answer(writer, "too many connections; try again")
+            else:
+                await self._answer_lines(reader, writer)
+        except (OSError, TimeoutError):
+            pass  # the job went away, or holds a connection that it does not use
+        finally:
+            self._connections -= 1
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answer_lines(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS_MAX):
+                try:
+                    line = await reader.readline()
+                except ValueError:
+                    # What follows is the rest of a line that was never read: hang up.
+                    await _answer(writer, f"a message has up to {LINE_BYTES_MAX} bytes")
+                    return
+                if not line:
+                    return
+                await _answer(writer, self._refusal(line))
+
+    def _refusal(self, line: bytes) -> str | None:
+        """Take one line in; the answer is why not, or None."""
+        try:
+            self._take_in(parse_request(line))
+        except Refused as refused:
+            return str(refused)
+        return None
+
+    def _take_in(self, spoken: Spoken) -> None:
+        # Found by its digest: how long the search takes says nothing about any secret.
+        speaker = self._speakers.get(_digest(spoken.secret))
+        if speaker is None:
+            raise Refused("this secret speaks for no running attempt; it ends with its attempt")
+        if spoken.progress is not None:
+            speaker.reports.progress(spoken.progress)
+        if spoken.message is not None:
+            speaker.hear(spoken.message)
+
+
+def parse_request(line: bytes) -> Spoken:
+    """One line of the protocol; every deviation is refused with what would be accepted."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Refused("a message is one line of JSON") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("secret"), str):
+        raise Refused('a message is a JSON object with a "secret"')
+    text, output, progress = (
+        fields.get("text") or "",
+        fields.get("output"),
+        fields.get("progress"),
+    )
+    _check(text, output, progress)
+    key = fields.get("key")
+    if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:
+        raise Refused(
+            f'"key" must be a text of 1 to {KEY_LENGTH_MAX} characters, new each time'
+        )
+    said_something = bool(text) or output is not None
+    return Spoken(
+        secret=fields["secret"],
+        message=SpooledMessage(key=key, text=text, output=output) if said_something else None,
+        progress=None if progress is None else float(progress),
+    )
+
+
+def _check(text: object, output: object, progress: object) -> None:
+    if not isinstance(text, str):
+        raise Refused('"text" must be a text')
+    if output is not None:
+        finding = name_finding("output", output) if isinstance(output, str) else "not a text"
+        if finding is not None:
+            raise Refused(f'"output" must be a name: {finding}')
+    if progress is not None:
+        number = isinstance(progress, int | float) and not isinstance(progress, bool)
+        if not number or not 0 <= progress <= 1:  # type: ignore[operator]
+            raise Refused('"progress" must be a number from 0 to 1')
+    if not text and output is None and progress is None:
+        raise Refused('a message has a "text", an "output" or a "progress"')
+
+
+async def _answer(writer: asyncio.StreamWriter, refused: str | None) -> None:
+    answer = {"ok": True} if refused is None else {"refused": refused}
+    writer.write(json.dumps(answer).encode() + b"\n")
+    await writer.drain()
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+
+
+def _bind(path: Path) -> socket.socket:
+    """Listen on a path that may be longer than the 107 bytes that fit an address."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.close(folder)
+    return listening

@@ -1,0 +1,302 @@
+"""Tasks with a command, run by bash.
+
+Theory of operation
+-------------------
+``sh`` runs a small wrapper which is the leader of the job's session: it writes its pid into
+``job.status``, runs ``bash ./job`` and writes down how that ended. The wrapper survives the
+worker, so a later worker of this host learns how a job ended of which it is not the parent.
+It is a process of its own, at a millisecond each, because a trap inside bash is lost when the
+command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
+
+A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
+of 129 to 192 is reported as that signal. What a job leaves in the background when it ends by
+itself goes on (``exec > >(tee log)`` must not lose its last lines); ``stop`` ends all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.steps import End
+from tidewheel.errors import BadSetting
+from tidewheel.ports import Assignment, Job, JobReports
+from tidewheel.runners import process_tree
+from tidewheel.runners.ended_job import EndedJob
+from tidewheel.runners.job_directory import JobDirectory, JobStatus
+from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
+from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.process_table import read_environment
+from tidewheel.runners.process_tree import ProcessTree
+from tidewheel.runners.processes import (
+    Exit,
+    ProcessId,
+    all_ended,
+    boot_id,
+    is_alive,
+    reap,
+    spawn,
+    watch,
+)
+from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
+from tidewheel.runners.shell_ends import cannot_start, end_of, exit_status_of, killed, vanished
+from tidewheel.runners.tied_jobs import tying_prefix
+from tidewheel.runners.usage import UsageSampler
+
+SHELL = "/bin/sh"
+REAP_INTERVAL_SECONDS = 1.0
+
+# Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
+WRAPPER = """\
+umask 077
+cd -- "$1" || exit 126
+unset OLDPWD
+boot=$2 bash=$3 asked=
+trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+if [ -n "$boot" ]; then
+  read -r row < /proc/$$/stat
+  set -- $row
+  echo "pid=$$ start=${22} boot=$boot" > job.status
+fi
+[ -z "$asked" ] || exit 143
+"$bash" ./job
+code=$?
+echo "exit=$code" >> job.status
+exit $code
+"""
+
+
+class ShellJob:
+    """A running command, started or adopted by this worker."""
+
+    def __init__(
+        self, tree: ProcessTree, files: JobDirectory, read_exit: Callable[[], Exit | None]
+    ) -> None:
+        self._tree = tree
+        self._files = files
+        self._read_exit = read_exit
+        self._killed_after_seconds: float | None = None
+        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> End:
+        """How it ended."""
+        return await asyncio.shield(self._end)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """SIGTERM for the whole tree, the grace, then SIGKILL for whatever is left."""
+        asked = await process_tree.terminate(self._tree)
+        await all_ended(asked, grace_seconds)
+        if not self._end.done():
+            self._killed_after_seconds = grace_seconds
+        await process_tree.kill(self._tree)
+
+    def find_end(self) -> None:
+        """The leader has ended: say how."""
+        exited = self._read_exit()
+        killed_by_us = self._killed_after_seconds is not None and (
+            exited is None or exit_status_of(exited) == -signal.SIGKILL
+        )
+        if killed_by_us:
+            end = killed(self._killed_after_seconds or 0.0)
+        elif exited is None:
+            end = vanished(self._tree.leader)
+        else:
+            end = end_of(exited, self._files)
+        self._end.set_result(end)
+
+
+class ShellRunner:
+    """Runs commands; one for all jobs of a worker."""
+
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str],
+        messages: MessageServer | None = None,
+        sampler: UsageSampler | None = None,
+        tie_jobs: bool = False,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
+        self._environment = inherited_environment(environ)
+        self._bash = find_bash(self._environment["PATH"])
+        self._prefix = tying_prefix() if tie_jobs else ()
+        self._boot_id = boot_id()
+        self._messages = messages
+        self._sampler = sampler
+        self._log_bytes_max = log_bytes_max
+        self._children = OwnChildren()
+
+    def accepts(self, task: Claimed) -> bool:
+        """Whether the task has a command."""
+        return task.command is not None
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Start a command; one that cannot be started has failed, and that is its end."""
+        files = JobDirectory(assignment.directory)
+        try:
+            leader = self._spawn(assignment, files, reports)
+        except (OSError, ValueError) as error:
+            self._forget(assignment.secret)
+            return EndedJob(cannot_start(error, files))
+        self._children.add(leader.pid)
+        try:
+            job = self._follow(
+                assignment, reports, leader, lambda: _read_own_exit(leader, files)
+            )
+        except OSError as error:  # no file descriptor is left to watch it with
+            return EndedJob(self._give_up(leader, assignment.secret, error, files))
+        reports.started()
+        return job
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Go on with the job of a worker that died.
+
+        Every message of the attempt is reported again from the first; the worker drops those
+        that the store has.
+        """
+        files = JobDirectory(assignment.directory)
+        status = files.read_status()
+        if status.process is None and status.exit_status is None:
+            return None
+        if status.exit_status is None and is_elsewhere(status.boot_id, self._boot_id):
+            return None
+        reports.started()
+        leader = status.process
+        if leader is None or not self._is_running(leader, status.boot_id):
+            self._hear(assignment, reports)
+            self._forget(assignment.secret)
+            # Read again: it may have ended since.
+            return EndedJob(_recorded_end(files.read_status(), files))
+        secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
+        known = replace(assignment, secret=secret or assignment.secret)
+        self._hear(known, reports)
+        return self._follow(known, reports, leader, lambda: _read_recorded_exit(files))
+
+    def _spawn(
+        self, assignment: Assignment, files: JobDirectory, reports: JobReports
+    ) -> ProcessId:
+        task = assignment.task
+        assert task.command is not None, "the worker asks accepts() first"
+        files.write_job(task.command, task.spec)
+        if self._messages is not None:
+            self._messages.expect(assignment.secret, files.path, reports)
+        # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
+        boot = "" if self._prefix else self._boot_id
+        return spawn(
+            (*self._prefix, SHELL, "-c", WRAPPER, "job", str(files.path), boot, self._bash),
+            job_environment(self._environment, assignment, files.spec),
+            out=files.out,
+            err=files.err,
+        )
+
+    def _follow(
+        self,
+        assignment: Assignment,
+        reports: JobReports,
+        leader: ProcessId,
+        read_exit: Callable[[], Exit | None],
+    ) -> ShellJob:
+        """Sample the job and notice its end from now on."""
+        files = JobDirectory(assignment.directory)
+        tree = ProcessTree(
+            leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
+        )
+        logs = (files.out, files.err)
+        job = ShellJob(tree, files, read_exit)
+
+        def leader_ended() -> None:
+            if let_go is not None:
+                let_go()
+            self._forget(assignment.secret)
+            for log in logs:
+                cut_log(log, self._log_bytes_max)
+            job.find_end()
+            self._children.remove(leader.pid)
+
+        watched = watch(leader, leader_ended) is not None
+        let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
+        if not watched:
+            leader_ended()
+        return job
+
+    def _give_up(
+        self, leader: ProcessId, secret: str, error: OSError, files: JobDirectory
+    ) -> End:
+        """A job that cannot be watched must not run: nobody would ever stop it."""
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        reap(leader.pid)
+        self._children.remove(leader.pid)
+        self._forget(secret)
+        return cannot_start(error, files)
+
+    def _is_running(self, process: ProcessId, boot: str) -> bool:
+        return boot == self._boot_id and is_alive(process.pid, process.started)
+
+    def _hear(self, assignment: Assignment, reports: JobReports) -> None:
+        if self._messages is not None:
+            with suppress(OSError):  # an unwritable directory ends no running job
+                self._messages.expect(assignment.secret, assignment.directory, reports)
+
+    def _forget(self, secret: str) -> None:
+        if self._messages is not None:
+            self._messages.forget(secret)
+
+
+class OwnChildren:
+    """The jobs that this process has to reap, apart from orphans that came to it."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        self._takes_in_orphans = takes_in_orphans()
+        self._orphans_reaped_at = time.monotonic()
+
+    def add(self, pid: int) -> None:
+        """A job was started."""
+        self._pids.add(pid)
+
+    def remove(self, pid: int) -> None:
+        """A job was reaped; now and then look for orphans too."""
+        self._pids.discard(pid)
+        now = time.monotonic()
+        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
+            self._orphans_reaped_at = now
+            reap_orphans(self._pids)
+
+
+def find_bash(path: str) -> str:
+    """Where bash is; refused where it is not."""
+    bash = shutil.which("bash", path=path)
+    if bash is None:
+        raise BadSetting("PATH", path, "a path on which there is bash: commands are run by it")
+    return bash
+
+
+def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
+    """Whether a job is in another pid namespace of this same boot, where it may yet live."""
+    same_kernel = job_boot_id.partition("/")[0] == own_boot_id.partition("/")[0]
+    return same_kernel and job_boot_id != own_boot_id
+
+
+def _read_own_exit(leader: ProcessId, files: JobDirectory) -> Exit | None:
+    return reap(leader.pid) or _read_recorded_exit(files)
+
+
+def _read_recorded_exit(files: JobDirectory) -> Exit | None:
+    recorded = files.read_status().exit_status
+    return None if recorded is None else Exit(status=recorded)
+
+
+def _recorded_end(status: JobStatus, files: JobDirectory) -> End:
+    if status.exit_status is not None:
+        return end_of(Exit(status=status.exit_status), files)
+    assert status.process is not None, "a job without any trace is not adopted"
+    return vanished(status.process)

@@ -1,0 +1,82 @@
+"""How the end of a command is told: exit status, signal, killed, vanished, never begun."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.tasks.task import TaskError
+from tidewheel.runners.job_directory import JobDirectory, last_line
+from tidewheel.runners.processes import Exit, ProcessId
+from tidewheel.runners.texts import storable
+
+DESCRIPTION_LENGTH_MAX = 1000
+SHELL_SIGNAL_BASE = 128  # a shell's exit status for a command that signal N ended is 128 + N
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+
+
+def exit_status_of(exited: Exit) -> int:
+    """The exit status, or minus the signal, also where a shell has told of it."""
+    signal_number = exited.status - SHELL_SIGNAL_BASE
+    return -signal_number if signal_number in _SIGNALS else exited.status
+
+
+def end_of(exited: Exit, files: JobDirectory) -> End:
+    """The end of a job that ended by itself, or after a SIGTERM."""
+    status = exit_status_of(exited)
+    metrics = None
+    if exited.cpu_seconds is not None:
+        metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
+    if status == 0:
+        return End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
+    return End(
+        ending=Ending.FAILED,
+        error=_exit_error(status, last_line(files.err)),
+        exit_status=status,
+        metrics=metrics,
+    )
+
+
+def killed(grace_seconds: float) -> End:
+    """The end of a job that SIGTERM did not end: its exit status means nothing (R003-47)."""
+    return _failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
+
+
+def vanished(leader: ProcessId) -> End:
+    """The end of a job that left no word: killed from outside, or with its machine."""
+    return _failed(
+        "vanished",
+        f"process {leader.pid} is gone and left no exit status: it was killed while no "
+        "worker watched it, or its machine went down",
+    )
+
+
+def cannot_start(error: OSError | ValueError, files: JobDirectory) -> End:
+    """The end of a job that never began."""
+    return _failed(
+        "start",
+        f"the job could not be started in {files.path}: {error}; make sure that the worker "
+        "may write there and that the disk is not full",
+    )
+
+
+def _exit_error(status: int, last_words: str) -> TaskError:
+    said = f"; last line of job.err: {last_words}" if last_words else ""
+    if status > 0:
+        return TaskError(
+            code="exit",
+            description=f"exit status {status}{said}",
+            args=json.dumps({"exit_status": status}),
+        )
+    name = _SIGNALS.get(-status, f"signal {-status}")
+    return TaskError(
+        code="signal",
+        description=f"ended by {name}{said}",
+        args=json.dumps({"signal": name, "signal_number": -status}),
+    )
+
+
+def _failed(code: str, description: str) -> End:
+    described = storable(description, DESCRIPTION_LENGTH_MAX)
+    return End(ending=Ending.FAILED, error=TaskError(code=code, description=described))

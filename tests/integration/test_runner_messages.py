@@ -1,0 +1,298 @@
+"""Jobs speak to their worker: for themselves alone, in order, and never too much."""
+
+import asyncio
+import json
+import os
+import stat
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.runners.message_client import Delivery, send_message
+from tidewheel.runners.messages import CONNECTIONS_MAX, MESSAGES_MAX, MessageServer
+from tidewheel.runners.spool import (
+    LINE_BYTES_MAX,
+    SPOOL_NAME,
+    SpooledMessage,
+    append,
+    read_after,
+)
+from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
+
+
+class Speaker:
+    """A job that may speak, seen from both sides."""
+
+    def __init__(self, server, home, name="job"):
+        self.directory = home / name
+        self.secret = f"secret of {name}"
+        self.reports = RecordedReports()
+        self.directory.mkdir()
+        server.expect(self.secret, self.directory, self.reports)
+
+    async def says(self, text="", secret=None, **rest):
+        return await asyncio.to_thread(
+            send_message, self.directory, secret or self.secret, text=text, **rest
+        )
+
+    async def sends(self, *lines):
+        """Raw lines on one connection, and the answers."""
+        # The address of a socket has 107 bytes at most; a test's folder may have more.
+        folder = os.open(self.directory, os.O_PATH)
+        try:
+            reader, writer = await asyncio.open_unix_connection(
+                f"/proc/self/fd/{folder}/job.socket"
+            )
+        finally:
+            os.close(folder)
+        answers = []
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            for line in lines:
+                writer.write(line + b"\n")
+                answer = await reader.readline()
+                answers.append(json.loads(answer) if answer else None)
+        writer.close()
+        return answers
+
+
+@asynccontextmanager
+async def server_in(home):
+    server = MessageServer(home)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+def play(home, scenario):
+    async def on_stage():
+        async with server_in(home) as server:
+            await scenario(server, Speaker(server, home))
+
+    asyncio.run(on_stage())
+
+
+def request(**fields):
+    standard = {"secret": "secret of job", "key": "its own", "text": "hello"}
+    return json.dumps(standard | fields).encode()
+
+
+def test_messages_outputs_and_progress_arrive(tmp_path):
+    async def scenario(_server, speaker):
+        assert await speaker.says("half way", progress=0.5) is Delivery.ACCEPTED
+        assert await speaker.says("", output="ready") is Delivery.ACCEPTED
+        assert await speaker.says(progress=1) is Delivery.ACCEPTED
+        assert speaker.reports.messages == [("half way", None), ("", "ready")]
+        assert speaker.reports.progresses == [0.5, 1.0]
+
+    play(tmp_path, scenario)
+
+
+def test_a_secret_speaks_for_its_own_attempt_alone(tmp_path):
+    async def scenario(server, speaker):
+        other = Speaker(server, tmp_path, "other")
+        await other.says("mine")
+        with pytest.raises(Refused, match="secret"):
+            await speaker.says("forged", secret="secret of nobody")
+        assert (speaker.reports.messages, other.reports.messages) == ([], [("mine", None)])
+
+    play(tmp_path, scenario)
+
+
+def test_a_secret_dies_with_its_attempt(tmp_path):
+    async def scenario(server, speaker):
+        await speaker.says("in time")
+        server.forget(speaker.secret)
+        with pytest.raises(Refused, match="ends with its attempt"):
+            await speaker.says("too late")
+        assert speaker.reports.messages == [("in time", None)]
+
+    play(tmp_path, scenario)
+
+
+def test_a_message_that_is_sent_twice_counts_once(tmp_path):
+    async def scenario(_server, speaker):
+        line = request(key="k")
+        assert await speaker.sends(line, line) == [{"ok": True}] * 2
+        assert speaker.reports.messages == [("hello", None)]
+        assert len(read_after(speaker.directory, 0)) == 1
+
+    play(tmp_path, scenario)
+
+
+def test_without_a_worker_a_message_waits_in_the_spool(tmp_path):
+    async def scenario(server, speaker):
+        await speaker.says("first")
+        await server.stop()
+        assert await speaker.says("second", output="ready") is Delivery.SPOOLED
+        assert await speaker.says(progress=0.5) is Delivery.DROPPED
+        texts = [(one.text, one.output) for one in read_after(speaker.directory, 0)]
+        assert texts == [("first", None), ("second", "ready")]
+        assert [one.text for one in read_after(speaker.directory, 1)] == ["second"]
+        # The worker was only slow: it finds the rest when the attempt ends.
+        server.forget(speaker.secret)
+        assert speaker.reports.messages == texts
+
+    play(tmp_path, scenario)
+
+
+def test_what_was_spooled_comes_before_what_is_said_next(tmp_path):
+    async def scenario(_server, speaker):
+        append(speaker.directory, SpooledMessage(key="k", text="spooled"))
+        await speaker.says("said")
+        assert speaker.reports.messages == [("spooled", None), ("said", None)]
+
+    play(tmp_path, scenario)
+
+
+def test_an_adopter_hears_everything_from_the_first_word(tmp_path):
+    async def scenario(server, speaker):
+        for number in range(3):
+            await speaker.says(f"{number}")
+        reports = RecordedReports()
+        server.expect(speaker.secret, speaker.directory, reports)
+        await speaker.says("3")
+        assert [text for text, _ in reports.messages] == ["0", "1", "2", "3"]
+        assert len(speaker.reports.messages) == 3
+
+    play(tmp_path, scenario)
+
+
+def test_a_lost_directory_keeps_no_message_from_the_worker(tmp_path):
+    async def scenario(server, speaker):
+        async def send_late():
+            reader, writer = await asyncio.open_unix_connection(server.path)
+            writer.write(request() + b"\n")
+            answer = await reader.readline()
+            writer.close()
+            return json.loads(answer)
+
+        for path in speaker.directory.iterdir():
+            path.unlink()
+        speaker.directory.rmdir()
+        assert await send_late() == {"ok": True}
+        assert speaker.reports.messages == [("hello", None)]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b"{}",
+        b"[" * 30_000,
+        b'{"secret": 7}',
+        request(text=7),
+        request(text=""),
+        request(output=7),
+        request(output=""),
+        request(output="two\nlines"),
+        request(progress=2),
+        request(progress="much"),
+        request(progress=True),
+        request(key=None),
+        request(key="k" * 100),
+        request(secret="\ud800"),
+        b'{"secret": "secret of job", "key": "k", "progress": NaN}',
+        b"\xff\xfe",
+    ],
+)
+def test_whatever_breaks_the_form_is_refused_and_the_next_line_is_heard(tmp_path, line):
+    async def scenario(_server, speaker):
+        refused, accepted = await speaker.sends(line, request())
+        assert refused["refused"]
+        assert accepted == {"ok": True}
+        assert speaker.reports.messages == [("hello", None)]
+        assert speaker.reports.progresses == []
+
+    play(tmp_path, scenario)
+
+
+def test_a_line_that_is_too_long_is_refused(tmp_path):
+    async def scenario(_server, speaker):
+        (answer,) = await speaker.sends(request(text="x" * LINE_BYTES_MAX))
+        assert str(LINE_BYTES_MAX) in answer["refused"]
+        assert speaker.reports.messages == []
+
+    play(tmp_path, scenario)
+
+
+def test_what_no_database_can_keep_is_replaced(tmp_path):
+    async def scenario(_server, speaker):
+        await speaker.sends(request(text="a\0b \ud800"))
+        assert speaker.reports.messages == [("a\ufffdb ?", None)]
+
+    play(tmp_path, scenario)
+
+
+def test_an_attempt_cannot_speak_without_end(tmp_path):
+    async def scenario(_server, speaker):
+        for number in range(MESSAGES_MAX + 5):
+            append(speaker.directory, SpooledMessage(key=f"{number}", text="spam"))
+        await speaker.says("it takes the spool along")
+        with pytest.raises(Refused, match=str(MESSAGES_MAX)):
+            await speaker.says("too much")
+        assert len(speaker.reports.messages) == MESSAGES_MAX
+
+    play(tmp_path, scenario)
+
+
+def test_connections_are_limited(tmp_path):
+    async def scenario(server, _speaker):
+        connect = partial(asyncio.open_unix_connection, server.path)
+        idle = [await connect() for _ in range(CONNECTIONS_MAX)]
+        reader, writer = await connect()
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            answer = json.loads(await reader.readline())
+        assert "connections" in answer["refused"]
+        for _, held in [*idle, (reader, writer)]:
+            held.close()
+            await held.wait_closed()
+
+    play(tmp_path, scenario)
+
+
+def test_nobody_else_can_reach_the_socket(tmp_path):
+    async def scenario(_server, _speaker):
+        assert stat.S_IMODE((tmp_path / "sock").stat().st_mode) == 0o700
+
+    play(tmp_path, scenario)
+
+
+def test_two_workers_of_one_process_have_a_socket_each(tmp_path):
+    async def scenario(_server, speaker):
+        async with server_in(tmp_path) as second:
+            other = Speaker(second, tmp_path, "other")
+            await other.says("to the second")
+            await speaker.says("to the first")
+            assert other.reports.messages == [("to the second", None)]
+            assert speaker.reports.messages == [("to the first", None)]
+
+    play(tmp_path, scenario)
+    assert list((tmp_path / "sock").iterdir()) == []
+
+
+def test_a_torn_line_in_the_spool_takes_no_other_line_along(tmp_path):
+    append(tmp_path, SpooledMessage(key="1", text="one"))
+    with open(tmp_path / SPOOL_NAME, "ab") as spool:
+        spool.write(b'["2", "to')
+    append(tmp_path, SpooledMessage(key="3", text="three"))
+    with open(tmp_path / SPOOL_NAME, "ab") as spool:
+        spool.write(b'[7, 8, 9]\n["4", "not yet')
+    assert [message.text for message in read_after(tmp_path, 0)] == ["one", "three"]
+
+
+def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
+    with pytest.raises(Unavailable, match="no worker answers"):
+        send_message(tmp_path / "gone", "secret", text="hello")
+
+
+def test_a_job_without_a_directory_has_said_nothing():
+    assert read_after(Path("/nonexistent"), 0) == []
