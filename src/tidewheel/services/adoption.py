@@ -1,0 +1,81 @@
+"""Jobs that outlived their worker: who starts next on the same host goes on with them.
+
+A kill -9 of a worker kills no command. Its successor asks the store for leases held on this
+host since its last boot, looks which of their workers are gone, and asks the store for those:
+of several that start at once, one gets each lease. Only then it lets a runner take the job
+over, since a job has one voice, and whoever takes it over last has it. Where no job was ever
+started, the task is given back.
+
+Handlers, and jobs that are tied to their worker, died with it. Their leases are not asked for
+but run out, as does the lease of a job that a runner cannot take over: what may have killed
+its worker must be counted as a lapse, or it would be tried for ever.
+
+A runner that adopts reports every message of the attempt again, from the first. So numbers
+begin at 1 as they did for the dead worker, and what the store has is known by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import HeldLease, HostProcess
+from tidewheel.errors import LeaseLost, Refused
+from tidewheel.ports import Job, Runner, TaskStore
+from tidewheel.services.attempts import Attempt
+from tidewheel.services.workplace import Workplace
+
+IsAlive = Callable[[HostProcess], bool]
+
+
+async def orphans_of_the_dead(
+    store: TaskStore, process: HostProcess, is_alive: IsAlive
+) -> list[HeldLease]:
+    """Leases of this host, since its last boot, whose worker is gone and whose job may live."""
+    held = await store.orphans(process.host, process.boot_id)
+    return [
+        lease for lease in held if lease.task.handler is None and not is_alive(lease.process)
+    ]
+
+
+class Fate(Enum):
+    """What the store says about a lease that a dead worker held."""
+
+    OURS = "ours"
+    THEIRS = "theirs"  # another worker of this host was faster
+    NOBODYS = "nobodys"  # its lease ran out, or its task ended: the job has no business here
+
+
+class Adoption:
+    """Goes on with what dead workers left; made once, when a worker starts."""
+
+    def __init__(
+        self, store: TaskStore, runners: Sequence[Runner], workplace: Workplace
+    ) -> None:
+        self._store = store
+        self._runners = runners
+        self._workplace = workplace
+
+    async def find_job(self, attempt: Attempt) -> Job | None:
+        """The job of this attempt; None if none was started."""
+        assignment = self._workplace.assignment(attempt.task)
+        for runner in self._runners:
+            if runner.accepts(attempt.task):
+                return await runner.adopt(assignment, attempt)
+        return None
+
+    async def ask_for(self, lease: HeldLease) -> Fate:
+        """Ask the store for the lease; asking again after a lost answer is safe."""
+        task, worker = lease.task, self._workplace.worker
+        holder = Holder(task_id=task.id, attempt=task.attempt, worker=lease.owner)
+        try:
+            await self._store.adopt(holder, worker)
+        except LeaseLost as lost:
+            owner, attempt = lost.held
+            if owner is None or attempt != task.attempt:
+                return Fate.NOBODYS
+            return Fate.OURS if owner == worker else Fate.THEIRS
+        except Refused:
+            return Fate.NOBODYS
+        return Fate.OURS

@@ -1,0 +1,135 @@
+"""Claims tasks as slots and resources allow, and hands each to a job.
+
+A slot is taken from the claim until the store has accepted the attempt's end: a worker never
+holds more leases than it has slots. One call claims at most half of the slots, so that one
+half can be claimed while the other half is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidewheel.config import WorkerSettings
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import (
+    Claimed,
+    ClaimRequest,
+    Page,
+    Report,
+    TaskFilter,
+)
+from tidewheel.core.tasks.status import LEASED
+from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.tasks.views import TaskView
+from tidewheel.errors import Unavailable
+from tidewheel.ports import TaskStore
+from tidewheel.services.attempts import StopReason
+from tidewheel.services.jobs import Jobs
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.workplace import Workplace
+
+CLAIMED_PER_CALL_MAX = 1_000
+POLL_JITTER = 0.2  # of the poll interval: workers that started together drift apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Which tasks the runners of a worker can execute."""
+
+    commands: bool = True
+    handlers: frozenset[str] | None = None  # None: any
+    bare: bool = True  # tasks with only a spec, for applications that know what it means
+
+
+ANY_TASKS = Abilities()
+
+
+class Claims(Service):
+    """Takes tasks from the worker's queues, the first queue first."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        settings: WorkerSettings,
+        abilities: Abilities,
+        workplace: Workplace,
+        jobs: Jobs,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__("claims", surroundings)
+        self._store = store
+        self._settings = settings
+        self._abilities = abilities
+        self._workplace = workplace
+        self._jobs = jobs
+        self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
+        self._unsure = False  # the last claim may have been granted without our knowing
+
+    def rest_seconds(self) -> float | None:
+        jitter = POLL_JITTER * self._surroundings.chance.random()
+        return self._settings.poll_seconds * (1.0 - jitter)
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        if self._unsure:
+            await self._give_back_unknown()
+        claimed = 0
+        for queue in self._settings.queues:
+            claimed += await self._claim_all(queue)
+        return [self.report("tasks.claimed", count=claimed)] if claimed else ()
+
+    async def _claim_all(self, queue: str) -> int:
+        """Claim until a claim comes back short, or nothing is free."""
+        claimed = 0
+        while (count := min(self._workplace.room.slots, self._count_max)) > 0:
+            if self._stop_asked:
+                break
+            asked_at = self._clock.monotonic()
+            tasks = await self._claim(queue, count)
+            self._begin(tasks, asked_at)
+            claimed += len(tasks)
+            if len(tasks) < count:
+                break
+        return claimed
+
+    async def _claim(self, queue: str, count: int) -> list[Claimed]:
+        request = ClaimRequest(
+            queue=queue,
+            worker=self._workplace.worker,
+            count=count,
+            lease_seconds=self._settings.lease_seconds,
+            free=self._workplace.room.resources,
+            commands=self._abilities.commands,
+            handlers=self._abilities.handlers,
+            bare=self._abilities.bare,
+        )
+        try:
+            return await self._store.claim(request)
+        except Unavailable:
+            self._unsure = True
+            raise
+
+    def _begin(self, tasks: Sequence[Claimed], asked_at: float) -> None:
+        workplace, jobs = self._workplace, self._jobs
+        attempts = [workplace.attempt(task, asked_at) for task in tasks]
+        workplace.take(attempts)
+        waited_seconds = self._clock.monotonic() - asked_at
+        for attempt in attempts:
+            if self._stop_asked or waited_seconds > attempt.task.lease_seconds:
+                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+            jobs.begin(attempt, workplace.assignment(attempt.task))
+
+    async def _give_back_unknown(self) -> None:
+        """A claim whose answer got lost must not cost its tasks a lapse each."""
+        which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._workplace.worker)
+        count_max = self._settings.slots + self._count_max
+        held = await self._store.list_tasks(which, Page(count=count_max))
+        unknown = [view for view in held if (view.id, view.attempt) not in self._workplace]
+        if unknown:
+            await self._store.report([self._yield_unstarted(view) for view in unknown])
+            self.tell("leases.given_back", count=len(unknown))
+        self._unsure = False
+
+    def _yield_unstarted(self, view: TaskView) -> Report:
+        holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._workplace.worker)
+        return Report(holder=holder, end=End(ending=Ending.YIELDED))

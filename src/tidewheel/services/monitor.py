@@ -1,0 +1,129 @@
+"""Watches leases and retention, whichever workers live or die.
+
+Theory of operation
+-------------------
+A lease that ran out says that its worker was not heard, which is a fact about the worker only
+if it could have been heard. So a monitor passes the store the time for which it has itself
+watched without a break, and the store takes back no lease longer than that: after an outage of
+the database every worker has a full lease to be heard again. A break is a call that failed, a
+pass that came late (this process stood still), or a database clock that did not move as the
+local one did (the machine slept, or somebody set the clock).
+
+Any number of monitors may run: the store decides each lease once, and deleting twice is
+nothing. Every transaction is short: leases and expired tasks are worked off in batches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from tidewheel.config import MonitorSettings
+from tidewheel.core.tasks.task import Instant
+from tidewheel.core.tasks.views import TaskView
+from tidewheel.errors import Unavailable
+from tidewheel.ports import TaskStore
+from tidewheel.services.export import append_lines, task_line
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+
+BATCHES_PER_PASS_MAX = 100
+STANDSTILL_SECONDS_MIN = 1.0  # a shorter one is not worth a full lease of patience
+
+
+class Watch:
+    """For how long a monitor has seen the store without a break, by the local clock."""
+
+    def __init__(self, rest_seconds_max: float) -> None:
+        self._rest_seconds_max = rest_seconds_max
+        self._since: float | None = None
+        self._rested_at = 0.0
+        self._ahead = 0.0  # of the database's clock, before the local one
+
+    def begin_pass(self, local: float, store: Instant) -> None:
+        """The store answered at the begin of a pass."""
+        rested = local - self._rested_at
+        jumped = abs(store - local - self._ahead)
+        if self._since is None or max(rested, jumped) > self._rest_seconds_max:
+            self._since = local
+        self._ahead = store - local
+
+    def end_pass(self, local: float) -> None:
+        self._rested_at = local
+
+    def lost(self) -> None:
+        """The store did not answer."""
+        self._since = None
+
+    def seconds(self, local: float) -> float:
+        return 0.0 if self._since is None else local - self._since
+
+
+class Monitor(Service):
+    """Takes back lapsed leases, and removes what retention lets go."""
+
+    def __init__(
+        self, store: TaskStore, settings: MonitorSettings, surroundings: Surroundings
+    ) -> None:
+        super().__init__("monitor", surroundings)
+        self._store = store
+        self._settings = settings
+        self._watch = Watch(STANDSTILL_SECONDS_MIN + 2 * settings.interval_seconds)
+        self._retention_at = self._clock.monotonic()
+
+    def rest_seconds(self) -> float | None:
+        retention_seconds = self._retention_at - self._clock.monotonic()
+        return max(0.0, min(self._settings.interval_seconds, retention_seconds))
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        try:
+            now = await self._store.now()
+            self._watch.begin_pass(self._clock.monotonic(), now)
+            reports = await self._take_back()
+            if self._clock.monotonic() >= self._retention_at:
+                reports += await self._keep_retention()
+        except Unavailable:
+            self._watch.lost()
+            raise
+        self._watch.end_pass(self._clock.monotonic())
+        return reports
+
+    async def _take_back(self) -> list[ServiceReport]:
+        signals: Counter[str] = Counter()
+        count_max = self._settings.lapsed_per_pass_max
+        for _ in range(BATCHES_PER_PASS_MAX):
+            ended = await self._store.take_back_lapsed_leases(
+                watched_seconds=self._watch.seconds(self._clock.monotonic()),
+                count_max=count_max,
+            )
+            signals.update(signal.value for _, signal in ended)
+            if len(ended) < count_max:
+                break
+        return [self.report("leases.taken_back", **signals)] if signals else []
+
+    async def _keep_retention(self) -> list[ServiceReport]:
+        """One batch; when it was full the next follows at once, after a look at the leases."""
+        settings = self._settings
+        self._retention_at = self._clock.monotonic() + settings.retention_interval_seconds
+        if settings.retention_seconds is None:
+            return []
+        count_max = settings.deleted_per_batch_max
+        expired = await self._store.expired_tasks(settings.retention_seconds, count_max)
+        try:
+            await self._export(expired)
+        except OSError as error:  # what cannot be written is not deleted; leases go first
+            return [self.report("tasks.not_exported", count=len(expired), error=str(error))]
+        deleted = await self._store.delete_tasks([task.id for task in expired])
+        if deleted and len(expired) == count_max:
+            self._retention_at = self._clock.monotonic()
+        return [self.report("tasks.deleted", count=deleted)] if deleted else []
+
+    async def _export(self, expired: Sequence[TaskView]) -> None:
+        directory = self._settings.export_directory
+        if directory is None or not expired:
+            return
+        day = datetime.fromtimestamp(await self._store.now(), UTC).date()
+        lines = [await task_line(self._store, task) for task in expired]
+        path = directory / f"tasks-{day.isoformat()}.jsonl"
+        await asyncio.to_thread(append_lines, path, lines)

@@ -1,0 +1,155 @@
+"""The one shape of every service: start, stop, run_once, and the loop between them.
+
+Theory of operation
+-------------------
+``run_once`` does one pass and answers with what it did, as reports; tests and simulations
+may call it by themselves. ``run`` is the loop: a pass, then a rest that a wake-up ends
+early. Three kinds of failure, three treatments:
+
+* ``Unavailable``: the world did not answer. The pass is made again after a back-off with
+  full jitter, which no wake-up cuts short; only a request to stop does.
+* ``AssertionError`` and everything else: a bug, or a store that must not be used. It ends
+  the service, which is started again from what the store knows.
+* Cancellation is a crash: nothing is tidied up, as after kill -9.
+
+Log lines and telemetry are made from reports by whoever gave ``on_report``, nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tidewheel.errors import Unavailable
+from tidewheel.ports import Clock
+from tidewheel.services.alarm import Alarm
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceReport:
+    """One thing that a service did or met: the single source of log, telemetry and UI."""
+
+    service: str
+    event: str  # noun.verb in words of the glossary, as "leases.lapsed"
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+OnReport = Callable[[ServiceReport], None]
+
+
+def tell_nobody(_report: ServiceReport) -> None:
+    """For services whose reports nobody reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How long to wait before the same call is tried again."""
+
+    first_seconds: float = 0.1
+    seconds_max: float = 5.0
+
+    def delay_seconds(self, failures: int, chance: random.Random) -> float:
+        """Anything up to the bound: a herd that lost the store together comes back spread."""
+        assert failures >= 1
+        grown = self.first_seconds * 2.0 ** min(failures - 1, 32)
+        return chance.uniform(0.0, min(grown, self.seconds_max))
+
+
+BACKOFF_DEFAULT = Backoff()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What every service is given: time, chance, an ear, and patience."""
+
+    clock: Clock
+    chance: random.Random = field(default_factory=random.Random)
+    on_report: OnReport = tell_nobody
+    backoff: Backoff = BACKOFF_DEFAULT
+
+
+class Service(ABC):
+    """A loop over ``run_once`` that survives the world's failures."""
+
+    def __init__(self, name: str, surroundings: Surroundings) -> None:
+        self.name = name
+        self._surroundings = surroundings
+        self._clock = surroundings.clock
+        self._alarm = Alarm(surroundings.clock)
+        self._stop_alarm = Alarm(surroundings.clock)
+        self._stop_asked = False
+        self._running: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def run_once(self) -> Sequence[ServiceReport]:
+        """One pass; what it did."""
+
+    @abstractmethod
+    def rest_seconds(self) -> float | None:
+        """How long to rest after a pass unless woken; None: until woken."""
+
+    async def start(self) -> None:
+        """Run in the background; a failure is raised by ``stop``."""
+        assert self._running is None, f"{self.name} was started twice"
+        self._running = asyncio.create_task(self.run(), name=self.name)
+
+    async def stop(self) -> None:
+        """Ask to stop, and wait for the end."""
+        self.ask_stop()
+        if self._running is not None:
+            await self._running
+
+    def ask_stop(self) -> None:
+        """End after the pass that is going on; from any thread."""
+        self._stop_asked = True
+        self._stop_alarm.ring()
+        self._alarm.ring()
+
+    def wake(self) -> None:
+        """Make the next pass now; from any thread."""
+        self._alarm.ring()
+
+    async def run(self) -> None:
+        while not self._stop_asked:
+            for report in await self.persist(self.run_once) or ():
+                self._surroundings.on_report(report)
+            rest = self.rest_seconds()
+            if rest is not None and rest <= 0.0:
+                await asyncio.sleep(0)  # a store in memory answers without ever giving way
+            elif not self._stop_asked:
+                await self._alarm.wait(rest)
+
+    async def persist(self, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Try until the world answers; None when asked to stop before it did."""
+        failures = 0
+        while True:
+            try:
+                answer = await call()
+            except Unavailable as error:
+                failures += 1
+                await self._back_off(failures, error)
+                if self._stop_asked:
+                    return None
+            else:
+                if failures:
+                    self.tell("store.back", failures=failures)
+                return answer
+
+    async def _back_off(self, failures: int, error: Unavailable) -> None:
+        delay = self._surroundings.backoff.delay_seconds(failures, self._surroundings.chance)
+        self.tell("store.unavailable", error=str(error), failures=failures, delay_seconds=delay)
+        if not self._stop_asked:
+            await self._stop_alarm.wait(delay)
+
+    def tell(self, event: str, **facts: object) -> None:
+        """Report something outside of a pass."""
+        self._surroundings.on_report(self.report(event, **facts))
+
+    def report(self, event: str, **facts: object) -> ServiceReport:
+        return ServiceReport(service=self.name, event=event, facts=facts)

@@ -1,0 +1,158 @@
+"""A worker: leases tasks, has runners execute them, and tells the store how they ended.
+
+Theory of operation
+-------------------
+A worker is made of services that share one event loop and know each other only through
+callbacks: claims take tasks while there is room, jobs execute them, the reporter tells the
+store, heartbeats keep the leases (in a thread of their own, if given a store of their own),
+and cancellations ask which jobs are to end. The store may vanish at any time: jobs go on,
+reports wait. The worker may vanish at any time: its leases run out or are adopted.
+
+A first request to stop winds down as asked: ``YIELD`` ends the jobs and gives the tasks back,
+``DRAIN`` lets them finish. A second one kills what is left, and so does the end of the grace.
+``run`` returns when everything has been reported, or could not be within the grace.
+Requests come from signal handlers, which belong to the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from tidewheel.config import OnStop, WorkerSettings
+from tidewheel.core.tasks.requests import HeldLease, NewWorker
+from tidewheel.ports import Runner, TaskStore
+from tidewheel.services.adoption import orphans_of_the_dead
+from tidewheel.services.alarm import within
+from tidewheel.services.attempts import StopReason
+from tidewheel.services.crew import Crew
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.shift import Equipment, Host, Shift
+
+FLUSH_SECONDS_MIN = 1.0
+FLUSH_SECONDS_MAX = 5.0
+STORE_ID_LENGTH = 8
+
+
+class Worker(Service):
+    """Executes tasks until it is asked to stop."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        settings: WorkerSettings,
+        runners: Sequence[Runner],
+        host: Host,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__(settings.name, surroundings)
+        self._store = store
+        self._settings = settings
+        self._equipment = Equipment(
+            store=store,
+            settings=settings,
+            runners=runners,
+            host=host,
+            surroundings=surroundings,
+        )
+        self._shift: Shift | None = None
+        self._mode = settings.on_stop
+        self._at_once = False
+
+    def ask_stop(self, mode: OnStop | None = None) -> None:
+        """The first time: wind down; again: kill what is left. From the worker's loop."""
+        self._at_once = self._stop_asked
+        self._mode = mode or self._mode
+        super().ask_stop()
+
+    async def stop(self, mode: OnStop | None = None) -> None:
+        """Ask to stop, and wait for the end."""
+        self.ask_stop(mode)
+        if self._running is not None:
+            await self._running
+
+    def rest_seconds(self) -> float | None:
+        return None
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        """One round of claims; the other services of a worker have their own."""
+        assert self._shift is not None, f"{self.name} is not registered yet"
+        return await self._shift.claims.run_once()
+
+    async def run(self) -> None:
+        crew = Crew()
+        await crew.oversee(self._work(crew))
+
+    async def _work(self, crew: Crew) -> None:
+        shift = self._shift = await self.persist(partial(self._register, crew))
+        if shift is None:
+            return
+        crew.add(shift.keep_leases())
+        await self._adopt_orphans(shift)
+        crew.add(shift.reporter.run())
+        crew.add(shift.cancellations.run())
+        deafen = self._store.listen(shift.hear)
+        try:
+            claiming = crew.member(shift.claims.run())
+            claiming.add_done_callback(lambda _: self.wake())
+            while not self._stop_asked:
+                await self._alarm.wait()
+            await self._wind_down(shift, claiming)
+        finally:
+            deafen()
+        self.tell("worker.stopped", settled=shift.settled, jobs=len(shift.jobs))
+
+    async def _register(self, crew: Crew) -> Shift:
+        settings, host = self._settings, self._equipment.host
+        store_id = await self._store.store_id()
+        worker = await self._store.register_worker(
+            NewWorker(
+                name=settings.name,
+                process=host.process,
+                queues=settings.queues,
+                slots=settings.slots,
+                capacity=settings.capacity,
+            )
+        )
+        directory = settings.home / "tasks" / store_id[:STORE_ID_LENGTH]
+        self.tell("worker.registered", worker=worker)
+        return Shift(self._equipment, worker, directory, crew, self.wake, self.tell)
+
+    async def _adopt_orphans(self, shift: Shift) -> None:
+        host = self._equipment.host
+        if self._settings.tie_jobs:
+            return
+        find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
+        orphans: list[HeldLease] = await self.persist(find) or []
+        for lease in orphans:
+            await shift.adopt(lease, self.persist)
+
+    async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:
+        flush_seconds = _flush_seconds(self._settings.grace_seconds)
+        grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
+        shift.claims.ask_stop()
+        if self._mode is OnStop.YIELD:
+            shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
+        await self._settle(shift, claiming, grace_seconds)
+        self._at_once = False
+        shift.jobs.stop_all(StopReason.YIELD, 0.0)
+        await self._settle(shift, claiming, flush_seconds / 2)
+        leave = partial(self._store.stop_worker, shift.worker)
+        await self.persist(lambda: within(self._clock, flush_seconds / 2, leave()))
+
+    async def _settle(
+        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+    ) -> None:
+        """Wait until all is done and reported, for the time given, or until asked again."""
+        end_at = self._clock.monotonic() + seconds_max
+        while not (shift.settled and claiming.done()) and not self._at_once:
+            rest = end_at - self._clock.monotonic()
+            if rest <= 0.0:
+                return
+            await self._alarm.wait(rest)
+
+
+def _flush_seconds(grace_seconds: float) -> float:
+    """The part of the grace that is kept for the last reports, once all jobs are killed."""
+    return min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)

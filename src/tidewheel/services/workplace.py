@@ -1,0 +1,60 @@
+"""What one worker has in hands: attempts, the room they take, the leases they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.ports import Assignment
+from tidewheel.services.attempts import Attempt, AttemptKey, Listener
+from tidewheel.services.heartbeats import LeaseBook
+from tidewheel.services.room import Room
+
+
+class Workplace:
+    """An attempt takes its room until the store has accepted its end."""
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        directory: Path,  # <home>/tasks/<store>
+        new_secret: Callable[[], str],
+        room: Room,
+        listener: Listener,
+    ) -> None:
+        self.worker = worker
+        self.room = room
+        self.book = LeaseBook()
+        self._directory = directory
+        self._new_secret = new_secret
+        self._listener = listener
+        self._attempts: dict[AttemptKey, Attempt] = {}
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._attempts
+
+    def attempt(self, task: Claimed, asked_at: float) -> Attempt:
+        """An attempt whose lease was asked for at that time of the local clock."""
+        return Attempt(task, self.worker, self._listener, asked_at)
+
+    def assignment(self, task: Claimed) -> Assignment:
+        return Assignment(
+            task=task,
+            worker=self.worker,
+            directory=self._directory / f"{task.seq}/{task.attempt}",
+            secret=self._new_secret(),
+        )
+
+    def take(self, attempts: Sequence[Attempt]) -> None:
+        for attempt in attempts:
+            self._attempts[attempt.key] = attempt
+            self.room.take(attempt.task.resources)
+        self.book.hold(attempts)
+
+    def let_go(self, attempts: Sequence[Attempt]) -> None:
+        for attempt in attempts:
+            del self._attempts[attempt.key]
+            self.room.give_back(attempt.task.resources)
+        self.book.release(attempts)

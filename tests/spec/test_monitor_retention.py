@@ -1,0 +1,214 @@
+"""Seed 002, "Retention": ended tasks are removed after their time, and written down before."""
+
+import json
+
+import pytest
+
+from tidewheel.core.tasks.requests import Page, TaskFilter, UsageSample
+from tidewheel.core.tasks.task import Need, TaskId
+from tidewheel.errors import NotFound
+from tidewheel.testing.faulty_store import FaultyStore
+from tidewheel.testing.scripted_runner import Script
+from tidewheel.testing.small_world import SmallWorld
+from tidewheel.testing.virtual_time import in_virtual_time
+
+DAY = 86_400.0
+
+
+async def ids(world):
+    return sorted(
+        one.id for one in await world.store.list_tasks(TaskFilter(), Page(count=1000))
+    )
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def at_once(_task):
+    return Script(seconds=0.0)
+
+
+async def ended(world, task_id):
+    """A task that was run by a worker that is gone."""
+    await world.submit(task_id)
+    one = await world.worker()
+    assert await world.status(task_id) == "succeeded"
+    one.worker.ask_stop()
+    await one.running
+
+
+@pytest.mark.req("R002-74", "R002-75")
+@in_virtual_time
+async def test_ended_tasks_are_removed_after_their_time_and_no_others():
+    world = SmallWorld(at_once)
+    await world.submit("waiting", armed=False)
+    await world.submit("ready", queue="nobody's")
+    await ended(world, "old")
+    await world.passes(DAY)
+    await ended(world, "young")
+    await world.monitor(retention_seconds=1.5 * DAY, interval_seconds=60.0).start()
+    await world.passes(0.6 * DAY)
+    assert await ids(world) == ["ready", "waiting", "young"]
+    with pytest.raises(NotFound):
+        await world.task("old")
+
+
+@pytest.mark.req("R002-75")
+@in_virtual_time
+async def test_a_task_that_a_waiting_one_depends_on_is_kept():
+    world = SmallWorld(at_once)
+    await ended(world, "parent")
+    await world.submit("other", queue="nobody's")
+    await world.submit(
+        "child", needs=(Need(task_id=TaskId("parent")), Need(task_id=TaskId("other")))
+    )
+    await world.monitor(retention_seconds=10.0).start()
+    await world.passes(1000.0)
+    assert await ids(world) == ["child", "other", "parent"]
+
+
+@pytest.mark.req("R002-76")
+@in_virtual_time
+async def test_without_retention_everything_is_kept():
+    world = SmallWorld(at_once)
+    await ended(world, "a")
+    await world.monitor(retention_seconds=None, interval_seconds=600.0).start()
+    await world.passes(100 * DAY)
+    assert await ids(world) == ["a"]
+
+
+@pytest.mark.req("R002-77")
+@in_virtual_time
+async def test_many_tasks_are_removed_in_batches_between_which_leases_are_watched():
+    world = SmallWorld(at_once)
+    await world.worker(slots=50)
+    await world.submit(*(f"t{n}" for n in range(95)))
+    way = FaultyStore(world.store, world.clock)
+    await world.passes(100.0)
+    monitor = world.monitor(
+        store=way.as_store(),
+        retention_seconds=50.0,
+        retention_interval_seconds=10.0,
+        deleted_per_batch_max=10,
+    )
+    await monitor.start()
+    await world.passes(5.0)
+    assert await ids(world) == []
+    assert way.calls["delete_tasks"] == 10
+    assert way.calls["take_back_lapsed_leases"] >= 10
+
+
+@pytest.mark.req("R002-78")
+@in_virtual_time
+async def test_a_task_is_written_down_whole_before_it_is_removed(tmp_path):
+    world = SmallWorld()
+    await world.worker()
+    await world.submit("a", spec='{"x":  1.0}', tag="nightly")
+    await world.submit("b", needs=(Need(task_id=TaskId("a")),), queue="nobody's")
+    world.job("a").says("half way", "half")
+    world.job("a").uses(UsageSample(memory_bytes=17))
+    world.job("a").ends()
+    await world.passes(0.0)
+    await world.store.cancel([TaskId("b")])
+    monitor = world.monitor(retention_seconds=10.0, export_directory=tmp_path / "export")
+    await monitor.start()
+    await world.passes(61.0)
+    assert await ids(world) == []
+    [path] = (tmp_path / "export").iterdir()
+    assert path.name == "tasks-1970-01-01.jsonl"
+    assert path.stat().st_mode & 0o777 == 0o600
+    a, b = sorted(lines(path), key=lambda line: line["task"]["id"])
+    assert (a["task"]["spec"], a["task"]["tag"]) == ('{"x":  1.0}', "nightly")
+    assert [one["signal"] for one in a["history"]] == [None, "claim", "succeed"]
+    assert a["attempts"][0]["exit_status"] == 0
+    assert [(one["text"], one["output"]) for one in a["outputs"]] == [("half way", "half")]
+    assert a["usage"][0]["sample"]["memory_bytes"] == 17
+    assert a["edges"][0]["child"] == "b"
+    assert b["task"]["status"] == "cancelled"
+
+
+@in_virtual_time
+async def test_a_history_longer_than_a_page_is_written_down_whole(tmp_path):
+    world = SmallWorld()
+    await world.submit("a", max_lapses=10_000)
+    await world.monitor(retention_seconds=None).start()
+    for _ in range(600):
+        one = await world.worker(lease_seconds=0.5)
+        one.worker.ask_stop()
+        await one.running
+    await world.store.cancel([TaskId("a")])
+    monitor = world.monitor(retention_seconds=1.0, export_directory=tmp_path)
+    await world.passes(2.0)
+    await monitor.run_once()
+    [path] = tmp_path.iterdir()
+    [line] = lines(path)
+    assert [one["signal"] for one in line["history"]] == [
+        None,
+        *["claim", "yield"] * 600,
+        "cancel",
+    ]
+
+
+@in_virtual_time
+async def test_each_day_has_its_file_and_files_only_grow(tmp_path):
+    world = SmallWorld(at_once)
+    monitor = world.monitor(
+        retention_seconds=10.0, interval_seconds=60.0, export_directory=tmp_path
+    )
+    await monitor.start()
+    await ended(world, "a")
+    await world.passes(DAY / 2)
+    await ended(world, "b")
+    await world.passes(DAY)
+    await ended(world, "c")
+    await world.passes(DAY / 4)
+    written = {
+        path.name: [line["task"]["id"] for line in lines(path)] for path in tmp_path.iterdir()
+    }
+    assert written == {"tasks-1970-01-01.jsonl": ["a", "b"], "tasks-1970-01-02.jsonl": ["c"]}
+
+
+@in_virtual_time
+async def test_what_cannot_be_written_down_is_not_removed_and_leases_are_watched(tmp_path):
+    (tmp_path / "export").write_text("a file where a directory should be")
+    world = SmallWorld(lambda task: Script(seconds=0.0 if task.id == "a" else None))
+    one = await world.worker()
+    await world.submit("a", "b")
+    await one.crashes()
+    await world.monitor(retention_seconds=10.0, export_directory=tmp_path / "export").start()
+    await world.passes(1000.0)
+    assert await ids(world) == ["a", "b"]
+    assert await world.status("b") == "ready"
+    assert world.events("tasks.not_exported")
+
+
+@in_virtual_time
+async def test_a_line_that_a_crash_tore_apart_spoils_no_other(tmp_path):
+    world = SmallWorld(at_once)
+    await world.worker()
+    await world.submit("a")
+    path = tmp_path / "tasks-1970-01-01.jsonl"
+    path.write_bytes(b'{"task": {"id": "to')
+    await world.monitor(retention_seconds=10.0, export_directory=tmp_path).start()
+    await world.passes(100.0)
+    torn, whole = path.read_text("utf-8").splitlines()
+    assert torn == '{"task": {"id": "to'
+    assert json.loads(whole)["task"]["id"] == "a"
+
+
+@in_virtual_time
+async def test_a_task_is_not_removed_when_the_store_fails_before_it_was_written_down(tmp_path):
+    world = SmallWorld(at_once)
+    await world.worker()
+    await world.submit("a")
+    way = FaultyStore(world.store, world.clock)
+    await world.monitor(
+        store=way.as_store(), retention_seconds=10.0, export_directory=tmp_path
+    ).start()
+    way.loses_requests("history", 1)
+    way.loses_answers("delete_tasks", 1)
+    await world.passes(1000.0)
+    assert await ids(world) == []
+    written = [line["task"]["id"] for path in tmp_path.iterdir() for line in lines(path)]
+    assert written == ["a"]

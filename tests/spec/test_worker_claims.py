@@ -1,0 +1,272 @@
+"""Seed 002, "Workers": what a worker takes, when, and how much of it."""
+
+from random import Random
+
+import pytest
+
+from tidewheel.config import OnStop
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.testing.scripted_runner import Script, failed
+from tidewheel.testing.small_world import SmallWorld
+from tidewheel.testing.virtual_time import in_virtual_time
+
+
+def running(world):
+    return [job.assignment.task.id for job in world.host.jobs if job.running]
+
+
+@pytest.mark.req("R002-31", "R002-88")
+@in_virtual_time
+async def test_a_worker_takes_as_many_tasks_as_it_has_slots():
+    world = SmallWorld()
+    await world.submit("a", "b", "c", "d", "e")
+    await world.worker(slots=3)
+    assert running(world) == ["a", "b", "c"]
+    world.job("b").ends()
+    await world.passes(0.0)
+    assert running(world) == ["a", "c", "d"]
+
+
+@pytest.mark.req("R002-31", "R002-88", "R003-36")
+@in_virtual_time
+async def test_a_worker_takes_what_its_resources_allow_and_more_when_they_are_free_again():
+    world = SmallWorld()
+    half = Resources(cpu=0.5, memory_bytes=100, gpu=1)
+    await world.submit("a", "b", "c", resources=half)
+    await world.worker(slots=8, capacity=Resources(cpu=1.1, memory_bytes=1000, gpu=2))
+    assert running(world) == ["a", "b"]
+    world.job("a").ends()
+    await world.passes(0.0)
+    assert running(world) == ["b", "c"]
+
+
+@in_virtual_time
+async def test_resources_of_thousands_of_tasks_leave_no_crumbs():
+    world = SmallWorld(lambda _: Script(seconds=0.1))
+    capacity = Resources(cpu=0.3)
+    await world.worker(slots=3, capacity=capacity)
+    await world.submit(*(f"t{n}" for n in range(200)), resources=Resources(cpu=0.1))
+    await world.passes(60.0)
+    assert await world.status("t199") == "succeeded"
+    await world.submit("whole", resources=capacity)
+    assert running(world) == ["whole"]
+
+
+@in_virtual_time
+async def test_three_tenths_of_a_core_are_room_for_three_tenths():
+    world = SmallWorld()
+    await world.worker(slots=9, capacity=Resources(cpu=0.3))
+    for task_id in "abcd":
+        await world.submit(task_id, resources=Resources(cpu=0.1))
+    assert running(world) == ["a", "b", "c"]
+
+
+@pytest.mark.req("R002-9")
+@in_virtual_time
+async def test_a_worker_serves_its_queues_in_order_and_no_other():
+    world = SmallWorld()
+    await world.submit("strange", queue="theirs")
+    await world.submit("late", queue="second")
+    await world.submit("early", queue="first")
+    await world.worker(slots=1, queues=("first", "second"))
+    assert running(world) == ["early"]
+    world.job("early").ends()
+    await world.passes(0.0)
+    assert running(world) == ["late"]
+    world.job("late").ends()
+    await world.passes(30.0)
+    assert await world.status("strange") == "ready"
+
+
+@pytest.mark.req("R002-32")
+@in_virtual_time
+async def test_the_oldest_of_the_highest_priority_comes_first():
+    world = SmallWorld()
+    await world.submit("low", priority=9)
+    await world.submit("high-1", "high-2", priority=100)
+    await world.worker(slots=2)
+    assert running(world) == ["high-1", "high-2"]
+
+
+@in_virtual_time
+async def test_an_idle_worker_starts_a_new_task_at_once():
+    world = SmallWorld()
+    await world.worker(poll_seconds=1000.0)
+    await world.passes(100.0)
+    await world.submit("a")
+    assert running(world) == ["a"]
+    assert world.job("a").started_at == 100.0
+
+
+@in_virtual_time
+async def test_a_task_that_nobody_announced_is_found_by_asking():
+    world = SmallWorld()
+    await world.worker(poll_seconds=5.0)
+    await world.submit("later", delay_seconds=7.0)  # nothing happens in the store at second 7
+    await world.passes(13.0)
+    assert running(world) == ["later"]
+
+
+@in_virtual_time
+async def test_a_worker_holds_no_more_leases_than_slots_while_its_reports_are_slow():
+    world = SmallWorld(lambda _: Script(seconds=0.01))
+    one = await world.worker(slots=4)
+    one.store.delays("report", before=1.0, after=1.0)
+    await world.submit(*(f"t{n}" for n in range(40)))
+    most = 0
+    for _ in range(200):
+        await world.passes(0.25)
+        [view] = await world.store.workers()
+        most = max(most, view.leases)
+    assert most == 4
+    assert await world.status("t39") == "succeeded"
+
+
+@in_virtual_time
+async def test_one_half_of_the_slots_is_claimed_while_the_other_half_is_reported():
+    world = SmallWorld(lambda _: Script(seconds=0.0))
+    one = await world.worker(slots=100)
+    one.store.delays("claim", before=0.01)
+    one.store.delays("report", before=0.01)
+    await world.submit(*(f"t{n}" for n in range(1000)))
+    together = 0
+    for _ in range(40):
+        await world.passes(0.005)
+        together += one.store.under_way["claim"] > 0 and one.store.under_way["report"] > 0
+    assert together >= 20
+    await world.passes(1.0)
+    assert await world.status("t999") == "succeeded"
+
+
+@in_virtual_time
+async def test_a_claim_whose_answer_got_lost_costs_its_tasks_no_lapse():
+    world = SmallWorld()
+    one = await world.worker()
+    one.store.loses_answers("claim")
+    await world.submit("a", "b")
+    await world.passes(1.0)
+    assert running(world) == ["a", "b"]
+    assert await world.story("a") == ["claim", "yield", "claim"]
+
+
+@in_virtual_time
+async def test_a_task_whose_lease_is_over_before_the_worker_hears_of_it_is_not_started():
+    world = SmallWorld()
+    one = await world.worker(slots=1, lease_seconds=10.0)
+    one.store.delays("claim", after=11.0)
+    await world.submit("a")
+    await world.passes(11.0)
+    assert world.host.jobs == []
+    assert (await world.story("a"))[:2] == ["claim", "yield"]
+
+
+@in_virtual_time
+async def test_a_worker_that_is_asked_to_stop_while_it_claims_gives_the_task_back():
+    world = SmallWorld()
+    one = await world.worker()
+    one.store.delays("claim", after=1.0)
+    await world.submit("a")
+    one.worker.ask_stop(OnStop.DRAIN)
+    await one.running
+    assert world.host.jobs == []
+    assert await world.story("a") == ["claim", "yield"]
+
+
+@in_virtual_time
+async def test_a_job_that_cannot_be_started_has_failed_and_the_worker_goes_on():
+    world = SmallWorld(
+        lambda task: Script(start_error="no such directory" if task.id == "bad" else None)
+    )
+    await world.worker(slots=1)
+    await world.submit("bad", "good")
+    assert await world.status("bad") == "failed"
+    [error] = (await world.task("bad")).errors
+    assert (error.code, error.description) == ("start", "no such directory")
+    assert running(world) == ["good"]
+
+
+@in_virtual_time
+async def test_a_task_that_no_runner_executes_has_failed():
+    world = SmallWorld()
+    await world.worker()
+    await world.submit("a", command=None, handler="unknown")
+    [error] = (await world.task("a")).errors
+    assert error.code == "start"
+    assert await world.status("a") == "failed"
+
+
+@in_virtual_time
+async def test_each_attempt_has_its_own_directory_and_secret():
+    world = SmallWorld()
+    await world.worker()
+    await world.submit("a", max_retries=1)
+    world.job("a").ends(failed())
+    await world.passes(1.0)
+    first, second = (job.assignment for job in world.host.jobs)
+    store_id = (await world.store.store_id())[:8]
+    seq = first.task.seq
+    assert [str(one.directory) for one in (first, second)] == [
+        f"home/tasks/{store_id}/{seq}/1",
+        f"home/tasks/{store_id}/{seq}/2",
+    ]
+    assert first.secret != second.secret
+    assert len(first.secret) >= 43  # 256 bits
+
+
+@pytest.mark.req("R002-36", "R002-37")
+@in_virtual_time
+async def test_every_start_of_a_worker_gets_an_id_of_its_own():
+    world = SmallWorld()
+    for _ in range(3):
+        one = await world.worker(name="same")
+        await one.crashes()
+    ids = [view.id for view in await world.store.workers(live_only=False)]
+    assert len(set(ids)) == 3
+
+
+@pytest.mark.req("R002-35")
+@in_virtual_time
+async def test_eight_workers_never_share_a_task():
+    chance = Random(7)
+    world = SmallWorld(lambda _: Script(seconds=chance.random()))
+    for _ in range(8):
+        await world.worker(slots=5)
+    names = [f"t{n}" for n in range(1000)]
+    await world.submit(*names)
+    await world.passes(60.0)
+    assert sorted(job.assignment.task.id for job in world.host.jobs) == sorted(names)
+    assert {await world.status(name) for name in names} == {"succeeded"}
+    assert await world.store.verify() == []
+
+
+@pytest.mark.req("R002-58", "R002-59")
+@in_virtual_time
+async def test_a_task_of_a_killed_worker_is_run_by_another_within_lease_and_poll():
+    world = SmallWorld()
+    one = await world.worker(lease_seconds=10.0)
+    await world.submit("a")
+    await world.monitor(interval_seconds=1.0).start()
+    await world.passes(20.0)  # the monitor has watched for more than a lease
+    await one.crashes()
+    world.job("a").ends()  # nobody hears it
+    world.host.jobs.clear()  # nor is there anything to adopt
+    await world.worker()
+    await world.passes(11.0)
+    assert running(world) == ["a"]
+    assert (await world.task("a")).attempt == 2
+
+
+@in_virtual_time
+async def test_a_worker_that_finds_no_store_waits_for_it():
+    world = SmallWorld()
+    await world.submit("a")
+    one = await world.worker(poll_seconds=1.0)
+    world.job("a").ends()
+    one.store.out_of_reach = True
+    await world.passes(3600.0)
+    await world.submit("b")
+    one.store.out_of_reach = False
+    await world.passes(10.0)
+    assert await world.status("a") == "succeeded"
+    assert running(world) == ["b"]
+    assert world.events("store.back")
