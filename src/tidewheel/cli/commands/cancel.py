@@ -1,0 +1,53 @@
+"""``tidewheel cancel``: cancel tasks by id, or all that a filter finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from tidewheel.cli.printing import coloured, note, plural, safe, say, say_json
+from tidewheel.cli.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.client.filters import Filters
+    from tidewheel.core.tasks.requests import Cancelled
+
+COUNT_MAX = 1000
+
+
+@session_command("cancel")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--status", multiple=True, help="All with this status; repeatable.")
+@click.option("--queue", help="All of this queue.")
+@click.option("--worker", help="All of this worker.")
+@click.option("--tag", help="All with this tag.")
+def command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
+    """Cancel tasks, and whatever can no longer run without them.
+
+    What runs is told to end; what has ended is left as it is.
+    """
+    filtered = any(which.values())
+    if bool(ids) == filtered:
+        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+    answers = session.ask(lambda client: _cancel(client, ids, which))
+    if session.as_json:
+        documents = [
+            {"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers
+        ]
+        say_json({"cancelled": documents})
+        return 0
+    for answer in answers:
+        so = "" if answer.changed else " already"
+        say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
+    if filtered:
+        more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
+        note(f"{plural(len(answers), 'task')} cancelled{more}")
+    return 0
+
+
+async def _cancel(client: AsyncClient, ids: tuple[str, ...], which: Filters) -> list[Cancelled]:
+    if ids:
+        return await client.cancel(*ids)
+    return await client.cancel_matching(count_max=COUNT_MAX, **which)

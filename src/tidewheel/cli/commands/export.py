@@ -1,0 +1,66 @@
+"""``tidewheel export``: write tasks to a file, one line of JSON each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from tidewheel.cli.printing import plural, safe, say, say_json
+from tidewheel.cli.session import Session, session_command
+from tidewheel.errors import Refused
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.client.filters import Filters
+
+PAGE = 500
+STANDARD_OUTPUT = "-"
+
+
+@session_command("export")
+@click.argument("file", metavar="FILE|-")
+@click.option("--status", multiple=True, help="Only with this status; repeatable.")
+@click.option("--queue", help="Only of this queue.")
+@click.option("--tag", help="Only with this tag.")
+@click.option("--append", is_flag=True, help="Add to a file that is there already.")
+def command(session: Session, file: str, *, append: bool, **which: Unpack[Filters]) -> int:
+    """Write tasks with their history, attempts, outputs and usage, newest first."""
+    if file == STANDARD_OUTPUT:
+        session.ask(lambda client: _export(client, None, which))
+        return 0
+    path = Path(file)
+    if path.exists() and path.stat().st_size and not append:
+        raise Refused(f"{file} is there already; choose a new file, or add to it: --append")
+    if not path.absolute().parent.is_dir():
+        raise Refused(
+            f"there is no folder {path.absolute().parent}; make it, or choose another"
+        )
+    count = session.ask(lambda client: _export(client, path, which))
+    if session.as_json:
+        say_json({"exported": count, "file": str(path)})
+    else:
+        say(f"{plural(count, 'task')} written to {safe(path)}")
+    return 0
+
+
+async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
+    from tidewheel.client.filters import task_filter
+    from tidewheel.core.tasks.requests import Page
+    from tidewheel.services.export import append_lines, task_line
+
+    count, before = 0, None
+    while True:
+        page = Page(count=PAGE, before=before)
+        views = await client.store.list_tasks(task_filter(**which), page)
+        lines = [await task_line(client.store, view) for view in views]
+        if path is not None:
+            append_lines(path, lines)
+        else:
+            sys.stdout.buffer.write(b"".join(lines))
+        count += len(lines)
+        if len(views) < PAGE:
+            return count
+        before = views[-1].seq

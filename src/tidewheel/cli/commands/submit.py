@@ -1,0 +1,205 @@
+"""``tidewheel submit``: store a task, or many from a file; with --wait, see them through."""
+
+from __future__ import annotations
+
+import shutil
+from shlex import join
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from tidewheel.cli import task_files
+from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
+from tidewheel.cli.printing import note, plural, safe, say, say_json
+from tidewheel.cli.session import Session, session_command
+from tidewheel.client.fields import QUEUE_DEFAULT
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.client.results import Batch, Task
+
+# Options that are fields of the task under another name.
+_FIELDS = {"retry_delay": "retry_delays", "label": "labels", "key": "unique_key"}
+
+EPILOG = """\b
+Examples:
+  tidewheel submit -- convert in.png out.jpg
+  tidewheel submit --command 'sort data | uniq -c > counts' --retries 2
+  tidewheel submit --handler resize --spec '{"width": 640}' --wait
+  tidewheel submit --file tasks.jsonl
+The file has one JSON object per line, with the options as keys:
+  {"id": "b", "command": "echo b", "needs": ["a"], "timeout": "10m"}
+"""
+
+
+@session_command("submit", epilog=EPILOG)
+@click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
+@click.option("--command", help="A command for bash, instead of PROGRAM.")
+@click.option("--handler", help="A function that a worker has registered.")
+@click.option("--spec", metavar="JSON|@FILE|-", help="Any JSON value for whoever executes it.")
+@click.option(
+    "--file", "file", type=click.File("r", "utf-8"), help="Many tasks, one JSON object a line."
+)
+@click.option("--atomic", is_flag=True, help="With --file: all tasks or none.")
+@click.option("--queue", default=QUEUE_DEFAULT, show_default=True, help="Where workers look.")
+@click.option("--priority", type=int, help="0 to 4294967295, higher first. [default: 50]")
+@click.option("--needs", type=NEED, multiple=True, help="Run after this task; repeatable.")
+@click.option("--retries", type=int, help="How often to try again after a failure.")
+@click.option("--retry-delay", type=DURATIONS, help="Wait before each retry: 1s,10s.")
+@click.option("--timeout", type=DURATION, help="How long one attempt may run.")
+@click.option("--delay", type=DURATION, help="Do not start before this time has passed.")
+@click.option("--cpu", type=float, help="Cores one attempt uses.")
+@click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
+@click.option("--gpu", type=int, help="GPUs one attempt uses.")
+@click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
+@click.option("--key", help="While a task with this key lives, submitting it again is no-op.")
+@click.option("--limit-key", help="Which of the queue's limits it counts for.")
+@click.option("--tag", help="A word to find it by.")
+@click.option("--id", help="Its id, unique for ever. [default: made up]")
+@click.option("--name", help="A unique name.")
+@click.option("--wait", is_flag=True, help="Wait for the end; exit 1 unless it succeeded.")
+def command(
+    session: Session,
+    argv: tuple[str, ...],
+    file: TextIO | None,
+    *,
+    atomic: bool,
+    wait: bool,
+    **options: object,
+) -> int:
+    """Store a task for a worker to execute, and print its id.
+
+    PROGRAM runs with exactly these arguments; for pipes and variables use --command.
+    """
+    if file is not None:
+        _refuse_beside_file(argv, options)
+        fields = task_files.read_tasks(file, str(options["queue"]))
+        return session.ask(lambda client: _submit_many(client, session, fields, atomic, wait))
+    task = _fields(argv, options)
+    return session.ask(lambda client: _submit_one(client, session, task, wait=wait))
+
+
+def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:
+    """The options that were given, as fields of a task."""
+    if argv and options["command"] is not None:
+        raise click.UsageError("give PROGRAM or --command, not both")
+    if argv:
+        options["command"] = _command_line(argv)
+    given: dict[str, Any] = {
+        _FIELDS.get(name, name): value
+        for name, value in options.items()
+        if value is not None and value != ()
+    }
+    if "spec" in given:
+        given["spec_text"] = task_files.read_spec(given.pop("spec"))
+    given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
+    if not given["needs"] and not {"command", "handler", "spec_text"} & given.keys():
+        raise click.UsageError(
+            "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
+            "(a task with nothing but --needs joins others)"
+        )
+    return given
+
+
+def _command_line(argv: tuple[str, ...]) -> str:
+    """The words as bash would have to be given them."""
+    if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
+        raise click.UsageError(
+            f"{argv[0]!r} is one word, and no program has that name; "
+            f"for a line of bash write: tidewheel submit --command {join(argv)}"
+        )
+    return join(argv)
+
+
+def _refuse_beside_file(argv: tuple[str, ...], options: dict[str, object]) -> None:
+    beside = [
+        name for name, value in options.items() if name != "queue" and value not in (None, ())
+    ]
+    if argv or beside:
+        what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
+        raise click.UsageError(f"{what} says something about one task; put it into the file")
+
+
+async def _submit_one(
+    client: AsyncClient, session: Session, fields: dict[str, Any], *, wait: bool
+) -> int:
+    submitted = await client.submit(**fields)
+    if not wait:
+        if session.as_json:
+            say_json({"id": submitted.id, "created": submitted.created})
+            return 0
+        say(safe(submitted.id))
+        await _explain(client, [submitted.id], created=submitted.created)
+        return 0
+    if not session.as_json:
+        note(safe(submitted.id))
+        await _say_reasons(client, submitted.id)
+    [task] = await _wait(client, session, [submitted.id])
+    if session.as_json:
+        from tidewheel.cli.documents import task_document
+
+        document = task_document(task)
+        say_json({"id": submitted.id, "created": submitted.created, "task": document})
+    return _exit_status([task])
+
+
+async def _submit_many(
+    client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
+) -> int:
+    lines = task_files.lines_of(tasks)
+    batch = await client.submit_many(tasks, atomic=atomic)
+    refused = len(batch.failed) + len(batch.invalid)
+    if session.as_json:
+        from tidewheel.cli.documents import batch_document
+
+        say_json(batch_document(batch, lines))
+    else:
+        _say_batch(batch, lines)
+    ids = [*batch.inserted, *batch.present]
+    if wait and ids:
+        ended = await _wait(client, session, ids)
+        return 2 if refused else _exit_status(ended)
+    if ids and not session.as_json:
+        await _explain(client, ids[:1], created=True)
+    return 2 if refused else 0
+
+
+def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
+    for task_id in batch.inserted:
+        say(safe(task_id))
+    for one in (*batch.failed, *batch.invalid):
+        note(f"line {lines.get(one.id)} refused: {safe(one.refused)}")
+    counts = f"{plural(len(batch.inserted), 'task')} submitted"
+    if batch.present:
+        counts += f", {len(batch.present)} there already"
+    if refused := len(batch.failed) + len(batch.invalid):
+        counts += f", {refused} refused"
+    note(counts)
+
+
+async def _explain(client: AsyncClient, ids: list[Any], *, created: bool) -> None:
+    """What happens next, for somebody who looks."""
+    task = await client.get(ids[0])
+    if not created:
+        note(f"this task was there already; it is {task.status}")
+    await _say_reasons(client, task.id)
+    note(f"follow it: tidewheel task {safe(task.id)}")
+
+
+async def _say_reasons(client: AsyncClient, task_id: str) -> None:
+    for reason in await client.why(task_id):
+        note(safe(reason))
+
+
+async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[Task]:
+    from tidewheel.cli.live import follow, say_results
+
+    if session.as_json:
+        return await client.wait(*ids)
+    tasks = await follow(client, ids)
+    await say_results(client, tasks)
+    return tasks
+
+
+def _exit_status(tasks: list[Task]) -> int:
+    return 0 if all(task.status == "succeeded" for task in tasks) else 1

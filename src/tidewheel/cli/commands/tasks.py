@@ -1,0 +1,179 @@
+"""``tidewheel tasks``: list tasks, once or live."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from tidewheel.cli.documents import task_document
+from tidewheel.cli.printing import (
+    Row,
+    console,
+    fitting_columns,
+    json_line,
+    note,
+    on_terminal,
+    rich_table,
+    safe,
+    say,
+    say_json,
+    say_table,
+)
+from tidewheel.cli.session import Session, session_command
+from tidewheel.client.results import Task
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.quantities import show_duration
+from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.client.filters import Filters
+
+WATCH_SECONDS = 0.5
+WORK_LENGTH_MAX = 60
+DROP = ("QUEUE", "ATTEMPT", "UPDATED", "NAME", "PROGRESS")
+HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "WORK")
+
+
+@session_command("tasks")
+@click.option(
+    "--status",
+    multiple=True,
+    help="waiting, ready, running, cancelling, succeeded, failed, cancelled, or a word of "
+    "Scylla's or Banyan's; repeatable.",
+)
+@click.option("--queue", help="Only of this queue.")
+@click.option("--worker", help="Only of this worker: worker-7.")
+@click.option("--tag", help="Only with this tag.")
+@click.option("--name", help="Only with this name.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--before", type=int, help="The next page: 'seq' of the last task shown.")
+@click.option(
+    "--vocabulary",
+    type=click.Choice([word.value for word in Vocabulary]),
+    default=Vocabulary.TIDEWHEEL.value,
+    help="Answer with these field names, as JSON.",
+)
+@click.option("--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")
+def command(
+    session: Session,
+    limit: int,
+    before: int | None,
+    *,
+    watch: bool,
+    **which: Unpack[Filters],
+) -> int:
+    """List tasks, newest first."""
+    if watch:
+        with suppress(KeyboardInterrupt):  # which is how one stops watching
+            session.ask(lambda client: _watch(client, session, limit, which))
+        return 0
+    return session.ask(lambda client: _list(client, session, (limit, before), which))
+
+
+async def _list(
+    client: AsyncClient, session: Session, page: tuple[int, int | None], filters: Filters
+) -> int:
+    limit, before = page
+    tasks = await client.list(limit=limit, before=before, **filters)
+    following = tasks[-1].seq if len(tasks) == limit else None
+    words = Vocabulary(filters["vocabulary"])
+    if words is not Vocabulary.TIDEWHEEL:
+        documents = [await foreign_document(client, task.id, words) for task in tasks]
+        say_json({"tasks": documents, "next_before": following})
+    elif session.as_json:
+        documents = [task_document(task) for task in tasks]
+        say_json({"tasks": documents, "next_before": following})
+    elif not tasks:
+        note(
+            "no tasks"
+            + (
+                " match"
+                if _filtered(filters)
+                else " yet; submit one: tidewheel submit -- echo hello"
+            )
+        )
+    else:
+        say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
+        if following is not None:
+            note(f"older ones: --before {following}")
+    return 0
+
+
+def _filtered(filters: Filters) -> bool:
+    return any(value for name, value in filters.items() if name != "vocabulary")
+
+
+async def foreign_document(
+    client: AsyncClient, task_id: str, words: Vocabulary
+) -> dict[str, object]:
+    """A task in the words of another system."""
+    view = await client.store.get(TaskId(task_id))
+    if words is Vocabulary.SCYLLA:
+        return scylla_task(view, await client.history(task_id))
+    return banyan_task(
+        view,
+        await client.attempts(task_id),
+        await client.edges(task_id),
+        await client.usage(task_id),
+    )
+
+
+def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
+    """What fits a line."""
+    return [
+        (
+            task.id,
+            task.name or "",
+            task.queue,
+            task.status,
+            f"{task.progress:.0%}" if task.progress else "",
+            str(task.attempt or ""),
+            show_duration(now - task.updated_at) + " ago",
+            work_text(task),
+        )
+        for task in tasks
+    ]
+
+
+def work_text(task: Task) -> str:
+    """What it does, in one line that is not too long."""
+    text = (
+        task.command or (f"{task.handler}()" if task.handler else task.spec_text) or "(nothing)"
+    )
+    line = " ".join(text.split())
+    return line if len(line) <= WORK_LENGTH_MAX else line[: WORK_LENGTH_MAX - 1] + "…"
+
+
+async def _watch(client: AsyncClient, session: Session, limit: int, filters: Filters) -> int:
+    if on_terminal() and not session.as_json:
+        await _watch_on_terminal(client, limit, filters)
+    seen: dict[str, float] = {}
+    while True:
+        for task in reversed(await client.list(limit=limit, **filters)):
+            if seen.get(task.id) != task.updated_at:
+                seen[task.id] = task.updated_at
+                if session.as_json:
+                    say(json_line(task_document(task)))
+                else:
+                    work = safe(work_text(task))
+                    say(f"{safe(task.id)}  {task.status}  {task.progress:.0%}  {work}")
+        await asyncio.sleep(WATCH_SECONDS)
+
+
+async def _watch_on_terminal(client: AsyncClient, limit: int, filters: Filters) -> None:
+    from rich.live import Live
+
+    screen = Live(console=console(), screen=True, auto_refresh=False, redirect_stdout=False)
+    with screen as live:
+        while True:
+            tasks = await client.list(limit=min(limit, live.console.height - 1), **filters)
+            rows = table_rows(tasks, await client.store.now())
+            kept = fitting_columns(HEADERS, rows, live.console.width, DROP)
+            narrow = [[row[column] for column in kept] for row in rows]
+            live.update(rich_table([HEADERS[column] for column in kept], narrow), refresh=True)
+            await asyncio.sleep(WATCH_SECONDS)

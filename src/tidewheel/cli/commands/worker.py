@@ -1,0 +1,55 @@
+"""``tidewheel worker``: execute tasks until stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tidewheel.cli.parameters import DURATION, SIZE
+from tidewheel.cli.session import Session, session_command
+from tidewheel.client.fields import QUEUE_DEFAULT
+
+
+@session_command("worker")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    default=(QUEUE_DEFAULT,),
+    show_default=True,
+    help="Where to look for tasks, the first queue first; repeatable.",
+)
+@click.option("--slots", type=int, help="How many tasks at once. [default: the cores]")
+@click.option("--cpu", type=float, help="Cores to offer. [default: all]")
+@click.option("--memory", type=SIZE, help="Memory to offer. [default: all]")
+@click.option("--gpu", type=int, default=0, help="GPUs to offer. [default: none]")
+@click.option("--label", "labels", multiple=True, help="A label to offer; repeatable.")
+@click.option("--name", help="What to call it. [default: host:pid]")
+@click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
+@click.option("--tie-jobs", is_flag=True, help="Jobs die with this worker, whatever happens.")
+@click.option(
+    "--yield/--drain",
+    "yields",
+    default=True,
+    show_default=True,
+    help="When stopped: give the tasks back at once, or finish them.",
+)
+@click.option("--grace", type=DURATION, help="Then kill what is left. [default: 30s]")
+@click.option(
+    "--exit-when-idle",
+    "--once",
+    "exit_when_idle",
+    is_flag=True,
+    help="Stop when there is nothing left to do.",
+)
+@click.option("--no-monitor", is_flag=True, help="Run no monitor beside it (SQLite only).")
+def command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
+    """Execute tasks: commands by bash, handlers by functions of yours.
+
+    SIGTERM or Ctrl-C stops it, a second one at once. On a SQLite store it also watches
+    leases, as `tidewheel monitor` would.
+    """
+    from tidewheel.cli.roles import run_worker
+
+    return run_worker(session, options)

@@ -1,0 +1,72 @@
+"""``tidewheel workers``: who executes tasks, and what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.documents import worker_document
+from tidewheel.cli.printing import Row, note, say_json, say_table
+from tidewheel.cli.session import Session, session_command
+from tidewheel.client.explain import SILENT_SECONDS
+from tidewheel.quantities import show_duration, show_size
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.core.tasks.views import WorkerView
+
+DROP = ("GPU", "LABELS", "MEMORY", "CORES", "NAME")
+HEADERS = (
+    "WORKER",
+    "NAME",
+    "STATE",
+    "QUEUES",
+    "BUSY",
+    "CORES",
+    "MEMORY",
+    "GPU",
+    "LABELS",
+    "SEEN",
+)
+
+
+@session_command("workers")
+@click.option("--all", "show_all", is_flag=True, help="Also those that have stopped.")
+def command(session: Session, *, show_all: bool) -> int:
+    """List workers, newest first."""
+    workers, now = session.ask(lambda client: _look(client, show_all=show_all))
+    if session.as_json:
+        say_json({"workers": [worker_document(worker) for worker in workers]})
+    elif not workers:
+        note("no workers; start one: tidewheel worker")
+    else:
+        rows = [_row(worker, now) for worker in workers]
+        say_table(HEADERS, rows, drop=DROP)
+    return 0
+
+
+async def _look(client: AsyncClient, *, show_all: bool) -> tuple[list[WorkerView], float]:
+    return await client.workers(live_only=not show_all), await client.store.now()
+
+
+def _row(worker: WorkerView, now: float) -> Row:
+    offered = worker.capacity
+    return (
+        worker.id,
+        worker.name,
+        _state(worker, now),
+        ",".join(worker.queues),
+        f"{worker.leases}/{worker.slots}",
+        f"{offered.cpu:g}",
+        show_size(offered.memory_bytes),
+        str(offered.gpu or ""),
+        ",".join(sorted(offered.labels)),
+        show_duration(now - worker.seen_at) + " ago",
+    )
+
+
+def _state(worker: WorkerView, now: float) -> str:
+    if worker.stopped_at is not None:
+        return "stopped"
+    return "silent" if now - worker.seen_at > SILENT_SECONDS else "live"

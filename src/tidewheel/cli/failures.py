@@ -1,0 +1,82 @@
+"""Errors as people read them: one line of what happened, one of what to do; and exit codes."""
+
+from __future__ import annotations
+
+import click
+
+from tidewheel.cli.printing import json_line, safe
+from tidewheel.errors import (
+    InvalidTask,
+    LeaseLost,
+    NotFound,
+    Refused,
+    TidewheelError,
+    WrongStatus,
+)
+
+REFUSED = 2
+UNAVAILABLE = 3
+
+HELP = "See: tidewheel --help"
+LOOK_FOR = {
+    "task": "List the tasks that are there: tidewheel tasks",
+    "worker": "List the workers that are there: tidewheel workers --all",
+}
+
+
+def tell(error: Exception, *, as_json: bool) -> int:
+    """Say what went wrong, and answer with the exit status; a bug is raised again."""
+    if isinstance(error, TidewheelError):
+        what, advice = what_and_advice(error)
+        _show(error.code, what, advice, as_json=as_json)
+        return REFUSED if isinstance(error, Refused) else UNAVAILABLE
+    if isinstance(error, OSError) and error.filename is not None:
+        what = f"{error.filename}: {error.strerror}"
+        _show("file", what, "Check the path and its permissions", as_json=as_json)
+        return REFUSED
+    raise error
+
+
+def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
+    """Say what is wrong with the words on the command line."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
+    _show("usage", error.format_message(), advice, as_json=as_json)
+    return REFUSED
+
+
+def what_and_advice(error: TidewheelError) -> tuple[str, str]:
+    """Two sentences: errors say both in one message, what to do after the last part."""
+    text = str(error)
+    match error:
+        case InvalidTask():
+            findings = "; ".join(error.findings)
+            return f"the task is not accepted: {findings}", "Correct this and submit again"
+        case NotFound(kind=kind):
+            return text, LOOK_FOR.get(
+                kind, "Check its name, and that the store is the right one"
+            )
+        case WrongStatus():
+            return text, "Look at it: tidewheel task " + safe(error.task_id)
+        case LeaseLost():
+            what, _, advice = text.rpartition("; ")
+            return what, advice
+        case _:
+            return _split(text)
+
+
+def _split(text: str) -> tuple[str, str]:
+    for separator in (". ", "; "):
+        what, found, advice = text.partition(separator)
+        if found:
+            return what, advice
+    return text, HELP
+
+
+def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:
+    if as_json:
+        error = {"code": code, "message": what, "advice": advice}
+        click.echo(json_line({"error": error}), err=True)
+        return
+    click.echo(f"tidewheel: {safe(what.rstrip('.'))}", err=True)
+    click.echo(f"  {safe(advice[:1].upper() + advice[1:].rstrip('.'))}", err=True)

@@ -1,0 +1,101 @@
+"""What a worker or a monitor in the foreground does, one line per event."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tidewheel.cli.printing import json_line, safe, say
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.steps import End
+from tidewheel.quantities import show_duration
+from tidewheel.services.service import ServiceReport
+
+WORK_LENGTH_MAX = 60
+
+# What services report and a person at the terminal wants to know, in words; --json tells all.
+SENTENCES = {
+    "worker.registered": "as {worker}",
+    "worker.stopped": "{outcome}",
+    "leases.taken_back": "leases that ran out: {facts}",
+    "tasks.deleted": "{count} tasks after their retention",
+    "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
+    "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
+    "store.back": "after {failures} tries",
+    "report.refused": "{task}  {error}",
+    "job.stopping": "{task}  attempt {attempt} ({reason})",
+    "job.not_started": "{task}  {error}",
+    "lease.adopted": "{task}  from a worker that died",
+    "job.started": "{task}  attempt {attempt}: {work}",
+    "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
+}
+
+
+class Journal:
+    """One line per event, for people or as JSON."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._begun: dict[tuple[str, int], float] = {}
+        self._stopped: dict[tuple[str, int], str] = {}  # why
+
+    def report(self, report: ServiceReport) -> None:
+        """Something that a service did or met."""
+        facts = report.facts
+        if report.event == "job.stopping":
+            self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
+        if report.event in SENTENCES or self._as_json:
+            self._say(report.event, **report.facts)
+
+    def job(self, task: Claimed, end: End | None) -> None:
+        """A job began or ended."""
+        key = (task.id, task.attempt)
+        if end is None:
+            self._begun[key] = time.monotonic()
+            self._say("job.started", task=task.id, attempt=task.attempt, work=_work(task))
+            return
+        took = time.monotonic() - self._begun.pop(key, time.monotonic())
+        error = end.error.description if end.error else None
+        self._say(
+            "job.ended",
+            task=task.id,
+            attempt=task.attempt,
+            ending=end.ending.value,
+            seconds=round(took, 3),
+            error=error,
+            stopped=self._stopped.pop(key, None),
+        )
+
+    def _say(self, event: str, **facts: object) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        if self._as_json:
+            say(json_line({"at": at, "event": event, **facts}))
+        else:
+            say(f"{at}  {event:18} {_sentence(event, facts)}")
+        sys.stdout.flush()
+
+
+def _sentence(event: str, facts: dict[str, object]) -> str:
+    """The facts as a person reads them; numbers stay numbers for the format."""
+    shown = {
+        name: value if isinstance(value, int | float) else safe(value)
+        for name, value in facts.items()
+    }
+    if event == "job.ended":
+        shown["took"] = show_duration(float(str(facts["seconds"])))
+        shown["remark"] = f": {shown['error']}" if facts["error"] else ""
+        if facts["stopped"]:
+            shown["ending"] = f"stopped ({facts['stopped']})"
+    if event == "worker.stopped":
+        shown["outcome"] = (
+            "every job has ended and is reported"
+            if facts["settled"]
+            else "not everything could be reported; leases that are left run out"
+        )
+    told = ", ".join(f"{value} {name}" for name, value in shown.items())
+    return SENTENCES[event].format(**shown, facts=told)
+
+
+def _work(task: Claimed) -> str:
+    text = task.command or f"{task.handler}()"
+    return " ".join(text.split())[:WORK_LENGTH_MAX]

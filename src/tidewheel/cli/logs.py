@@ -1,0 +1,79 @@
+"""The logs that attempts leave on the host that ran them: where they are, and reading them."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import stat
+from pathlib import Path
+
+import click
+
+from tidewheel import wiring
+from tidewheel.cli.printing import safe_lines
+from tidewheel.client import AsyncClient
+from tidewheel.client.results import Task
+from tidewheel.config import home_directory
+from tidewheel.errors import Refused
+
+CHUNK_BYTES = 64 * 1024
+FOLLOW_SECONDS = 0.2
+STREAMS = {"out": "job.out", "err": "job.err"}
+
+
+async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
+    """Where the log of an attempt would be, were it run on this host."""
+    store_id = await client.store.store_id()
+    folder = wiring.attempt_directory(home_directory(), store_id, task.seq, attempt)
+    return folder / STREAMS[stream]
+
+
+async def say_log(
+    client: AsyncClient, task: Task, stream: str, attempt: int | None, *, follow: bool
+) -> None:
+    """Print the log of one attempt; with ``follow`` until that attempt is over."""
+    number = attempt or max(1, task.attempt)
+    log = Log(await log_path(client, task, stream, number))
+    while follow and not task.ended and task.attempt <= number:
+        log.say_new()
+        await asyncio.sleep(FOLLOW_SECONDS)
+        task = await client.get(task.id)
+    log.say_new()
+    if not log.found:
+        raise _no_log(task, number, log.path)
+
+
+def _no_log(task: Task, attempt: int, path: Path) -> Refused:
+    if task.attempt < attempt:
+        return Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
+    if task.command is None:
+        return Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
+    return Refused(f"there is no file {path}; look on the host where {task.owner} ran it")
+
+
+class Log:
+    """A file that grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found = False
+        self._position = 0
+        # A letter may be cut in two between one reading and the next.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def say_new(self) -> None:
+        """Print what was added since the last time."""
+        try:
+            # A job may have put anything there: no link is followed, no pipe is waited for.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return
+            self.found = True
+            file.seek(self._position)
+            while chunk := file.read(CHUNK_BYTES):
+                self._position += len(chunk)
+                click.echo(safe_lines(self._decoder.decode(chunk)), nl=False)

@@ -1,0 +1,113 @@
+"""``tidewheel``: finds the command and turns its outcome into an exit status.
+
+0 done, 1 the task failed or ``verify`` found something, 2 the request was refused,
+3 the store is not available. Nothing is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tidewheel import __version__
+from tidewheel.cli.session import GlobalOptions, stop_writing
+
+INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+
+# In the order of --help; the texts are here so that --help loads no command.
+COMMANDS = {
+    "submit": "Store a task, or many from a file.",
+    "tasks": "List tasks, newest first.",
+    "task": "Show everything about one task, and why it does not run.",
+    "cancel": "Cancel tasks and whatever needs them.",
+    "queues": "List queues; pause, resume or configure one.",
+    "workers": "List workers and what they hold.",
+    "worker": "Execute tasks until stopped.",
+    "monitor": "Watch leases and retention until stopped.",
+    "verify": "Check every promise against the store.",
+    "export": "Write tasks to a file as JSON lines.",
+    "migrate": "Bring the store to this version's schema.",
+    "message": "Inside a job: report progress, text or an output.",
+    "completion": "Print the completion script for a shell.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            ctx.fail(_unknown(cmd_name))
+        command: click.Command = import_module(f"tidewheel.cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Try it: tidewheel submit -- echo hello; tidewheel worker --exit-when-idle",
+)
+@click.version_option(__version__, prog_name="tidewheel", message="%(prog)s %(version)s")
+@click.option("--store", metavar="URL", help="Where the tasks are (or TIDEWHEEL_STORE).")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.pass_context
+def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
+    """A durable task queue: submit tasks, run workers, look at what happens.
+
+    Tasks are kept in a file of yours unless --store names another store.
+    """
+    ctx.obj = GlobalOptions(store=store, as_json=as_json)
+
+
+def main() -> None:
+    """The program."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A letter that this terminal does not know is spelled, not a reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command, and its exit status."""
+    try:
+        outcome = cli.main(list(arguments), prog_name="tidewheel", standalone_mode=False)
+        sys.stdout.flush()
+        return int(outcome or 0)
+    except click.ClickException as error:
+        from tidewheel.cli.failures import tell_usage
+
+        return tell_usage(error, as_json=_wants_json(arguments))
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return stop_writing()
+    except Exception as error:
+        from tidewheel.cli.failures import tell
+
+        return tell(error, as_json=_wants_json(arguments))
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in own

@@ -1,0 +1,81 @@
+"""Option types of the command line: durations, sizes, needs, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from tidewheel.core.tasks.limits import Limit
+from tidewheel.errors import BadSetting
+from tidewheel.quantities import (
+    DURATIONS_ACCEPTED,
+    SIZES_ACCEPTED,
+    parse_duration,
+    parse_size,
+)
+
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType[T]):
+    """A text that a function reads; what is accepted is said when it cannot."""
+
+    def __init__(self, name: str, parse: Callable[[str], T], accepted: str) -> None:
+        self.name = name
+        self._parse = parse
+        self._accepted = accepted
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> T:
+        try:
+            return self._parse(str(value))
+        except (BadSetting, ValueError):
+            self.fail(f"{value!r} is not accepted; accepted: {self._accepted}", param, ctx)
+
+
+def parse_durations(text: str) -> list[float]:
+    """Several durations with commas between them."""
+    return [parse_duration(part) for part in text.split(",")]
+
+
+def parse_need(text: str) -> tuple[str, str | None]:
+    """A task id, with the output that is needed if it is not success."""
+    task_id, colon, output = text.rpartition(":")
+    if not colon:
+        return text, None
+    if not task_id or not output:
+        raise ValueError(text)
+    return task_id, output
+
+
+def parse_limit(text: str) -> Limit:
+    """How many may run at once: for the queue, for one key, for each key."""
+    key, _, count = text.rpartition("=")
+    return Limit(key=key, concurrency_max=_whole(count))
+
+
+def parse_rate(text: str) -> Limit:
+    """How many may start within a time: for the queue, for one key, for each key."""
+    key, _, rate = text.rpartition("=")
+    count, _, period = rate.partition("/")
+    seconds = parse_duration(period)
+    if seconds <= 0:
+        raise ValueError(text)
+    return Limit(key=key, rate_max=_whole(count), rate_seconds=seconds)
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError(text)
+    return int(text)
+
+
+DURATION = Parsed("duration", parse_duration, DURATIONS_ACCEPTED)
+DURATIONS = Parsed("durations", parse_durations, "durations with commas between: 1s,10s,5m")
+SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
+NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
+LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")
+RATE = Parsed("[key=]n/time", parse_rate, "10/1s for the queue, KEY=10/1m, '*=1/1h'")

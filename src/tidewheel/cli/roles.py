@@ -1,0 +1,149 @@
+"""Workers and monitors in the foreground, from their options to the signal that ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tidewheel import wiring
+from tidewheel.cli.journal import Journal
+from tidewheel.cli.printing import note, plural, safe
+from tidewheel.cli.session import Session
+from tidewheel.client.embedded import Embedded, Monitor, Worker
+from tidewheel.client.idle import until_idle
+from tidewheel.client.told_runner import ToldRunner
+from tidewheel.config import MonitorSettings, OnStop, monitor_settings
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.errors import BadSetting
+from tidewheel.runners.handlers import Handlers
+
+
+def run_worker(session: Session, options: dict[str, Any]) -> int:
+    """Until a signal, or until it is idle if that was asked for."""
+    journal = Journal(as_json=session.as_json)
+    handlers = load_handlers(options["handlers"])
+    worker = Worker(
+        session.store,
+        handlers=handlers,
+        on_report=journal.report,
+        around_runner=lambda runner: ToldRunner(runner, journal.job),
+        **_worker_fields(options),
+    )
+    if not session.as_json:
+        settings = worker.settings
+        queues = ", ".join(settings.queues)
+        slots = plural(settings.slots, "slot")
+        note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
+    beside = []
+    if wiring.is_embedded(session.store) and not options["no_monitor"]:
+        beside.append(Monitor(session.store, on_report=journal.report))
+    until = None
+    if options["exit_when_idle"]:
+        until = partial(_wait_for_idle, session.store, worker, handlers)
+    asyncio.run(_attend(worker, beside, until))
+    return 0
+
+
+def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
+    offered = wiring.machine_capacity()
+    capacity = Resources(
+        cpu=offered.cpu if options["cpu"] is None else options["cpu"],
+        memory_bytes=offered.memory_bytes if options["memory"] is None else options["memory"],
+        gpu=options["gpu"],
+        labels=frozenset(options["labels"]),
+    )
+    fields = {
+        "queues": options["queues"],
+        "capacity": capacity,
+        "tie_jobs": options["tie_jobs"],
+        "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
+    }
+    given = {
+        "slots": options["slots"],
+        "name": options["name"],
+        "grace_seconds": options["grace"],
+    }
+    return fields | {name: value for name, value in given.items() if value is not None}
+
+
+def load_handlers(where: str | None) -> Handlers | None:
+    """The Handlers object that MODULE:OBJECT names; modules of this folder can be named."""
+    if where is None:
+        return None
+    accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
+    module_name, colon, name = where.partition(":")
+    if not colon:
+        raise BadSetting("handlers", where, accepted)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise BadSetting("handlers", where, f"{accepted} ({error})") from error
+    handlers = getattr(module, name, None)
+    if not isinstance(handlers, Handlers):
+        raise BadSetting("handlers", where, accepted)
+    return handlers
+
+
+async def _wait_for_idle(
+    store_url: str | None, worker: Worker, handlers: Handlers | None
+) -> None:
+    async with wiring.opened_store(store_url) as store:
+        names = handlers.names if handlers else frozenset()
+        await until_idle(store, worker.settings, names)
+
+
+def monitor_settings_from(
+    interval: float | None, retention: float | None, export_directory: str | None
+) -> MonitorSettings:
+    """What the environment says, and what the command line says instead."""
+    settings = monitor_settings()
+    if interval is not None:
+        settings = replace(settings, interval_seconds=interval)
+    if retention is not None:
+        settings = replace(settings, retention_seconds=retention or None)
+    if export_directory is not None:
+        settings = replace(settings, export_directory=Path(export_directory).absolute())
+    return settings
+
+
+def run_monitor(session: Session, settings: MonitorSettings) -> int:
+    """Until a signal."""
+    journal = Journal(as_json=session.as_json)
+    monitor = Monitor(session.store, settings=settings, on_report=journal.report)
+    if not session.as_json:
+        note("watching leases and retention; Ctrl-C stops")
+    asyncio.run(_attend(monitor, [], None))
+    return 0
+
+
+async def _attend(
+    service: Embedded, beside: Sequence[Embedded], until: Callable[[], Any] | None
+) -> None:
+    """Run a service, others beside it, until a signal, its own end or ``until``."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, service.ask_stop)
+    others = [asyncio.create_task(other.run()) for other in beside]
+    main = asyncio.create_task(service.run())
+    waiting = asyncio.create_task(until()) if until is not None else None
+    watched = {main, *others, *([waiting] if waiting else [])}
+    while not main.done():
+        done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        if done - {main}:
+            service.ask_stop()
+    if waiting is not None:
+        waiting.cancel()
+    for other in beside:
+        other.ask_stop()
+    outcomes = await asyncio.gather(main, *others, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome

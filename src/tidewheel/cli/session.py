@@ -1,0 +1,73 @@
+"""What every command shares: which store, how to answer, and a client for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+
+Result = TypeVar("Result")
+
+
+class GlobalOptions(NamedTuple):
+    """Options that may stand before the command as well as after it."""
+
+    store: str | None = None
+    as_json: bool = False
+
+
+class Session(NamedTuple):
+    """One call of one command."""
+
+    store: str | None
+    as_json: bool
+
+    def ask(self, question: Callable[[AsyncClient], Awaitable[Result]]) -> Result:
+        """Open the store, ask, close it."""
+        import asyncio
+
+        from tidewheel.client import AsyncClient
+
+        async def session() -> Result:
+            async with AsyncClient(self.store) as client:
+                return await question(client)
+
+        return asyncio.run(session())
+
+
+def stop_writing() -> int:
+    """Whoever read our output has seen enough, which is no failure; drop what is left of it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def session_command(
+    name: str, *, epilog: str | None = None
+) -> Callable[[Callable[..., object]], click.Command]:
+    """A click command with --store and --json, whose function gets a Session first."""
+
+    def build(function: Callable[..., object]) -> click.Command:
+        def call(*args: object, store: str | None, as_json: bool, **options: object) -> object:
+            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            session = Session(store=store or outer.store, as_json=as_json or outer.as_json)
+            try:
+                return function(session, *args, **options)
+            except BrokenPipeError:  # here, as click would call it a failure
+                return stop_writing()
+
+        command = click.command(name, epilog=epilog)(update_wrapper(call, function))
+        store_help = "Where the tasks are (or TIDEWHEEL_STORE)."
+        command.params += [
+            click.Option(["--store"], metavar="URL", help=store_help),
+            click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
+        ]
+        return command
+
+    return build

@@ -1,0 +1,47 @@
+"""The store behind a client: opened when it is first needed, closed by who opened it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from tidewheel import wiring
+from tidewheel.config import StoreSettings
+from tidewheel.ports import TaskStore
+
+Where = str | StoreSettings | TaskStore | None
+
+
+class Connection:
+    """What all parts of a client share."""
+
+    def __init__(self, store: Where = None) -> None:
+        self._given = store
+        self._opened: TaskStore | None = None
+
+    @property
+    def store(self) -> TaskStore:
+        """The store, opened now if it was not before."""
+        if self._opened is None:
+            if self._given is None or isinstance(self._given, str | StoreSettings):
+                self._opened = wiring.open_store(self._given)
+            else:
+                self._opened = self._given
+        return self._opened
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the store, unless it was somebody else's; a second time does nothing."""
+        opened, self._opened = self._opened, None
+        if opened is not None and opened is not self._given:
+            await opened.close()

@@ -1,0 +1,205 @@
+"""A worker or a monitor inside an application (002: roles may be embedded).
+
+    async with tidewheel.Worker(handlers=handlers, queues=["mail"]):    in an event loop
+        ...
+    with tidewheel.Worker(handlers=handlers):                           in a thread of its own
+        ...
+    tidewheel.Worker(handlers=handlers).run_blocking()                  for ever
+
+Leaving the block stops it as its settings say. A failure that ends it is raised there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypedDict, Unpack
+
+from tidewheel import wiring
+from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.config import (
+    MonitorSettings,
+    OnStop,
+    StoreSettings,
+    WorkerSettings,
+    home_directory,
+    monitor_settings,
+)
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.ports import TaskStore
+from tidewheel.runners.handlers import Handlers
+from tidewheel.services.service import OnReport, Service
+
+
+class WorkerFields(TypedDict, total=False):
+    """What can be set for a worker; see ``tidewheel.config.WorkerSettings``."""
+
+    name: str
+    queues: Sequence[str]
+    slots: int
+    capacity: Resources
+    lease_seconds: float | None
+    poll_seconds: float
+    on_stop: OnStop
+    grace_seconds: float
+    tie_jobs: bool
+    usage_interval_seconds: float
+    home: Path
+
+
+def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
+    """Settings with what this machine offers where nothing else was said."""
+    given = dict(fields)
+    given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
+    given.setdefault("name", wiring.worker_name())
+    given.setdefault("slots", wiring.usable_cores())
+    given.setdefault("capacity", wiring.machine_capacity())
+    given.setdefault("home", home_directory())
+    return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields
+
+
+class Embedded(ABC):
+    """A service with the store it works on, started and stopped in one of three ways."""
+
+    def __init__(self, store: str | StoreSettings | None, on_report: OnReport | None) -> None:
+        self._where = store
+        self._on_report = on_report
+        self._service: Service | None = None
+        self._stop_asked = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        self._on_started: Callable[[], None] = lambda: None
+        self._running: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    @abstractmethod
+    def serve(self, store: TaskStore) -> Coroutine[object, object, None]:
+        """Build the service, ``attend`` it, and let go of what it needs."""
+
+    async def run(self) -> None:
+        """Work until asked to stop."""
+        self._loop = asyncio.get_running_loop()
+        async with wiring.opened_store(self._where) as store:
+            await self.serve(store)
+
+    async def attend(self, service: Service) -> None:
+        """Run the service; requests to stop that came before it was there count."""
+        self._service = service
+        self._started.set()
+        self._on_started()
+        for _ in range(self._stop_asked):
+            service.ask_stop()
+        await service.run()
+
+    def ask_stop(self) -> None:
+        """The first time: wind down as set; again: at once. From any thread."""
+        self._stop_asked += 1
+        if self._service is not None and self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: it has stopped already
+                self._loop.call_soon_threadsafe(self._service.ask_stop)
+
+    def run_blocking(self) -> None:
+        """Work until another thread or a signal handler asks to stop."""
+        asyncio.run(self.run())
+
+    async def __aenter__(self) -> Self:
+        started = asyncio.Event()
+        self._on_started = started.set
+        self._running = asyncio.create_task(self.run())
+        waiting = asyncio.create_task(started.wait())
+        await asyncio.wait((self._running, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self._running.done():
+            await self._running
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._running is not None
+        self.ask_stop()
+        await self._running
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._run_in_thread, name="tidewheel service")
+        self._thread.daemon = True
+        self._thread.start()
+        self._started.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._thread is not None
+        self.ask_stop()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run_in_thread(self) -> None:
+        try:
+            self.run_blocking()
+        except BaseException as failure:
+            self._failure = failure
+        finally:
+            self._started.set()
+
+
+class Worker(Embedded):
+    """Executes tasks: commands by bash, handlers by the functions it is given."""
+
+    def __init__(
+        self,
+        store: str | StoreSettings | None = None,
+        *,
+        handlers: Handlers | None = None,
+        on_report: OnReport | None = None,
+        around_runner: wiring.AroundRunner | None = None,
+        **settings: Unpack[WorkerFields],
+    ) -> None:
+        super().__init__(store, on_report)
+        self.settings = worker_settings(**settings)
+        self._handlers = handlers
+        self._around_runner = around_runner
+
+    async def serve(self, store: TaskStore) -> None:
+        async with wiring.built_worker(
+            self._where,
+            store,
+            self.settings,
+            handlers=self._handlers,
+            around=self._around_runner,
+            on_report=self._on_report,
+        ) as worker:
+            await self.attend(worker)
+
+
+class Monitor(Embedded):
+    """Takes back lapsed leases and keeps retention, as set or as the environment says."""
+
+    def __init__(
+        self,
+        store: str | StoreSettings | None = None,
+        *,
+        settings: MonitorSettings | None = None,
+        on_report: OnReport | None = None,
+    ) -> None:
+        super().__init__(store, on_report)
+        self.settings = settings or monitor_settings()
+
+    async def serve(self, store: TaskStore) -> None:
+        await self.attend(wiring.build_monitor(store, self.settings, self._on_report))

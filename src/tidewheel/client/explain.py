@@ -1,0 +1,163 @@
+"""Why a task does not run, in plain words, from the same facts that decide it.
+
+Each reason is one sentence that ends with what would change it, where somebody can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from shlex import quote
+
+from tidewheel.core.tasks.dependency import EdgeState
+from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
+from tidewheel.core.tasks.requests import Page, QueueSettings, TaskFilter
+from tidewheel.core.tasks.resources import Resources, fits
+from tidewheel.core.tasks.status import LEASED, Status
+from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
+from tidewheel.ports import TaskStore
+from tidewheel.quantities import show_duration, show_instant, show_size
+
+PARENTS_SHOWN_MAX = 10
+LEASES_COUNTED_MAX = 10_000
+# A worker shows itself every ten seconds at least; three times that is silence.
+SILENT_SECONDS = 30.0
+
+
+async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
+    """What holds a task back; nothing if it runs, has ended, or is about to be claimed."""
+    task = await store.get(task_id)
+    if task.status is Status.WAITING:
+        return await _waiting_reasons(store, task)
+    if task.status is not Status.READY:
+        return []
+    now = await store.now()
+    queues = {view.queue: view.settings for view in await store.queues()}
+    settings = queues.get(task.queue, QueueSettings())
+    found = [*delay_reasons(task, now), *pause_reasons(task, settings)]
+    if settings.limits:
+        found += limit_reasons(task, settings.limits, await _leases_by_key(store, task.queue))
+    found += worker_reasons(task, await store.workers(), now)
+    if not found:
+        ahead = await store.peek(task.queue, 100)
+        found += place_reasons(task, [view.id for view in ahead])
+    return found
+
+
+async def _waiting_reasons(store: TaskStore, task: TaskView) -> list[str]:
+    into = [edge for edge in await store.edges(task.id) if edge.child == task.id]
+    still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
+    if not still_open:
+        return ["It was created unarmed and nobody has armed it yet."]
+    shown = [await _need_sentence(store, edge) for edge in still_open[:PARENTS_SHOWN_MAX]]
+    if more := len(still_open) - len(shown):
+        shown.append(f"And for {more} more tasks.")
+    return shown
+
+
+async def _need_sentence(store: TaskStore, edge: EdgeView) -> str:
+    parent = await store.get(edge.parent)
+    label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
+    if edge.output == Status.SUCCEEDED:
+        return f"It waits for {label} to succeed; that task is {parent.status}."
+    return f"It waits for output {edge.output!r} of {label}; that task is {parent.status}."
+
+
+def delay_reasons(task: TaskView, now: Instant) -> list[str]:
+    """A delay of its own, or the one before a retry."""
+    if task.due_at is None or task.due_at <= now:
+        return []
+    left, until = show_duration(task.due_at - now), show_instant(int(task.due_at))
+    what = f"retry {task.failures} of {task.max_retries} is" if task.failures else "it is"
+    return [f"It is delayed: {what} due in {left}, at {until}."]
+
+
+def pause_reasons(task: TaskView, settings: QueueSettings) -> list[str]:
+    """A paused queue hands out nothing."""
+    if not settings.paused:
+        return []
+    how = f"tidewheel queues {quote(task.queue)} --resume"
+    return [f"Queue {task.queue!r} is paused; resume it: {how}"]
+
+
+def limit_reasons(task: TaskView, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
+    """Limits on how many run at once, and how many start within a period."""
+    rules = {limit.key: limit for limit in limits}
+    concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
+    if task.limit_key is not None:
+        concerned.append((task.limit_key, rules.get(task.limit_key) or rules.get(EACH_KEY)))
+    found = []
+    for key, limit in concerned:
+        if limit is None:
+            continue
+        of = f"queue {task.queue!r}" + (f", key {key!r}" if key else "")
+        count = running.total() if key == WHOLE_QUEUE else running[key]
+        if limit.concurrency_max is not None and count >= limit.concurrency_max:
+            most = limit.concurrency_max
+            found.append(f"A limit is reached: {count} of at most {most} tasks of {of} run.")
+        if limit.rate_max is not None:
+            per = show_duration(limit.rate_seconds)
+            found.append(f"At most {limit.rate_max} tasks of {of} start every {per}.")
+    return found
+
+
+async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
+    which = TaskFilter(statuses=tuple(LEASED), queue=queue)
+    leased = await store.list_tasks(which, Page(count=LEASES_COUNTED_MAX))
+    return Counter(task.limit_key or "" for task in leased)
+
+
+def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[str]:
+    """Nobody there, nobody big enough, or everybody busy."""
+    serving = [
+        worker
+        for worker in workers
+        if task.queue in worker.queues and now - worker.seen_at < SILENT_SECONDS
+    ]
+    if not serving:
+        return [
+            f"No worker serves queue {task.queue!r}; start one: "
+            f"tidewheel worker --queue {quote(task.queue)}"
+        ]
+    if not any(fits(task.resources, worker.capacity) for worker in serving):
+        return [_missing(task.resources, [worker.capacity for worker in serving])]
+    if all(worker.leases >= worker.slots for worker in serving):
+        return [f"The workers of queue {task.queue!r} are busy in every slot."]
+    return []
+
+
+def _missing(asked: Resources, offered: Sequence[Resources]) -> str:
+    """The first thing that no worker has enough of."""
+    if asked.cpu > max(one.cpu for one in offered):
+        most = max(one.cpu for one in offered)
+        return f"It asks for {asked.cpu:g} cores; the largest worker offers {most:g}."
+    if asked.memory_bytes > max(one.memory_bytes for one in offered):
+        most_bytes = max(one.memory_bytes for one in offered)
+        return (
+            f"It asks for {show_size(asked.memory_bytes)} of memory; "
+            f"the largest worker offers {show_size(most_bytes)}."
+        )
+    if asked.gpu > max(one.gpu for one in offered):
+        most_gpus = max(one.gpu for one in offered)
+        return f"It asks for {asked.gpu} GPUs; the largest worker offers {most_gpus}."
+    known = frozenset().union(*(one.labels for one in offered))
+    if absent := sorted(asked.labels - known):
+        how = f"tidewheel worker --label {quote(absent[0])}"
+        return f"No worker offers the label {absent[0]!r}; start one: {how}"
+    return (
+        "No single worker offers all that it asks for: cores, memory, GPUs and labels together."
+    )
+
+
+def place_reasons(task: TaskView, order: Sequence[TaskId]) -> list[str]:
+    """Others come first; ``order`` is the beginning of the queue."""
+    place = order.index(task.id) if task.id in order else len(order)
+    match place:
+        case 0:
+            return []
+        case 1:
+            return [f"1 task of queue {task.queue!r} goes first."]
+        case _:
+            least = "" if task.id in order else "At least "
+            return [f"{least}{place} tasks of queue {task.queue!r} go first."]

@@ -1,0 +1,281 @@
+"""From the words in which applications describe a task to the task that is submitted.
+
+The same words are keyword arguments of ``submit``, keys of the dictionaries that
+``submit_many`` takes, and keys of a line in ``tidewheel submit --file``. Durations and sizes
+are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypedDict
+
+from tidewheel.core.tasks.requests import Amendment
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.tasks.task import Need, NewTask, TaskId
+from tidewheel.errors import BadSetting, InvalidTask
+from tidewheel.exact_json import decode, encode
+from tidewheel.quantities import parse_duration, parse_size
+
+QUEUE_DEFAULT = "default"
+
+Duration = float | str
+Size = int | str
+
+
+class TaskFields(TypedDict, total=False):
+    """Everything that can be said about a new task; nothing is required."""
+
+    id: str  # made by the client if it is not given
+    name: str
+    spec: object  # any value that JSON can hold, for whoever executes the task
+    spec_text: str  # the same as JSON text, stored letter by letter
+    command: str  # for bash
+    handler: str  # a registered Python function
+    priority: int
+    delay: Duration
+    armed: bool
+    needs: Sequence[str | Sequence[str]]  # ids, or (id, output)
+    continuations: Sequence[str]
+    retries: int
+    retry_delays: Sequence[Duration]  # the n-th retry waits for the n-th; the last repeats
+    backoff: Exponential | Mapping[str, float] | bool  # instead of retry_delays
+    max_lapses: int
+    timeout: Duration
+    estimated_runtime: Duration
+    max_termination: Duration
+    cpu: float
+    memory: Size
+    gpu: int
+    labels: Iterable[str]
+    resources: Resources  # instead of the four above
+    unique_key: str
+    limit_key: str
+    tag: str
+
+
+_PLAIN = {
+    "name": "name",
+    "command": "command",
+    "handler": "handler",
+    "priority": "priority",
+    "armed": "armed",
+    "retries": "max_retries",
+    "max_lapses": "max_lapses",
+    "unique_key": "unique_key",
+    "limit_key": "limit_key",
+    "tag": "tag",
+}
+_TEXTS = ("id", "queue", "name", "command", "handler", "spec_text")
+_TEXTS_TOO = ("unique_key", "limit_key", "tag")
+_DURATIONS = {
+    "delay": "delay_seconds",
+    "timeout": "timeout_seconds",
+    "estimated_runtime": "estimated_runtime_seconds",
+    "max_termination": "max_termination_seconds",
+}
+_RESOURCES = ("cpu", "memory", "gpu", "labels")
+FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
+
+
+def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -> NewTask:
+    """The task that these fields describe; InvalidTask with every finding if they do not."""
+    task_id = fields["id"] if fields.get("id") is not None else new_id()
+    findings: list[str] = [
+        *_unknown_findings(fields),
+        *_type_findings({**fields, "queue": queue}),
+    ]
+    if findings:
+        raise InvalidTask(str(task_id), findings)
+    given: dict[str, Any] = {
+        ours: fields[theirs]
+        for theirs, ours in _PLAIN.items()
+        if fields.get(theirs) is not None
+    }
+    for build in (_spec, _durations, _edges, _retry, _resources):
+        try:
+            given |= build(fields)
+        except (BadSetting, ValueError) as error:
+            findings.append(str(error))
+    if findings:
+        raise InvalidTask(task_id, findings)
+    return NewTask(id=TaskId(task_id), queue=queue, **given)
+
+
+def check_spec(task: NewTask) -> None:
+    """A task that was built by hand may still hold a spec that is no JSON."""
+    if task.spec is not None:
+        try:
+            decode(task.spec)
+        except ValueError as error:
+            raise InvalidTask(task.id, [f"spec: {error}"]) from None
+
+
+_AMENDABLE = {
+    "name": "name",
+    "command": "command",
+    "retries": "max_retries",
+    "estimated_runtime": "estimated_runtime_seconds",
+    "max_termination": "max_termination_seconds",
+    "cpu": "resources",
+    "memory": "resources",
+    "gpu": "resources",
+    "labels": "resources",
+    "resources": "resources",
+}
+
+
+def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
+    """What may be changed while a task waits, checked as for a new one."""
+    fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
+    if fixed:
+        known = ", ".join(_AMENDABLE)
+        raise InvalidTask(task_id, [f"{name} cannot be changed; {known} can" for name in fixed])
+    task = new_task(QUEUE_DEFAULT, fields, lambda: task_id)
+    return Amendment(
+        **{ours: getattr(task, ours) for name, ours in _AMENDABLE.items() if name in fields}
+    )
+
+
+def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
+    findings = []
+    for name in fields:
+        if name not in FIELD_NAMES:
+            near = get_close_matches(str(name), FIELD_NAMES, n=1)
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else "known are " + ", ".join(sorted(FIELD_NAMES))
+            )
+            findings.append(f"there is no field {name!r}; {hint}")
+    return findings
+
+
+def _type_findings(fields: Mapping[str, Any]) -> list[str]:
+    findings = [
+        f"{name} is {fields[name]!r}; accepted is a text"
+        for name in (*_TEXTS, *_TEXTS_TOO)
+        if fields.get(name) is not None and not isinstance(fields[name], str)
+    ]
+    if fields.get("armed") is not None and not isinstance(fields["armed"], bool):
+        findings.append(f"armed is {fields['armed']!r}; accepted is true or false")
+    cpu, gpu = fields.get("cpu") or 0, fields.get("gpu") or 0
+    if isinstance(cpu, bool) or not isinstance(cpu, int | float):
+        findings.append(f"cpu is {cpu!r}; accepted is a number")
+    if isinstance(gpu, bool) or not isinstance(gpu, int):
+        findings.append(f"gpu is {gpu!r}; accepted is a whole number")
+    return findings
+
+
+def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
+    """A spec of None is JSON's null, which is a value; without the field there is no spec."""
+    if "spec" in fields and fields.get("spec_text") is not None:
+        raise ValueError("it has both spec and spec_text; give one of them")
+    if fields.get("spec_text") is not None:
+        try:
+            decode(fields["spec_text"])
+        except ValueError as error:
+            raise ValueError(f"spec: {error}") from None
+        return {"spec": fields["spec_text"]}
+    if "spec" in fields:
+        try:
+            return {"spec": encode(fields["spec"])}
+        except ValueError as error:
+            raise ValueError(f"spec: {error}") from None
+    return {}
+
+
+def _durations(fields: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        ours: parse_duration(fields[theirs], theirs)
+        for theirs, ours in _DURATIONS.items()
+        if fields.get(theirs) is not None
+    }
+
+
+def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "needs": tuple(map(_need, _listed(fields, "needs"))),
+        "continuations": tuple(TaskId(_id(one)) for one in _listed(fields, "continuations")),
+    }
+
+
+def _listed(fields: Mapping[str, Any], name: str) -> Sequence[Any]:
+    values = fields.get(name) or ()
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise ValueError(f"{name} is {values!r}; accepted is a list")
+    return values
+
+
+def _need(given: object) -> Need:
+    match given:
+        case str():
+            return Need(task_id=TaskId(given))
+        case [str(task_id), str(output)]:
+            return Need(task_id=TaskId(task_id), output=output)
+        case _:
+            accepted = "ids and pairs of id and output"
+            raise ValueError(f"needs has {given!r}; accepted are {accepted}")
+
+
+def _id(given: object) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"continuations has {given!r}; accepted are ids")
+    return given
+
+
+def _retry(fields: Mapping[str, Any]) -> dict[str, RetryPolicy]:
+    backoff, delays = fields.get("backoff"), fields.get("retry_delays")
+    if backoff and delays is not None:
+        raise ValueError("it has both retry_delays and backoff; give one of them")
+    if delays is not None:
+        listed = _listed(fields, "retry_delays")
+        return {
+            "retry": FixedDelays(
+                seconds=tuple(parse_duration(d, "retry_delays") for d in listed)
+            )
+        }
+    match backoff:
+        case None | False:
+            return {}
+        case True:
+            return {"retry": Exponential()}
+        case Exponential():
+            return {"retry": backoff}
+        case Mapping():
+            return {"retry": _exponential(backoff)}
+        case _:
+            raise ValueError(f"backoff is {backoff!r}; accepted is true or an object")
+
+
+def _exponential(given: Mapping[str, Any]) -> Exponential:
+    known = Exponential.__slots__
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"backoff has no field {name!r}; known are {', '.join(known)}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"backoff {name} is {value!r}; accepted is a number")
+    return Exponential(**given)
+
+
+def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
+    whole = fields.get("resources")
+    if whole is not None:
+        if not isinstance(whole, Resources):
+            raise ValueError("resources is no Resources; give cpu, memory, gpu and labels")
+        return {"resources": whole}
+    if all(fields.get(name) is None for name in _RESOURCES):
+        return {}
+    labels = fields.get("labels") or ()
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"labels is {labels!r}; accepted is a list of texts")
+    return {
+        "resources": Resources(
+            cpu=float(fields.get("cpu") or 0.0),
+            memory_bytes=parse_size(fields.get("memory") or 0, "memory"),
+            gpu=fields.get("gpu") or 0,
+            labels=frozenset(labels),
+        )
+    }

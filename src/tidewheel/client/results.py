@@ -1,0 +1,127 @@
+"""What a client hands back: stored things with their JSON decoded."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, fields
+
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import Claimed, Submitted
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.retry import RetryPolicy
+from tidewheel.core.tasks.status import FINAL, Status
+from tidewheel.core.tasks.task import Instant, TaskError, TaskId, WorkerId
+from tidewheel.core.tasks.views import TaskView
+from tidewheel.exact_json import decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A stored task; ``spec`` is the decoded value, ``spec_text`` the JSON as it was given."""
+
+    seq: int
+    id: TaskId
+    queue: str
+    name: str | None
+    spec: object
+    spec_text: str | None
+    command: str | None
+    handler: str | None
+    priority: int
+    status: Status
+    progress: float
+    attempt: int
+    failures: int
+    lapses: int
+    max_retries: int
+    retry: RetryPolicy
+    max_lapses: int
+    timeout_seconds: float | None
+    estimated_runtime_seconds: float | None
+    max_termination_seconds: float
+    resources: Resources
+    unique_key: str | None
+    limit_key: str | None
+    tag: str | None
+    armed: bool
+    due_at: Instant | None
+    created_at: Instant
+    updated_at: Instant
+    owner: WorkerId | None
+    deadline_at: Instant | None
+    errors: tuple[TaskError, ...]
+    open_needs: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether the status is final."""
+        return self.status in FINAL
+
+    @classmethod
+    def of(cls, view: TaskView) -> Task:
+        """From the store's view."""
+        shared = {f.name: getattr(view, f.name) for f in fields(view)}
+        return cls(**shared | {"spec": decoded(view.spec), "spec_text": view.spec})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedTask:
+    """A task that this client may execute until the deadline; needed for every report on it."""
+
+    id: TaskId
+    attempt: int
+    worker: WorkerId
+    queue: str
+    name: str | None
+    spec: object
+    spec_text: str | None
+    command: str | None
+    handler: str | None
+    priority: int
+    deadline_at: Instant
+    lease_seconds: float
+    said: Said = field(compare=False, repr=False)
+
+    @property
+    def holder(self) -> Holder:
+        """The claim to be its owner."""
+        return Holder(task_id=self.id, attempt=self.attempt, worker=self.worker)
+
+    @classmethod
+    def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
+        """From the store's answer to a claim."""
+        shared = ("id", "attempt", "queue", "name", "command", "handler", "priority")
+        return cls(
+            **{name: getattr(claimed, name) for name in shared},
+            worker=worker,
+            spec=decoded(claimed.spec),
+            spec_text=claimed.spec,
+            deadline_at=claimed.deadline_at,
+            lease_seconds=claimed.lease_seconds,
+            said=Said(),
+        )
+
+
+class Said:
+    """How many messages of an attempt the store has, and whose turn it is to speak."""
+
+    __slots__ = ("count", "turn")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.turn = asyncio.Lock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What became of many submitted tasks; it never fails as a whole (002)."""
+
+    inserted: tuple[TaskId, ...] = ()
+    present: tuple[TaskId, ...] = ()  # the same task was there already
+    failed: tuple[Submitted, ...] = ()  # taken ids and names, unknown or circular dependencies
+    invalid: tuple[Submitted, ...] = ()  # tasks that break a rule by themselves
+
+
+def decoded(text: str | None) -> object:
+    """The value of a stored JSON text; nothing stays None."""
+    return None if text is None else decode(text)

@@ -1,0 +1,107 @@
+"""Durations, sizes and times as people write and read them.
+
+Durations: a number of seconds, or a number with ``ms s m h d``, or ISO 8601 (``PT1H30M``).
+Sizes: a number of bytes, or a number with ``B kB MB GB TB`` (powers of 1000) or
+``KiB MiB GiB TiB`` (powers of 1024). Times are shown in UTC, as ISO 8601.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+
+from tidewheel.errors import BadSetting
+
+DURATIONS_ACCEPTED = "seconds, a number with ms, s, m, h or d (90s, 10m), or ISO 8601 (PT1H30M)"
+SIZES_ACCEPTED = "bytes, or a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB (512MiB)"
+
+# Just under 1 and 10, so that rounding never shows "1000ms" or "10.0s".
+_SHOWN_AS_MS_BELOW = 0.9995
+_SHOWN_WITH_TENTHS_BELOW = 9.95
+
+_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
+    # One letter alone: 1024, as free, ls and Slurm take it.
+    **{letter: 1024**power for power, letter in enumerate("kmgt", 1)},
+}
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)")
+_ISO = re.compile(
+    r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+(?:\.\d+)?)D)?"
+    r"(?:T(?:(?P<h>\d+(?:\.\d+)?)H)?(?:(?P<m>\d+(?:\.\d+)?)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
+)
+_ISO_SECONDS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+
+
+def parse_duration(text: str | float, what: str = "duration") -> float:
+    """Seconds."""
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        seconds = float(text)
+    else:
+        seconds = _parse_duration_text(str(text).strip(), what)
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise BadSetting(what, text, DURATIONS_ACCEPTED)
+    return seconds
+
+
+def _parse_duration_text(text: str, what: str) -> float:
+    number = _NUMBER.fullmatch(text)
+    if number is not None and number[2] in _SECONDS:
+        return float(number[1]) * _SECONDS[number[2]]
+    iso = _ISO.fullmatch(text.upper())
+    if iso is not None and any(iso.groupdict().values()):
+        return sum(
+            float(value) * _ISO_SECONDS[unit] for unit, value in iso.groupdict("0").items()
+        )
+    raise BadSetting(what, text, DURATIONS_ACCEPTED)
+
+
+def parse_size(text: str | int, what: str = "size") -> int:
+    """Bytes; a fraction of a byte is dropped."""
+    number = _NUMBER.fullmatch(str(text).strip())
+    if isinstance(text, bool) or number is None or number[2].lower() not in _BYTES:
+        raise BadSetting(what, text, SIZES_ACCEPTED)
+    unit = _BYTES[number[2].lower()]
+    # Whole numbers stay whole: a float would round sizes above 2**53.
+    return int(number[1]) * unit if number[1].isdigit() else int(float(number[1]) * unit)
+
+
+def show_duration(seconds: float) -> str:
+    """In the one or two units that a person would say: 350ms, 4.2s, 3m 20s, 2h 5m, 3d 4h."""
+    if seconds < _SHOWN_AS_MS_BELOW:
+        return f"{max(0.0, seconds) * 1000:.0f}ms"
+    if seconds < _SHOWN_WITH_TENTHS_BELOW:
+        return f"{seconds:.1f}".removesuffix(".0") + "s"
+    whole = round(seconds)
+    for unit, size, lower, lower_size in (
+        ("d", 86400, "h", 3600),
+        ("h", 3600, "m", 60),
+        ("m", 60, "s", 1),
+    ):
+        if whole >= size:
+            rest = whole % size // lower_size
+            return f"{whole // size}{unit}" + (f" {rest}{lower}" if rest else "")
+    return f"{whole}s"
+
+
+def show_size(count: float) -> str:
+    """In the largest binary unit that leaves at least one: 512 B, 1.5 GiB."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{count:.0f} B"
+
+
+def show_instant(instant: float) -> str:
+    """ISO 8601 in UTC; a fraction only where there is one."""
+    return datetime.fromtimestamp(instant, UTC).isoformat().replace("+00:00", "Z")
+
+
+def show_moment(instant: float) -> str:
+    """The same to the millisecond, for things that follow each other quickly."""
+    text = datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,215 @@
+"""The one place that knows which class stands behind each port.
+
+Command line, clients and demo ask here for a store, a worker or a monitor. Imports are made
+when something is asked for: a command that only looks must not load what runs jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.config import StoreSettings, store_url
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
+from tidewheel.ports import Runner, TaskStore
+
+if TYPE_CHECKING:
+    from tidewheel.config import MonitorSettings, WorkerSettings
+    from tidewheel.runners.handlers import Handlers
+    from tidewheel.services.monitor import Monitor
+    from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.worker import Worker
+    from tidewheel.store.migrate import MigrationReport
+
+STORES_ACCEPTED = "sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+
+AroundRunner = Callable[[Runner], Runner]
+
+
+def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
+    """Settings for an address; without one, for the store of this user."""
+    if isinstance(where, StoreSettings):
+        return where
+    return StoreSettings(url=where or store_url())
+
+
+def is_embedded(where: str | StoreSettings | None = None) -> bool:
+    """Whether the store is a file of this machine, with nobody else to watch over it."""
+    return store_settings(where).url.startswith("sqlite:")
+
+
+def open_store(where: str | StoreSettings | None = None) -> TaskStore:
+    """The store at an address; without one, that of this user."""
+    settings = store_settings(where)
+    match scheme := settings.url.partition(":")[0]:
+        case "sqlite":
+            from tidewheel.store.sqlite import open_sqlite_store
+
+            try:
+                return open_sqlite_store(settings)
+            except OSError as error:
+                raise StoreUnreachable(
+                    f"the store {settings.url} cannot be opened ({error.strerror}); "
+                    "check that its folder is there and can be written"
+                ) from error
+        case "postgresql" | "postgres":
+            _require_psycopg()
+            from tidewheel.store.postgres import open_postgres_store
+
+            return open_postgres_store(settings)
+        case _:
+            # The scheme alone: an address may hold a password.
+            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+@asynccontextmanager
+async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[TaskStore]:
+    """A store that is closed at the end of the block."""
+    store = open_store(where)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
+    """Bring a store to the schema of this program."""
+    settings = store_settings(where)
+    match scheme := settings.url.partition(":")[0]:
+        case "sqlite":
+            from tidewheel.store.sqlite_file import migrate_sqlite
+
+            return migrate_sqlite(settings)
+        case "postgresql" | "postgres":
+            _require_psycopg()
+            from tidewheel.store.postgres import connect, translated
+            from tidewheel.store.postgres_schema import migrate
+
+            with translated(), connect(settings) as connection:
+                return migrate(connection)
+        case _:
+            # The scheme alone: an address may hold a password.
+            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+def _require_psycopg() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None:
+        raise UnsafeStore(
+            "PostgreSQL needs the driver psycopg, which is not installed. "
+            "Install it: pip install 'tidewheel[postgres]'"
+        )
+
+
+def this_process() -> HostProcess:
+    """This process, so that it can be told apart from any later one."""
+    from tidewheel.runners import processes
+
+    return processes.this_process()
+
+
+def worker_name() -> str:
+    """What a worker is called unless it was given a name."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def machine_capacity(labels: Sequence[str] = ()) -> Resources:
+    """What a worker offers unless it is told otherwise; GPUs are not guessed."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Resources(
+        cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
+    )
+
+
+def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) -> Path:
+    """Where the files of an attempt are, on the host that ran it."""
+    from tidewheel.services.worker import STORE_ID_LENGTH
+
+    return home / "tasks" / store_id[:STORE_ID_LENGTH] / str(task_seq) / str(attempt)
+
+
+def build_monitor(
+    store: TaskStore, settings: MonitorSettings, on_report: OnReport | None = None
+) -> Monitor:
+    """A monitor of this store."""
+    from tidewheel.services.monitor import Monitor
+
+    return Monitor(store, settings, _surroundings(on_report))
+
+
+@asynccontextmanager
+async def built_worker(
+    where: str | StoreSettings | None,
+    store: TaskStore,
+    settings: WorkerSettings,
+    *,
+    handlers: Handlers | None = None,
+    around: AroundRunner | None = None,
+    on_report: OnReport | None = None,
+) -> AsyncIterator[Worker]:
+    """A worker with its runners; what they hold of this machine is let go at the end.
+
+    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
+    handlers a worker runs commands only.
+    """
+    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.runners.python import PythonRunner
+    from tidewheel.runners.shell import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
+    from tidewheel.services.claims import Abilities
+    from tidewheel.services.shift import Host
+    from tidewheel.services.worker import Worker
+
+    make_private_directory(settings.home)
+    messages = MessageServer(settings.home)
+    sampler = UsageSampler(settings.usage_interval_seconds)
+    shell = ShellRunner(
+        environ=os.environ, messages=messages, sampler=sampler, tie_jobs=settings.tie_jobs
+    )
+    runners: list[Runner] = [shell]
+    python = None
+    if handlers is not None:
+        python = PythonRunner(handlers, threads=settings.slots)
+        runners.append(python)
+    host = Host(
+        process=this_process(),
+        is_alive=is_process_alive,
+        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
+        heartbeat_store=lambda: opened_store(where),
+    )
+    await messages.start()
+    try:
+        wrapped = [around(runner) if around else runner for runner in runners]
+        yield Worker(store, settings, wrapped, host, _surroundings(on_report))
+    finally:
+        await messages.stop()
+        sampler.stop()
+        if python is not None:
+            python.stop()
+
+
+def _surroundings(on_report: OnReport | None) -> Surroundings:
+    from tidewheel.services.clock import SystemClock
+    from tidewheel.services.service import Surroundings, tell_nobody
+
+    return Surroundings(clock=SystemClock(), on_report=on_report or tell_nobody)
+
+
+def make_private_directory(path: Path) -> None:
+    """The state directory, which nobody else may enter (S31)."""
+    from tidewheel.runners import job_directory
+
+    job_directory.make_private_directory(path)

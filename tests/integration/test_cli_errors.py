@@ -1,0 +1,103 @@
+"""Exit statuses and messages when things go wrong; never a traceback."""
+
+import json
+import subprocess
+
+import pytest
+
+
+def two_lines(answer):
+    what, advice = answer.err.splitlines()
+    assert what.startswith("tidewheel: ")
+    assert advice.startswith("  ")
+    return what.removeprefix("tidewheel: "), advice.strip()
+
+
+def test_a_store_of_no_known_kind_is_refused_without_its_password(tidewheel):
+    refused = tidewheel("--store", "mysql://me:secret@host/db", "tasks")
+    assert refused.status == 2
+    assert two_lines(refused)[1] == (
+        "Accepted is sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+    )
+    assert "secret" not in refused.err
+
+
+@pytest.mark.parametrize("store", ["sqlite:////proc/none/t.db", "sqlite:////dev/null/t.db"])
+def test_a_store_that_cannot_be_opened_is_unavailable(tidewheel, store):
+    failed = tidewheel("--store", store, "tasks")
+    assert failed.status == 3
+    two_lines(failed)
+
+
+def test_a_database_that_does_not_answer_is_unavailable(tidewheel):
+    failed = tidewheel("tasks", TIDEWHEEL_STORE="postgresql://me:secret@127.0.0.1:1/none")
+    assert failed.status == 3
+    assert two_lines(failed)[1] == "Check that it runs and that the address is right"
+    assert "secret" not in failed.err
+    error = json.loads(
+        tidewheel("tasks", "--json", TIDEWHEEL_STORE="postgresql://127.0.0.1:1/none").err
+    )["error"]
+    assert error["code"] == "store_unreachable"
+
+
+def test_a_damaged_store_is_left_alone(tidewheel):
+    tidewheel("submit", "--", "true")
+    database = tidewheel.state / "tidewheel.db"
+    database.write_bytes(b"this is no database" * 1000)
+    failed = tidewheel("tasks")
+    assert failed.status == 3
+    assert "damaged" in failed.err
+    assert database.read_bytes().startswith(b"this is no database")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["tsks"], "there is no command 'tsks'; did you mean 'tasks'?"),
+        (["tasks", "--colour"], "No such option"),
+        (["tasks", "--limit", "0"], "0 is not in the range"),
+        (["tasks", "--status", "runing"], "status is 'runing'"),
+        (["message", "hi"], "this command speaks for a job"),
+        (["message"], "say something"),
+        (["worker", "--handlers", "nothing:here"], "handlers is 'nothing:here'"),
+        (["worker", "--handlers", "json"], "handlers is 'json'"),
+        (["worker", "--handlers", "json:dumps"], "handlers is 'json:dumps'"),
+        (["worker", "--slots", "0"], "slots is 0"),
+        (["worker", "--grace", "-1s"], "is not accepted"),
+        (["monitor", "--interval", "0"], "interval_seconds is 0.0"),
+        (["completion", "tcsh"], "'tcsh' is not one of"),
+    ],
+)
+def test_a_wrong_request_is_refused(tidewheel, arguments, what):
+    refused = tidewheel(*arguments)
+    assert refused.status == 2
+    assert what in refused.err.splitlines()[0] + refused.err.splitlines()[-2]
+    assert "Traceback" not in refused.err
+
+
+def test_a_wrong_setting_in_the_environment_is_refused(tidewheel):
+    refused = tidewheel("monitor", TIDEWHEEL_RETENTION_SECONDS="a week")
+    assert refused.status == 2
+    assert two_lines(refused)[1] == "Accepted is a number of seconds"
+
+
+def test_words_on_the_command_line_are_refused_in_json_too(tidewheel):
+    refused = tidewheel("--json", "tasks", "--limit", "many")
+    error = json.loads(refused.err)["error"]
+    assert (refused.status, error["code"]) == (2, "usage")
+    assert error["advice"] == "See: tidewheel tasks --help"
+
+
+def test_a_reader_that_goes_away_is_no_error(tidewheel):
+    lines = "".join(f'{{"id": "{n}", "command": "true"}}\n' for n in range(2000))
+    tidewheel("submit", "--file", "-", stdin=lines)
+    pipe = "tidewheel tasks --limit 2000 | head -1; echo ${PIPESTATUS[0]}"
+    done = subprocess.run(
+        ["bash", "-c", pipe],
+        env=tidewheel.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1] == "0"
+    assert "Traceback" not in done.stderr

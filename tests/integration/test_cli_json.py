@@ -1,0 +1,55 @@
+"""The shapes of JSON that docs/json.md promises are those that the program answers with."""
+
+import json
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+FREE = {"metrics", "spec", "args", "retry"}  # what is in them is not ours to fix
+
+
+def promised() -> dict[str, object]:
+    """The example under each heading."""
+    found = re.findall(r"^## (.+?)\n.*?```json\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
+    return {heading: json.loads(example) for heading, example in found}
+
+
+def shape(document, name=""):
+    """The keys, all the way down; of a list, those of its first element."""
+    if isinstance(document, dict) and name not in FREE:
+        return {key: shape(value, key) for key, value in sorted(document.items())}
+    if isinstance(document, list) and document and isinstance(document[0], dict):
+        return [shape(document[0])]
+    return None
+
+
+def test_every_answer_has_the_keys_of_its_example(tidewheel):
+    examples = promised()
+    examples["tidewheel task"]["task"] = examples["tidewheel tasks"]["tasks"][0]
+    lines = '{"id": "a", "command": "tidewheel message hi"}\n{"needs": ["x"]}\n{"c": 1}\n'
+    answers = {
+        "tidewheel submit --file": tidewheel("--json", "submit", "--file", "-", stdin=lines)
+    }
+    tidewheel("submit", "--id", "b", "--needs", "a", "--", "true")
+    tidewheel("worker", "--exit-when-idle")
+    answers["tidewheel submit"] = tidewheel("--json", "submit", "--", "true")
+    tidewheel("queues", "default", "--limit", "4")
+    commands = {
+        "tasks": ["tasks"],
+        "task": ["task", "a"],
+        "cancel": ["cancel", "a"],
+        "queues": ["queues"],
+        "workers": ["workers", "--all"],
+        "verify": ["verify"],
+        "export": ["export", "out.jsonl"],
+        "migrate": ["migrate"],
+    }
+    for name, words in commands.items():
+        answers[f"tidewheel {name}"] = tidewheel("--json", *words)
+    shapes = {heading: shape(answer.json) for heading, answer in answers.items()}
+    shapes["Errors"] = shape(json.loads(tidewheel("--json", "task", "nope").err))
+    # The example shows both sides of the edge; of these tasks each has one.
+    task, child = shapes["tidewheel task"], shape(tidewheel("--json", "task", "b").json)
+    assert task["needed_by"] == child["needs"]
+    shapes["tidewheel task"] = task | {"needs": child["needs"], "needed_by": None}
+    assert shapes == {heading: shape(example) for heading, example in examples.items()}

@@ -1,0 +1,325 @@
+"""Commands that look: tasks, task, queues, workers, verify, export; for people and programs."""
+
+import json
+import os
+import signal
+
+import apsw
+import pytest
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\r"
+CONTROLS = "\x1b\x07\u202e\r"
+
+
+def worked(tidewheel, *arguments):
+    task_id = tidewheel("submit", *arguments).word
+    tidewheel("worker", "--exit-when-idle")
+    return task_id
+
+
+# ---- tasks ----
+
+
+@pytest.mark.req("R002-29")
+def test_tasks_are_filtered_by_words_of_all_vocabularies(tidewheel):
+    worked(tidewheel, "--id", "good", "--tag", "t", "--", "true")
+    worked(tidewheel, "--id", "bad", "--", "false")
+    tidewheel("submit", "--id", "later", "--queue", "q", "--name", "n", "--", "true")
+
+    def ids(*filters):
+        return [task["id"] for task in tidewheel("tasks", "--json", *filters).json["tasks"]]
+
+    assert ids() == ["later", "bad", "good"]
+    assert ids("--status", "succeeded") == ids("--status", "completed") == ["good"]
+    assert ids("--status", "terminated") == ["bad", "good"]
+    assert ids("--status", "aborted", "--status", "available") == ["later", "bad"]
+    assert ids("--tag", "t", "--worker", "worker-1", "--queue", "default") == ["good"]
+    assert ids("--queue", "q") == ids("--name", "n") == ["later"]
+    assert tidewheel("tasks", "--queue", "none").err == "no tasks match\n"
+
+
+def test_pages_of_tasks_follow_each_other(tidewheel):
+    lines = "".join(f'{{"id": "{n}", "command": "true"}}\n' for n in range(3))
+    tidewheel("submit", "--file", "-", stdin=lines)
+    first = tidewheel("tasks", "--limit", "2", "--json").json
+    before = str(first["next_before"])
+    second = tidewheel("tasks", "--limit", "2", "--before", before, "--json").json
+    assert [task["id"] for task in first["tasks"]] == ["2", "1"]
+    assert ([task["id"] for task in second["tasks"]], second["next_before"]) == (["0"], None)
+    assert f"older ones: --before {before}" in tidewheel("tasks", "--limit", "2").err
+
+
+@pytest.mark.req("R002-14", "R002-18", "R002-22")
+def test_tasks_in_the_words_of_other_systems(tidewheel):
+    worked(tidewheel, "--id", "a", "--", "true")
+    [scylla] = tidewheel("tasks", "--vocabulary", "scylla").json["tasks"]
+    assert (scylla["rn"], scylla["status"], scylla["owner"]) == ("a", "completed", "worker-1")
+    assert [entry["_typ"] for entry in scylla["history"]] == ["TaskAssignment"]
+    assert scylla["created"].endswith("Z")
+    [banyan] = tidewheel("tasks", "--vocabulary", "banyan").json["tasks"]
+    assert (banyan["_id"], banyan["state"], banyan["retry_count"]) == ("a", "terminated", 1)
+    assert banyan["execution_info"]["exit_status"] == 0
+
+
+def test_watching_shows_changes_until_interrupted(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    with tidewheel.started("tasks", "--watch") as watching:
+        watching.read_until("a  ready")
+        tidewheel("cancel", "a")
+        watching.read_until("a  cancelled")
+        watching.send(signal.SIGINT)
+        assert watching.wait().status == 0
+
+
+# ---- one task ----
+
+
+def test_a_page_tells_everything_about_a_task(tidewheel):
+    command = "tidewheel message --output data here; echo oh >&2; exit 3"
+    options = ["--id", "a", "--name", "first", "--retries", "1", "--command", command]
+    tidewheel("submit", *options)
+    tidewheel("submit", "--id", "b", "--needs", "a:data", "--", "true")
+    tidewheel("worker", "--exit-when-idle")
+    page = tidewheel("task", "first").out
+    for line in (
+        "task a  failed",
+        "  name        first",
+        f"  command     {command}",
+        "  retries     1 of 1 used, after 0ms",
+        "  error       exit: exit status 3; last line of job.err: oh",
+        "needed by",
+        "attempts",
+        "messages and outputs",
+        "history",
+        "logs",
+    ):
+        assert line in page.splitlines()
+    document = tidewheel("task", "a", "--json").json
+    assert [one["ended_by"] for one in document["attempts"]] == ["retry", "fail"]
+    assert [one["signal"] for one in document["history"]] == [
+        None,
+        "claim",
+        "retry",
+        "claim",
+        "fail",
+    ]
+    assert {one["output"] for one in document["outputs"]} == {"data"}
+    assert document["needed_by"][0] | {"child": "b", "state": "met"} == document["needed_by"][0]
+    assert len(document["logs"]) == 4
+    assert tidewheel("task", "a", "--log", "err", "--attempt", "1").out == "oh\n"
+
+
+def test_a_page_says_why_the_task_does_not_run(tidewheel):
+    tidewheel("submit", "--id", "a", "--label", "gold", "--", "true")
+    tidewheel("submit", "--id", "b", "--needs", "a", "--", "true")
+    page = tidewheel("task", "b").out
+    assert "why it does not run\n  It waits for task a to succeed; that task is ready." in page
+    with tidewheel.started("worker") as worker:
+        worker.read_until("worker.registered")
+        [why] = tidewheel("task", "a", "--json").json["why"]
+        assert (
+            why == "No worker offers the label 'gold'; start one: tidewheel worker --label gold"
+        )
+    tidewheel("queues", "default", "--pause")
+    assert "Queue 'default' is paused" in tidewheel("task", "a").out
+
+
+@pytest.mark.req("R002-28")
+@pytest.mark.parametrize("command", [["task", "nope"], ["cancel", "nope"]])
+def test_an_unknown_task_is_refused_in_two_lines(tidewheel, command):
+    refused = tidewheel(*command)
+    assert refused.status == 2
+    assert refused.err == (
+        "tidewheel: there is no task 'nope' in this store\n"
+        "  List the tasks that are there: tidewheel tasks\n"
+    )
+    error = json.loads(tidewheel("--json", *command).err)["error"]
+    assert error["code"] == "not_found"
+
+
+def test_a_log_is_followed_to_its_end(tidewheel):
+    gate = tidewheel.folder / "gate"
+    os.mkfifo(gate)
+    command = f"echo one; cat {gate}; echo two"
+    tidewheel("submit", "--id", "a", "--command", command)
+    with tidewheel.started("worker") as worker:
+        worker.read_until("job.started")
+        with tidewheel.started("task", "a", "--log", "out", "--follow") as following:
+            following.read_until("one")
+            gate.write_text("opened\n")
+            ended = following.wait()
+    assert (ended.status, ended.out) == (0, "one\nopened\ntwo\n")
+
+
+def test_a_log_that_is_not_here_is_refused(tidewheel):
+    task_id = tidewheel("submit", "--", "true").word
+    refused = tidewheel("task", task_id, "--log", "out")
+    assert (refused.status, "has had 0 attempts" in refused.err) == (2, True)
+    assert tidewheel("task", task_id, "--follow").status == 2
+
+
+# ---- S12 ----
+
+
+def test_nothing_that_users_or_jobs_write_reaches_the_terminal_unescaped(tidewheel):
+    (tidewheel.folder / "evil").write_text(EVIL)
+    tidewheel(
+        "submit", "--id", "a", "--command", f"cat {tidewheel.folder}/evil; exit 1 # {EVIL}"
+    )
+    evil = f"$(cat {tidewheel.folder}/evil)"
+    message = f'tidewheel message "{evil}"; echo "{evil}" >&2; exit 1'
+    tidewheel("submit", "--id", "b", "--command", message, "--spec", json.dumps(EVIL))
+    shown = tidewheel("worker", "--exit-when-idle").out
+    for command in (
+        ["tasks"],
+        ["tasks", "--json"],
+        ["task", "a"],
+        ["task", "b"],
+        ["task", "a", "--log", "out"],
+        ["task", "b", "--log", "err"],
+    ):
+        shown += tidewheel(*command).out
+    assert "\\x1b" in shown
+    assert "\\u202e" in shown
+    assert not set(CONTROLS) & set(shown)
+
+
+def test_escape_sequences_do_not_pass_a_terminal_either(tidewheel):
+    tidewheel("submit", "--id", "a", "--command", f"echo [red]markup[/red] {EVIL}")
+    shown = tidewheel.on_terminal("tasks", columns=200).out
+    assert "[red]markup[/red]" in shown
+    assert "\x1b[2J" not in shown
+    assert "\u202e" not in shown
+
+
+# ---- queues and workers ----
+
+
+def test_a_queue_is_paused_configured_and_shown(tidewheel):
+    changed = tidewheel(
+        *("queues", "q", "--pause", "--aging", "--fence-kill", "--lease", "30s"),
+        *("--limit", "4", "--limit", "k=1", "--rate", "*=10/1m"),
+    )
+    assert changed.status == 0
+    [queue] = tidewheel("queues", "q", "--json").json["queues"]
+    assert queue == {
+        "queue": "q",
+        "paused": True,
+        "aging": True,
+        "fence_kill": True,
+        "lease_seconds": 30.0,
+        "limits": [
+            {"key": "", "concurrency_max": 4, "rate_max": None, "rate_seconds": None},
+            {"key": "*", "concurrency_max": None, "rate_max": 10, "rate_seconds": 60.0},
+            {"key": "k", "concurrency_max": 1, "rate_max": None, "rate_seconds": None},
+        ],
+        "counts": {"waiting": 0, "ready": 0, "running": 0, "cancelling": 0},
+        "oldest_ready_seconds": None,
+    }
+    shown = tidewheel("queues").out
+    assert "aging, fence-kill, at most 4, 10 of each key every 1m, at most 1 of k" in shown
+    reopened = tidewheel("queues", "q", "--resume", "--no-aging", "--no-limits", "--json").json
+    [queue] = reopened["queues"]
+    assert (queue["paused"], queue["aging"], queue["limits"]) == (False, False, [])
+    assert queue["fence_kill"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--pause"], "name the queue that shall change"),
+        (["q", "--limit", "many"], "accepted: 4 for the queue"),
+        (["q", "--rate", "10"], "accepted: 10/1s for the queue"),
+        (["q", "--rate", "10/0s"], "accepted: 10/1s for the queue"),
+        (["q", "--lease", "0"], "lease_seconds is 0.0"),
+        (["q", "--limit", "=0", "--rate", "0/1s"], "rate_max is 0; accepted is 1 or more"),
+    ],
+)
+def test_a_queue_that_cannot_be_so_is_refused(tidewheel, arguments, what):
+    refused = tidewheel("queues", *arguments)
+    assert (refused.status, len(refused.err.splitlines())) == (2, 2)
+    assert what in refused.err
+
+
+def test_workers_are_listed_with_what_they_offer(tidewheel):
+    offered = ["--queue", "a", "--queue", "b", "--slots", "3", "--cpu", "2", "--memory", "1GiB"]
+    with tidewheel.started("worker", "--name", "mine", "--label", "gold", *offered) as worker:
+        worker.read_until("worker.registered")
+        [document] = tidewheel("workers", "--json").json["workers"]
+        assert (document["name"], document["queues"]) == ("mine", ["a", "b"])
+        assert (document["slots"], document["leases"]) == (3, 0)
+        assert document["capacity"] == {
+            "cpu": 2.0,
+            "memory_bytes": 2**30,
+            "gpu": 0,
+            "labels": ["gold"],
+        }
+        assert "live" in tidewheel("workers").out
+        worker.send(signal.SIGTERM)
+        assert worker.wait().status == 0
+    assert "no workers" in tidewheel("workers").err
+    assert "stopped" in tidewheel("workers", "--all").out
+
+
+# ---- cancel ----
+
+
+@pytest.mark.req("R002-25", "R002-68", "R003-38", "R003-39")
+def test_cancel_tells_what_it_changed(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel("submit", "--id", "b", "--needs", "a", "--", "true")
+    assert tidewheel("cancel", "a").out == "a cancelled\n"
+    assert tidewheel("cancel", "a", "b").out == "a already cancelled\nb already cancelled\n"
+    assert tidewheel("cancel", "a", "--json").json == {
+        "cancelled": [{"id": "a", "status": "cancelled", "changed": False}]
+    }
+
+
+def test_cancel_takes_all_that_a_filter_finds(tidewheel):
+    for queue in ("q", "q", "r"):
+        tidewheel("submit", "--queue", queue, "--", "true")
+    cancelled = tidewheel("cancel", "--queue", "q", "--status", "available")
+    assert (len(cancelled.out.splitlines()), cancelled.err) == (2, "2 tasks cancelled\n")
+    assert tidewheel("cancel").status == 2
+    assert tidewheel("cancel", "x", "--queue", "q").status == 2
+
+
+# ---- verify, export, migrate ----
+
+
+def test_verify_finds_a_broken_promise(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    assert tidewheel("verify").status == 0
+    store = apsw.Connection(str(tidewheel.state / "tidewheel.db"))
+    store.execute("UPDATE task SET attempt = 3")
+    store.close()
+    found = tidewheel("verify")
+    assert found.status == 1
+    assert found.out.splitlines()[0].split() == ["INVARIANT", "TASK", "SEEN"]
+    violations = tidewheel("verify", "--json").json["violations"]
+    assert {violation["task"] for violation in violations} == {"a"}
+
+
+@pytest.mark.req("R002-78")
+def test_export_writes_a_line_per_task(tidewheel):
+    worked(tidewheel, "--id", "good", "--", "true")
+    worked(tidewheel, "--id", "bad", "--", "false")
+    exported = tidewheel("export", "out.jsonl", "--status", "failed")
+    assert exported.out == "1 task written to out.jsonl\n"
+    path = tidewheel.folder / "out.jsonl"
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["task"]["id"] == "bad"
+    assert path.stat().st_mode & 0o777 == 0o600
+    refused = tidewheel("export", "out.jsonl")
+    assert (refused.status, "is there already" in refused.err) == (2, True)
+    assert tidewheel("export", "out.jsonl", "--append", "--json").json["exported"] == 2
+    printed = tidewheel("export", "-").out.splitlines()
+    assert [json.loads(line)["task"]["id"] for line in printed] == ["bad", "good"]
+    assert tidewheel("export", "nowhere/out.jsonl").status == 2
+
+
+def test_migrate_has_nothing_to_do_on_a_new_store(tidewheel):
+    assert tidewheel("migrate").status == 0
+    assert "nothing to do: the store has schema version" in tidewheel("migrate").out
+    report = tidewheel("migrate", "--json").json
+    assert report["from_version"] == report["to_version"]

@@ -1,0 +1,212 @@
+"""Workers and monitors as processes: signals, messages, handlers, and what they print."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+HANDLERS = """
+import tidewheel
+
+handlers = tidewheel.Handlers()
+
+
+@handlers.register("double")
+def double(spec, job):
+    job.output("half done", "so far")
+    return spec * 2
+
+
+@handlers.register("give up")
+async def give_up(spec, job):
+    raise tidewheel.Abort("no point", code="pointless")
+"""
+
+
+def status_of(tidewheel, task_id):
+    return tidewheel("task", task_id, "--json").json["task"]["status"]
+
+
+def signals_of(tidewheel, task_id):
+    return [one["signal"] for one in tidewheel("task", task_id, "--json").json["history"]]
+
+
+def test_a_job_reports_progress_text_and_outputs(tidewheel):
+    command = (
+        "tidewheel message --progress 0.5 && tidewheel message 'some text'"
+        " && tidewheel message --output data 'it is there'"
+        " && tidewheel message --json --progress 1"
+    )
+    task_id = tidewheel("submit", "--command", command).word
+    tidewheel("submit", "--id", "after", "--needs", f"{task_id}:data", "--", "true")
+    assert tidewheel("worker", "--once").status == 0
+    document = tidewheel("task", task_id, "--json").json
+    said = [(one["text"], one["output"]) for one in document["outputs"]]
+    assert said == [("some text", None), ("it is there", "data")]
+    assert tidewheel("task", task_id, "--log", "out").out == '{"delivery": "accepted"}\n'
+    assert status_of(tidewheel, "after") == "succeeded"
+
+
+def test_handlers_come_from_a_module_of_the_folder(tidewheel):
+    (tidewheel.folder / "mine.py").write_text(HANDLERS)
+    tidewheel("submit", "--id", "a", "--handler", "double", "--spec", "21")
+    tidewheel("submit", "--id", "b", "--handler", "give up", "--retries", "5")
+    tidewheel("submit", "--id", "c", "--handler", "nobody knows it")
+    worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
+    assert worked.status == 0
+    assert "a  attempt 1: double()" in worked.out
+    document = tidewheel("task", "a", "--json").json
+    assert document["attempts"][0]["metrics"] == 42
+    assert document["outputs"][0]["output"] == "half done"
+    assert tidewheel("task", "b", "--json").json["task"]["errors"][0]["code"] == "pointless"
+    assert status_of(tidewheel, "c") == "ready"
+
+
+@pytest.mark.req("R002-73", "R002-71", "R002-72")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_makes_the_worker_yield_its_tasks(tidewheel, number):
+    tidewheel("submit", "--id", "long", "--", "sleep", "600")
+    with tidewheel.started("worker") as worker:
+        worker.read_until("job.started")
+        worker.send(number)
+        ended = worker.wait()
+    assert ended.status == 0
+    assert "long  attempt 1 stopped (yield)" in ended.out
+    assert signals_of(tidewheel, "long") == [None, "claim", "yield"]
+    assert status_of(tidewheel, "long") == "ready"
+
+
+def test_a_draining_worker_finishes_its_tasks_and_takes_no_new_ones(tidewheel):
+    gate = tidewheel.folder / "gate"
+    os.mkfifo(gate)
+    tidewheel("submit", "--id", "a", "--command", f"cat {gate}")
+    with tidewheel.started("worker", "--drain", "--slots", "1") as worker:
+        worker.read_until("job.started")
+        tidewheel("submit", "--id", "b", "--", "true")
+        worker.send(signal.SIGTERM)
+        gate.write_text("go\n")
+        assert worker.wait().status == 0
+    assert (status_of(tidewheel, "a"), status_of(tidewheel, "b")) == ("succeeded", "ready")
+
+
+def test_a_second_signal_ends_it_at_once(tidewheel):
+    stubborn = "trap '' TERM; echo deaf > deaf; while :; do sleep 1; done"
+    tidewheel("submit", "--id", "a", "--command", stubborn)
+    with tidewheel.started("worker", "--grace", "10m") as worker:
+        worker.read_until("job.started")
+        worker.send(signal.SIGTERM)
+        worker.read_until("job.stopping")
+        worker.send(signal.SIGTERM)
+        assert worker.wait().status == 0
+    assert status_of(tidewheel, "a") == "ready"
+
+
+@pytest.mark.req("R003-40", "R003-44")
+def test_a_cancelled_job_is_told_to_end(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "sleep", "600")
+    with tidewheel.started("worker") as worker:
+        worker.read_until("job.started")
+        assert tidewheel("cancel", "a").out == "a cancelling\n"
+        assert "stopped (cancel)" in worker.read_until("job.ended")
+        worker.send(signal.SIGTERM)
+        worker.wait()
+    assert status_of(tidewheel, "a") == "cancelled"
+
+
+def test_a_time_limit_ends_a_job(tidewheel):
+    tidewheel("submit", "--id", "a", "--timeout", "200ms", "--", "sleep", "600")
+    tidewheel("worker", "--exit-when-idle")
+    [error] = tidewheel("task", "a", "--json").json["task"]["errors"]
+    assert error["code"] == "timed_out"
+
+
+@pytest.mark.req("R002-53", "R002-58", "R002-85")
+def test_the_monitor_beside_a_worker_takes_back_what_a_killed_one_left(tidewheel):
+    tidewheel("queues", "default", "--lease", "1s")
+    (tidewheel.folder / "mine.py").write_text(
+        "import tidewheel\nhandlers = tidewheel.Handlers()\n"
+        "@handlers.register('wait')\n"
+        "def wait(spec, job):\n"
+        "    if job.attempt == 1:\n        job.wait_for_stop(600)\n"
+    )
+    tidewheel("submit", "--id", "a", "--handler", "wait")
+    with tidewheel.started("worker", "--handlers", "mine:handlers") as first:
+        first.read_until("job.started")
+        first.send(signal.SIGKILL)
+    worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
+    assert "leases.taken_back" in worked.out
+    assert signals_of(tidewheel, "a") == [None, "claim", "lapse", "claim", "succeed"]
+
+
+@pytest.mark.req("R002-74", "R002-76", "R002-78", "R002-85")
+def test_a_monitor_is_configured_by_its_environment(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel("cancel", "a")
+    settings = {
+        "TIDEWHEEL_RETENTION_SECONDS": "0.000001",
+        "TIDEWHEEL_EXPORT_DIRECTORY": str(tidewheel.folder / "kept"),
+    }
+    with tidewheel.started("monitor", **settings) as monitor:
+        monitor.read_until("tasks.deleted")
+        monitor.send(signal.SIGTERM)
+        assert monitor.wait().status == 0
+    assert tidewheel("task", "a").status == 2
+    [kept] = (tidewheel.folder / "kept").iterdir()
+    assert json.loads(kept.read_text())["task"]["id"] == "a"
+
+
+def test_a_worker_tells_programs_in_json_lines(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "false")
+    worked = tidewheel("worker", "--exit-when-idle", "--json")
+    events = [json.loads(line) for line in worked.out.splitlines()]
+    [ended] = [event for event in events if event["event"] == "job.ended"]
+    assert (ended["task"], ended["ending"], ended["stopped"]) == ("a", "failed", None)
+    assert {"worker.registered", "job.started", "worker.stopped"} <= {
+        e["event"] for e in events
+    }
+
+
+def test_resources_and_paused_queues_keep_an_idle_worker_from_waiting_for_ever(tidewheel):
+    tidewheel("submit", "--id", "big", "--memory", "900TiB", "--", "true")
+    tidewheel("submit", "--id", "held", "--queue", "q", "--", "true")
+    tidewheel("queues", "q", "--pause")
+    worked = tidewheel("worker", "--queue", "default", "--queue", "q", "--exit-when-idle")
+    assert worked.status == 0
+    assert (status_of(tidewheel, "big"), status_of(tidewheel, "held")) == ("ready", "ready")
+
+
+def test_an_interrupted_wait_leaves_the_task_running(tidewheel):
+    with tidewheel.started("submit", "--wait", "--id", "a", "--", "true") as waiting:
+        waiting.read_until("a  ready")
+        waiting.send(signal.SIGINT)
+        ended = waiting.wait()
+    assert ended.status == 130
+    assert "the tasks go on without this command" in ended.out
+    assert "Traceback" not in ended.out
+    assert status_of(tidewheel, "a") == "ready"
+
+
+def test_everything_works_on_postgresql(tidewheel, postgres_url):
+    tidewheel.environment["TIDEWHEEL_STORE"] = postgres_url
+    tidewheel("submit", "--id", "a", "--", "echo", "hello")
+    tidewheel("submit", "--id", "b", "--needs", "a", "--", "true")
+    assert tidewheel("worker", "--exit-when-idle").status == 0
+    assert [status_of(tidewheel, one) for one in "ab"] == ["succeeded", "succeeded"]
+    assert tidewheel("task", "a", "--log", "out").out == "hello\n"
+    assert tidewheel("migrate").status == 0
+    assert tidewheel("verify").status == 0
+
+
+def test_the_demo_shows_a_graph_and_ends_well():
+    demo = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    done = subprocess.run(demo, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "forecast  running  40%" in done.stderr or "forecast  running  60%" in done.stderr
+    assert "first attempt: the warning service did not answer" in done.stdout
+    assert "Try it yourself:" in done.stdout
