@@ -1,0 +1,199 @@
+"""What really ran where, as the simulated machines saw it, against what the store believes.
+
+T5 no worker runs more than it has room for · T16 one execution per attempt, every further one
+explained by what ended the attempt before it, no end forgotten by a worker that lived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from tidewheel.core.tasks.lease import Answer
+from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.steps import End
+from tidewheel.testing.rules.facts import Call, Facts, TaskFacts, demand
+
+Key = tuple[int, int]  # seq of the task, attempt
+
+STOP_SECONDS_MAX = 1.0  # for a worker to act
+
+# After these the job of the attempt may still run somewhere.
+_UNHEARD = frozenset({"lapse", "lapse_out", "time_out"})
+
+
+@dataclass(slots=True)
+class Execution:
+    """One job."""
+
+    task: Claimed
+    process: str
+    said: list[str] = field(default_factory=list)
+    running: bool = True
+    ending: str = ""  # how it really ended
+    adopted: bool = False
+    must_end_by: float | None = None  # its worker was told to stop it
+    settled: bool = False  # its worker knows that the store was told, or does not want to be
+    abandoned: bool = False  # its worker died
+    shaken: bool = False  # its worker stood still, or its clock jumped
+
+    def __str__(self) -> str:
+        return f"{self.task.id} attempt {self.task.attempt} on {self.process}"
+
+
+@dataclass(slots=True)
+class Offer:
+    """What a worker process offers."""
+
+    slots: int
+    capacity: Resources
+
+
+@dataclass(slots=True)
+class Executions:
+    """Every job of a schedule, by task and attempt."""
+
+    facts: Facts
+    clock: Callable[[], float]
+    all: dict[Key, Execution] = field(default_factory=dict)
+    offers: dict[str, Offer] = field(default_factory=dict)
+    heard: set[tuple[str, int, int]] = field(default_factory=set)  # process, seq, attempt
+    dead: set[str] = field(default_factory=set)  # processes
+
+    def started(self, process: str, task: Claimed) -> Execution:
+        """A runner started a job."""
+        key = (task.seq, task.attempt)
+        what = f"{task.id} attempt {task.attempt} on {process}"
+        demand(key not in self.all, "T16 one execution per attempt", what)
+        demand((process, *key) in self.heard, "T16 only what was claimed is executed", what)
+        ended_by = self.facts.tasks[task.seq].ended_by
+        for earlier in self.all.values():
+            if earlier.running and earlier.task.seq == task.seq:
+                _check_overlap(task, earlier, ended_by.get(earlier.task.attempt))
+        execution = self.all[key] = Execution(task, process)
+        running = [
+            one.task.resources
+            for one in self.all.values()
+            if one.process == process and one.running and not one.adopted
+        ]
+        _check_room(process, self.offers[process], running)
+        return execution
+
+    def adopted(self, process: str, key: Key) -> None:
+        """The store gave an attempt to another worker; its job goes on, if there is one."""
+        if execution := self.all.get(key):
+            execution.process, execution.adopted = process, True
+            # A request may be executed after its sender has died.
+            execution.abandoned, execution.settled = process in self.dead, False
+
+    def crashed(self, process: str) -> None:
+        """Nobody will report the jobs of this process, unless they are adopted."""
+        self.dead.add(process)
+        for execution in self.all.values():
+            if execution.process == process:
+                execution.abandoned = True
+
+    def shaken(self, process: str) -> None:
+        """The process stood still, or its clock jumped."""
+        for execution in self.all.values():
+            if execution.process == process and execution.running:
+                execution.shaken = True
+
+    def answered(self, call: Call, answer: object) -> None:
+        """A process received the answer to a call."""
+        match call.operation:
+            case "claim" | "claim_by_id":
+                tasks = cast("list[Claimed]", answer if isinstance(answer, list) else [answer])
+                self.heard.update((call.process, task.seq, task.attempt) for task in tasks)
+            case "heartbeat":
+                beats = cast("Sequence[Beat]", call.args[1])
+                for beat, one in zip(beats, cast("list[Answer]", answer), strict=True):
+                    if one is not Answer.GO_ON:
+                        self._told_to_stop(call.process, beat, lost=one is Answer.LOST)
+            case "report":
+                reports = cast("Sequence[Report]", call.args[0])
+                for report, told in zip(reports, cast("list[Reported]", answer), strict=True):
+                    if report.end is not None or told.refused is not None:
+                        holder = report.holder
+                        for job in self._of(call.process, holder.task_id, holder.attempt):
+                            job.settled = True
+            case _:
+                pass
+
+    def ended(self, execution: Execution, end: End) -> None:
+        """A job is over; if its worker was told to end it, in time."""
+        execution.running, execution.ending = False, end.ending.value
+        shaken = execution.shaken or execution.abandoned or execution.adopted
+        if execution.must_end_by is not None and not shaken:
+            late = self.clock() - execution.must_end_by
+            demand(
+                late <= 0.0, "T11 a job is stopped when told", f"{execution}, {late:.1f} s late"
+            )
+
+    @property
+    def quiet(self) -> bool:
+        """Whether every job is over and every living worker knows what became of it."""
+        return all(
+            execution.abandoned or (execution.settled and not execution.running)
+            for execution in self.all.values()
+        )
+
+    def check_end(self) -> None:
+        """Once all is quiet: no job runs on, and no living worker kept an end to itself."""
+        for execution in self.all.values():
+            if execution.abandoned:
+                continue
+            demand(not execution.running, "T11 no job outlives its task", str(execution))
+            demand(execution.settled, "T16 a living worker reports every end", str(execution))
+
+    def _told_to_stop(self, process: str, beat: Beat, *, lost: bool) -> None:
+        for execution in self._of(process, beat.task_id, beat.attempt):
+            execution.settled = execution.settled or lost
+            grace = 0.0 if lost else execution.task.max_termination_seconds
+            end_by = self.clock() + grace + STOP_SECONDS_MAX
+            execution.must_end_by = min(end_by, execution.must_end_by or end_by)
+
+    def _of(self, process: str, task_id: str, attempt: int) -> list[Execution]:
+        return [
+            execution
+            for execution in self.all.values()
+            if (execution.process, execution.task.id, execution.task.attempt)
+            == (process, task_id, attempt)
+        ]
+
+
+def _check_overlap(task: Claimed, earlier: Execution, ended_by: str | None) -> None:
+    """A job starts while an earlier one of its task still runs."""
+    what = f"{task.id} attempt {task.attempt} while {earlier} runs, ended by {ended_by}"
+    demand(ended_by in _UNHEARD, "T16 a second execution has its reason", what)
+    # A fence is kept by a living worker that knows the job; between the death of one and the
+    # moment its successor hears that it may adopt, nobody does (docs/reliability.md).
+    steady = not (earlier.shaken or earlier.abandoned or earlier.adopted)
+    fenced = earlier.task.fence_kill and steady
+    demand(not fenced, "D4 a fenced job ends before its lease", what)
+
+
+def _check_room(process: str, offer: Offer, running: Sequence[Resources]) -> None:
+    cpu = sum(one.cpu for one in running)
+    memory = sum(one.memory_bytes for one in running)
+    gpu = sum(one.gpu for one in running)
+    offered = offer.capacity
+    demand(
+        len(running) <= offer.slots
+        and cpu <= offered.cpu + 1e-6
+        and memory <= offered.memory_bytes
+        and gpu <= offered.gpu,
+        "T5 no worker runs more than it has room for",
+        f"{process}: {len(running)} jobs of {offer.slots}, cpu {cpu}, gpu {gpu}, {offered}",
+    )
+
+
+def check_calm(tasks: Iterable[TaskFacts]) -> None:
+    """Without faults nothing lapses and nothing is given back (scenario 3)."""
+    for facts in tasks:
+        seen = f"{facts.id}: {facts.signals}"
+        lapsed = "lapse" in facts.signals or "lapse_out" in facts.signals
+        demand(not lapsed, "scenario 3: no fault, no lapse", seen)
+        demand("yield" not in facts.signals, "scenario 3: no fault, nothing given back", seen)

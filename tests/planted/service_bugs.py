@@ -1,0 +1,141 @@
+"""Bugs of workers and monitors: leases not kept, ends not told, jobs not stopped."""
+
+from tests.planted.bug import Bug, Edit
+
+CLAIMS = "services/claims.py"
+HEARTBEATS = "services/heartbeats.py"
+MONITOR = "services/monitor.py"
+WORKPLACE = "services/workplace.py"
+
+DUE_AT = "return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE"
+
+SERVICE_BUGS = (
+    Bug(
+        "workers judge leases by their own clocks",
+        (
+            Edit(
+                HEARTBEATS,
+                DUE_AT,
+                "return attempt.task.deadline_at - attempt.task.lease_seconds / 2",
+            ),
+        ),
+    ),
+    Bug(
+        "the lease of a silent job is not renewed (kombu #337)",
+        (
+            Edit(
+                HEARTBEATS,
+                DUE_AT,
+                "beats = 0.3 if attempt.latest_progress is None else BEATS_PER_LEASE\n"
+                "    return attempt.confirmed_at + attempt.task.lease_seconds / beats",
+            ),
+        ),
+    ),
+    Bug(
+        "a worker runs on what it has lost",
+        (
+            Edit(
+                HEARTBEATS,
+                "                    self._stop_job(attempt, StopReason.LOST, 0.0)\n",
+                "",
+            ),
+        ),
+    ),
+    Bug(
+        "a worker does not stop what was cancelled",
+        (
+            Edit(
+                HEARTBEATS,
+                " " * 20 + "self._stop_job(attempt, StopReason.CANCEL, grace_seconds)\n",
+                "",
+            ),
+            Edit(
+                "services/cancellations.py",
+                "self._jobs.stop_by_key(key, StopReason.CANCEL)",
+                "del key",
+            ),
+        ),
+    ),
+    Bug(
+        "a fenced job outlives its lease",
+        (Edit(HEARTBEATS, "FENCE_MARGIN = 0.25", "FENCE_MARGIN = -2.0"),),
+    ),
+    Bug(
+        "a database error drops the end of an attempt",
+        (
+            Edit(
+                "services/reports.py",
+                "        if not self._batch:\n            return ()\n",
+                "        if not self._batch:\n            return ()\n"
+                "        batch, self._batch = self._batch, []\n"
+                "        reports = [report for _, report in batch]\n"
+                "        return self._heed(batch, await self._store.report(reports))\n",
+            ),
+        ),
+    ),
+    Bug(
+        "a lost wake-up is lost for ever: nobody polls",
+        (
+            Edit(
+                CLAIMS,
+                "        return self._settings.poll_seconds * (1.0 - jitter)",
+                "        return None if jitter >= 0.0 else 1.0",
+            ),
+        ),
+    ),
+    Bug(
+        "after a lost answer a worker gives back what it is doing",
+        (
+            Edit(
+                CLAIMS,
+                "if (view.id, view.attempt) not in self._workplace]",
+                "if view.attempt]",
+            ),
+        ),
+    ),
+    Bug(
+        "a worker does not take the room of a task that was requeued (Slurm)",
+        (
+            Edit(
+                WORKPLACE,
+                "            self.room.take(attempt.task.resources)",
+                "            if attempt.task.attempt == 1:\n"
+                "                self.room.take(attempt.task.resources)",
+            ),
+        ),
+    ),
+    Bug(
+        "a worker never gives back the room of a task",
+        (Edit(WORKPLACE, "            self.room.give_back(attempt.task.resources)\n", ""),),
+    ),
+    Bug(
+        "the lease of a living worker is adopted",
+        (
+            Edit(
+                "services/adoption.py",
+                "if lease.task.handler is None and not is_alive(lease.process)",
+                "if lease.task.handler is None or is_alive(lease.process)",
+            ),
+        ),
+    ),
+    Bug(
+        "a lease that was adopted without a job is left to lapse",
+        (
+            Edit(
+                "services/shift.py",
+                "if job is None and fate is Fate.NOBODYS:",
+                "if job is None:",
+            ),
+        ),
+    ),
+    Bug(
+        "a monitor does not know that the store was down",
+        (
+            Edit(
+                MONITOR,
+                "watched_seconds=self._watch.seconds(self._clock.monotonic()),",
+                "watched_seconds=self._watch.seconds(self._clock.monotonic()) + 1e6,",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""Scenario 2: the simulation finds every known bug; one that survives fails here.
+
+Each bug is put into a copy of the package, and the simulator of that copy must report a broken
+invariant within so many schedules. A copy without a bug must pass, or the gate proves nothing.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tidewheel
+from tests.planted.bug import Bug, Edit
+from tests.planted.service_bugs import SERVICE_BUGS
+from tests.planted.store_bugs import STORE_BUGS
+
+PACKAGE = Path(tidewheel.__file__).parent
+SCHEDULES_MAX = 2_000
+SCHEDULES_OF_CONTROL = 60
+SEED = 1  # the same every time: how soon a bug is found is a fact about the simulation
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package, compiled files included: only what is edited is compiled anew."""
+    unfinished = shutil.ignore_patterns("*.pyc.*")  # written by others at this moment
+    return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
+
+
+def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tidewheel.testing.simulate"]
+    return subprocess.run(
+        [*command, "--seed", str(SEED), "--schedules", str(schedules)],
+        cwd=package.parent,
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(110)
+@pytest.mark.parametrize("bug", [*STORE_BUGS, *SERVICE_BUGS], ids=lambda bug: bug.name)
+def test_the_simulation_finds(bug: Bug, package, request):
+    for edit in bug.edits:
+        edit.apply(package)
+    run = simulate(package, SCHEDULES_MAX)
+    found = re.search(r"^violation after (\d+) schedules", run.stdout, re.MULTILINE)
+    assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
+    assert run.returncode == 1
+    invariant = re.search(r"^invariant: (.*)$", run.stdout, re.MULTILINE)
+    assert invariant
+    request.node.user_properties += [("schedules", found[1]), ("found by", invariant[1])]
+
+
+def test_a_copy_without_a_bug_passes(package):
+    run = simulate(package, SCHEDULES_OF_CONTROL)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+    assert f"no violation in {SCHEDULES_OF_CONTROL} schedules" in run.stdout
+
+
+def test_there_are_enough_bugs_and_each_has_its_name():
+    names = {bug.name for bug in (*STORE_BUGS, *SERVICE_BUGS)}
+    assert len(names) == len(STORE_BUGS) + len(SERVICE_BUGS) >= 20
+
+
+def test_a_bug_that_no_longer_fits_the_source_is_loud(package):
+    with pytest.raises(AssertionError, match="0 times"):
+        Edit("core/tasks/lease.py", "no such line", "").apply(package)
