@@ -1,0 +1,106 @@
+"""``python -m bench.claims``: p50 and p99 of a claim with 10⁴ and with 10⁶ tasks stored."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import shutil
+import sys
+from pathlib import Path
+
+from bench.claims.stored import StoredTasks, make_stored_tasks
+from bench.folders import data_folder
+from bench.machine import machine_facts
+from bench.markdown import table, write_between_markers
+from bench.postgres import PostgresAddress, PostgresServer
+
+SIZES = (10_000, 1_000_000)
+CLAIMS = 1_000
+RATIO_MAX = 2.0  # goal P7: p99 of the large store to that of the small one
+STATUSES = {"ended": "succeeded", "ready": "ready"}
+HEADER = ("store", "tasks are", "batch", "stored", "claim p50 ms", "p99 ms", "p99 ratio", "P7")
+
+
+def main() -> None:
+    wish = _arguments()
+    folder = data_folder()
+    rows: list[list[str]] = []
+    try:
+        facts = machine_facts(folder)
+        with PostgresServer(folder) as server:
+            for kind in wish.stores:
+                for tasks_are in STATUSES:
+                    urls = [_url(kind, server.address, folder, size) for size in wish.sizes]
+                    rows += asyncio.run(_measure(kind, tasks_are, urls, wish))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
+    text = f"{machine}\n\n{table(HEADER, rows)}\n"
+    sys.stdout.write(text)
+    if wish.write:
+        write_between_markers(wish.write, "claims", text)
+
+
+async def _measure(
+    kind: str, tasks_are: str, urls: list[str], wish: argparse.Namespace
+) -> list[list[str]]:
+    """Claims of all sizes take turns, so that a slow moment of the machine hits each alike."""
+    fresh = sum(wish.claims * batch for batch in wish.batches)
+    stored = [
+        await make_stored_tasks(url, size, STATUSES[tasks_are], fresh)
+        for url, size in zip(urls, wish.sizes, strict=True)
+    ]
+    rows = []
+    for batch in wish.batches:
+        for one in stored:
+            one.seconds.clear()
+        for _ in range(wish.claims):
+            for one in stored:
+                await one.claim_once(batch)
+        rows += [_row(kind, tasks_are, batch, one, stored[0]) for one in stored]
+    for one in stored:
+        await one.store.close()
+    return rows
+
+
+def _url(kind: str, postgres: PostgresAddress, folder: Path, size: int) -> str:
+    if kind == "postgres":
+        return postgres.fresh_database(f"claims_{size}")
+    path = folder / f"claims-{size}.db"
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return f"sqlite:///{path}"
+
+
+def _row(
+    kind: str, tasks_are: str, batch: int, one: StoredTasks, small: StoredTasks
+) -> list[str]:
+    ratio = _percentile(one.seconds, 99) / _percentile(small.seconds, 99)
+    numbers = (f"{_percentile(one.seconds, percent) * 1000:.2f}" for percent in (50, 99))
+    verdict = ("", "") if one is small else (f"{ratio:.2f}", _word(ratio <= RATIO_MAX))
+    return [kind, tasks_are, str(batch), f"{one.size:,}", *numbers, *verdict]
+
+
+def _percentile(seconds: list[float], percent: float) -> float:
+    return sorted(seconds)[max(1, math.ceil(percent / 100 * len(seconds))) - 1]
+
+
+def _word(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.claims", description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 100])
+    parser.add_argument("--claims", type=int, default=CLAIMS, help="of each batch and size")
+    parser.add_argument(
+        "--stores", nargs="+", choices=("postgres", "sqlite"), default=["postgres", "sqlite"]
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

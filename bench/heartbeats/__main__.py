@@ -1,0 +1,121 @@
+"""``python -m bench.heartbeats``: 500 workers × 10 leases, CPU and spurious lapses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.environments import CannotInstall, ensure_python_peer
+from bench.folders import REPOSITORY, data_folder
+from bench.heartbeats.load import LoadSettings
+from bench.machine import machine_facts
+from bench.markdown import table, write_between_markers
+from bench.postgres import PostgresServer
+
+TIDEWHEEL = "bench.heartbeats.tidewheel_store"
+STORES = {
+    "tidewheel-postgres": TIDEWHEEL,
+    "tidewheel-sqlite": TIDEWHEEL,
+    "raw-postgres": "bench.heartbeats.raw_postgres_store",
+}
+OVERHEAD_SECONDS_MAX = 120.0
+CORES_MAX = 1.0  # goal P11: server and database together
+HEADER = (
+    "store",
+    "beats",
+    "client CPU s",
+    "PostgreSQL CPU s",
+    "cores",
+    "slowest beat ms",
+    "spurious lapses",
+    "P11",
+)
+
+
+def main() -> None:
+    wish = _arguments()
+    settings = LoadSettings(workers=wish.workers, leases=wish.leases, seconds=wish.seconds)
+    folder = data_folder()
+    rows, failures = [], []
+    try:
+        facts = machine_facts(folder)
+        with PostgresServer(folder) as server:
+            for name in wish.only:
+                try:
+                    rows.append(_row(name, _measure(name, server, folder, settings)))
+                except (CannotInstall, subprocess.SubprocessError) as error:
+                    failures.append(f"- {name}: not measured: {_reason(error)}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    load = f"{settings.workers} workers × {settings.leases} leases, {settings.seconds:g} s"
+    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
+    parts = [machine, load, table(HEADER, rows) if rows else "", "\n".join(failures)]
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    sys.stdout.write(text)
+    if wish.write:
+        write_between_markers(wish.write, "heartbeats", text)
+
+
+def _measure(
+    name: str, server: PostgresServer, folder: Path, settings: LoadSettings
+) -> dict[str, float]:
+    ours = STORES[name] == TIDEWHEEL
+    interpreter = Path(sys.executable) if ours else ensure_python_peer()
+    answer = folder / f"{name}.json"
+    command = [str(interpreter), "-m", "bench.heartbeats.drive", STORES[name]]
+    url = f"sqlite:///{folder}/heartbeats.db"
+    if name != "tidewheel-sqlite":
+        url = server.address.fresh_database(f"heartbeats_{name.replace('-', '_')}")
+    values = [url, str(server.pid), json.dumps(asdict(settings)), str(answer)]
+    subprocess.run(
+        [*command, *values],
+        check=True,
+        cwd=REPOSITORY,
+        stderr=subprocess.PIPE,
+        timeout=settings.seconds + OVERHEAD_SECONDS_MAX,
+    )
+    report: dict[str, float] = json.loads(answer.read_text())
+    return report
+
+
+def _row(name: str, report: dict[str, float]) -> list[str]:
+    client, server = report["client_cpu_seconds"], report["server_cpu_seconds"]
+    cores = (client + server) / report["seconds"]
+    spurious = int(report["lapsed"] + report["lost"])
+    met = cores < CORES_MAX and not spurious
+    return [
+        name,
+        f"{report['beats']:,.0f}",
+        f"{client:.1f}",
+        f"{server:.1f}",
+        f"{cores:.2f}",
+        f"{report['beat_seconds_max'] * 1000:.0f}",
+        str(spurious),
+        "met" if met else "MISSED",
+    ]
+
+
+def _reason(error: Exception) -> str:
+    stderr = getattr(error, "stderr", None) or b""
+    lines = stderr.decode().strip().splitlines()
+    return lines[-1] if lines else str(error)
+
+
+def _arguments() -> argparse.Namespace:
+    defaults = LoadSettings()
+    parser = argparse.ArgumentParser(prog="python -m bench.heartbeats", description=__doc__)
+    parser.add_argument("--workers", type=int, default=defaults.workers)
+    parser.add_argument("--leases", type=int, default=defaults.leases)
+    parser.add_argument("--seconds", type=float, default=defaults.seconds)
+    parser.add_argument("--only", nargs="+", choices=sorted(STORES), default=list(STORES))
+    parser.add_argument("--write", type=Path, metavar="FILE.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""tidewheel's stores under the heartbeat load, with a real monitor."""
+
+from __future__ import annotations
+
+from tidewheel import wiring
+from tidewheel.config import MonitorSettings
+from tidewheel.core.tasks.lease import Answer
+from tidewheel.core.tasks.requests import Beat, ClaimRequest, HostProcess, NewWorker
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
+from tidewheel.ports import TaskStore
+from tidewheel.services.monitor import Monitor
+
+QUEUE = "bench"
+
+
+class TidewheelStore:
+    """One store object for all workers, as a server has it; PostgreSQL or SQLite by its URL."""
+
+    _store: TaskStore
+    _monitor: Monitor
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[WorkerId, list[Beat]]] = {}
+
+    async def open(self, url: str) -> None:
+        wiring.migrate_store(url)
+        self._store = wiring.open_store(url)
+        self._monitor = wiring.build_monitor(self._store, MonitorSettings())
+
+    async def lease(self, worker: int, leases: int, lease_seconds: float) -> None:
+        registered = await self._store.register_worker(_new_worker(worker, leases))
+        tasks = [NewTask(id=_id(worker, n), queue=QUEUE, handler="h") for n in range(leases)]
+        await self._store.submit(tasks)
+        wish = ClaimRequest(
+            queue=QUEUE, worker=registered, count=leases, lease_seconds=lease_seconds
+        )
+        claimed = await self._store.claim(wish)
+        beats = [Beat(task_id=task.id, attempt=task.attempt) for task in claimed]
+        self._held[worker] = (registered, beats)
+
+    async def heartbeat(self, worker: int) -> int:
+        registered, beats = self._held[worker]
+        answers = await self._store.heartbeat(registered, beats)
+        return len(answers) - answers.count(Answer.LOST)
+
+    async def take_back_lapsed(self) -> int:
+        reports = await self._monitor.run_once()
+        taken = (r.facts.values() for r in reports if r.event == "leases.taken_back")
+        return sum(int(str(count)) for counts in taken for count in counts)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def _new_worker(worker: int, slots: int) -> NewWorker:
+    process = HostProcess(host=f"host-{worker}", boot_id="bench", pid=worker, started=0.0)
+    return NewWorker(
+        name=f"bench-{worker}",
+        process=process,
+        queues=(QUEUE,),
+        slots=slots,
+        capacity=Resources(),
+    )
+
+
+def _id(worker: int, number: int) -> TaskId:
+    return TaskId(f"{worker}-{number}")
+
+
+def open_store() -> TidewheelStore:
+    return TidewheelStore()

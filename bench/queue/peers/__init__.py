@@ -1,0 +1,1 @@
+"""One module per measured system, each with ``open_peer`` and ``work``."""
