@@ -1,0 +1,101 @@
+"""What is wrong or remarkable in a definition: collected, placed and sorted, never one by one.
+
+A reader of a definition goes on after a mistake and reports the next one too, so that a person
+mends a file once and not line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+FINDINGS_MAX = 1000  # of one definition; what follows is counted only
+
+
+class Severity(IntEnum):
+    """How bad it is; the order is that of the report."""
+
+    ERROR = 0
+    WARNING = 1
+    NOTE = 2
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a source file: lines and columns count from 1, 0 is unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+
+
+NOWHERE = Position("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One mistake or remark: what was seen, and what to do about it."""
+
+    severity: Severity
+    code: str
+    message: str
+    hint: str = ""
+    position: Position = NOWHERE
+
+    def __str__(self) -> str:
+        place = f"{self.position}: " if self.position != NOWHERE else ""
+        advice = f"\n    {self.hint}" if self.hint else ""
+        return f"{place}{self.severity.word}: {self.message}{advice}"
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects findings while a definition is read; the same one is kept once."""
+
+    left_out: int = 0
+    _seen: dict[Finding, None] = field(default_factory=dict)
+
+    def error(
+        self, code: str, message: str, hint: str = "", position: Position = NOWHERE
+    ) -> None:
+        self._add(Severity.ERROR, code, message, hint, position)
+
+    def warning(
+        self, code: str, message: str, hint: str = "", position: Position = NOWHERE
+    ) -> None:
+        self._add(Severity.WARNING, code, message, hint, position)
+
+    def note(
+        self, code: str, message: str, hint: str = "", position: Position = NOWHERE
+    ) -> None:
+        self._add(Severity.NOTE, code, message, hint, position)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._seen)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(finding.severity is Severity.ERROR for finding in self._seen)
+
+    def sorted(self) -> list[Finding]:
+        """Errors first, each kind in the order of the source."""
+        return sorted(self._seen, key=lambda one: (one.severity, one.position, one.message))
+
+    def _add(
+        self, severity: Severity, code: str, message: str, hint: str, position: Position
+    ) -> None:
+        if len(self._seen) >= FINDINGS_MAX:
+            self.left_out += 1
+            return
+        finding = Finding(
+            severity=severity, code=code, message=message, hint=hint, position=position
+        )
+        self._seen.setdefault(finding)

@@ -1,0 +1,1 @@
+"""Reads cycle points, intervals and recurrences as Cylc users write them."""

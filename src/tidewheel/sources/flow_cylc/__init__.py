@@ -1,0 +1,1 @@
+"""Reads flow.cylc files."""
