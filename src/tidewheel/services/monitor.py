@@ -114,7 +114,7 @@ class Monitor(Service):
             await self._export(expired)
         except OSError as error:  # what cannot be written is not deleted; leases go first
             return [self.report("tasks.not_exported", count=len(expired), error=str(error))]
-        deleted = await self._store.delete_tasks([task.id for task in expired])
+        deleted = await self._store.delete_tasks([task.seq for task in expired])
         if deleted and len(expired) == count_max:
             self._retention_at = self._clock.monotonic()
         return [self.report("tasks.deleted", count=deleted)] if deleted else []

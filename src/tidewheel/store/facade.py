@@ -196,8 +196,8 @@ class ScriptedStore(ABC):
     async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
         return await self.look(lambda tx: watch.expired_tasks(tx, retention_seconds, count_max))
 
-    async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
-        return await self._write(lambda tx, _: watch.delete_tasks(tx, task_ids))
+    async def delete_tasks(self, seqs: Sequence[int]) -> int:
+        return await self._write(lambda tx, _: watch.delete_tasks(tx, seqs))
 
     # ---- looking ----
 
