@@ -197,6 +197,7 @@ async def built_worker(
     finally:
         await messages.stop()
         sampler.stop()
+        shell.stop()
         if python is not None:
             python.stop()
 
