@@ -28,6 +28,7 @@ from dataclasses import replace
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Assignment, Job, JobReports
 from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
@@ -126,6 +127,7 @@ class ShellRunner:
         sampler: UsageSampler | None = None,
         tie_jobs: bool = False,
         log_bytes_max: int = LOG_BYTES_MAX,
+        failpoint: Failpoint = go_on,
     ) -> None:
         self._environment = inherited_environment(environ)
         self._bash = find_bash(self._environment["PATH"])
@@ -136,6 +138,7 @@ class ShellRunner:
         self._log_bytes_max = log_bytes_max
         self._children = OwnChildren()
         self._fence = Fence()
+        self._failpoint = failpoint
 
     def accepts(self, task: Claimed) -> bool:
         """Whether the task has a command."""
@@ -151,6 +154,7 @@ class ShellRunner:
         except (OSError, ValueError) as error:
             self._forget(assignment)
             return EndedJob(cannot_start(error, files))
+        self._failpoint("job_spawned_before_record")
         self._children.add(leader.pid)
         try:
             job = self._follow(
@@ -197,6 +201,7 @@ class ShellRunner:
         files.write_job(task.command, task.spec)
         if self._messages is not None:
             self._messages.expect(assignment.secret, files.path, reports)
+        self._failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
         return spawn(

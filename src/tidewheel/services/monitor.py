@@ -118,6 +118,7 @@ class Monitor(Service):
             await self._export(expired)
         except OSError as error:  # what cannot be written is not deleted; leases go first
             return [self.report("tasks.not_exported", count=len(expired), error=str(error))]
+        self._surroundings.failpoint("retention_exported")
         deleted = await self._store.delete_tasks([task.seq for task in expired])
         self._answered()
         if deleted and len(expired) == count_max:
