@@ -56,13 +56,15 @@ class Fence:
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # a signal for the worker's group is not meant for it
         )
-        assert keeper.stdin is not None
-        os.set_blocking(keeper.stdin.fileno(), False)
         self._keeper = keeper
-        said = b"".join(entry(one, fenced=True) for one in self._directories)
+        assert keeper.stdin is not None
+        # Waits for the keeper only if there is more to say than a pipe holds.
+        keeper.stdin.write(b"".join(entry(one, fenced=True) for one in self._directories))
+        keeper.stdin.flush()
+        os.set_blocking(keeper.stdin.fileno(), False)
         process = identify(keeper.pid)
         assert process is not None, "a child keeps its pid until it is reaped"
-        if not _write(keeper, said) or watch(process, lambda: self._replace(keeper)) is None:
+        if watch(process, lambda: self._replace(keeper)) is None:
             raise OSError("the keeper of fenced jobs does not stay alive")
 
     def _replace(self, keeper: subprocess.Popen[bytes]) -> None:
@@ -87,4 +89,5 @@ def _write(keeper: subprocess.Popen[bytes], said: bytes) -> bool:
 
 def _leave(keeper: subprocess.Popen[bytes]) -> None:
     assert keeper.stdin is not None
-    keeper.stdin.close()
+    with suppress(OSError):  # what it could not be told any more
+        keeper.stdin.close()
