@@ -50,8 +50,14 @@ class Watch:
         self.answered(local)
 
     def answered(self, local: float) -> None:
-        """The store answered a call, in the middle of a pass or at its begin."""
-        if self._since is None or local - self._answered_at > self._rest_seconds_max:
+        """The store answered a call, in the middle of a pass or at its begin.
+
+        An answer that comes after a break may have been given long ago: it proves nothing, and
+        watching begins with the next one.
+        """
+        if local - self._answered_at > self._rest_seconds_max:
+            self._since = None
+        elif self._since is None:
             self._since = local
         self._answered_at = local
 
