@@ -85,8 +85,11 @@ def keepers_of(pid):
 
 
 def command_line(pid):
-    with open(f"/proc/{pid}/cmdline", encoding="utf-8") as words:
-        return words.read()
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as words:
+            return words.read()
+    except (FileNotFoundError, ProcessLookupError):  # it ended since the table was read
+        return ""
 
 
 @pytest.mark.req("R003-45")
