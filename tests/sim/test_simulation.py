@@ -23,6 +23,7 @@ SEEDS_APART = 2_000_000  # so that the cores do not do the same
 REGRESSIONS = {
     41000383: "a claim that came after the farewell of its worker broke it",
     52001420: "a monitor that stood still during a call took leases back after an outage",
+    4021256014: "the judge did not see that a refused adoption settles the attempt",
     62002742: "a monitor took an old answer for a sign that the store was there",
 }
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tidewheel.core.tasks.lease import Answer
+from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
+from tidewheel.errors import Refused
 from tidewheel.testing.rules.facts import NEVER, Call, Facts, TaskFacts, demand
 
 Key = tuple[int, int]  # seq of the task, attempt
@@ -106,6 +107,9 @@ class Executions:
 
     def answered(self, call: Call, answer: object) -> None:
         """A process received the answer to a call."""
+        if isinstance(answer, Refused):
+            self._refused(call)
+            return
         match call.operation:
             case "claim" | "claim_by_id":
                 tasks = cast("list[Claimed]", answer if isinstance(answer, list) else [answer])
@@ -124,6 +128,13 @@ class Executions:
                             job.settled = True
             case _:
                 pass
+
+    def _refused(self, call: Call) -> None:
+        """Who asked to adopt, perhaps again, is told that the attempt is over."""
+        if call.operation == "adopt":
+            holder = cast("Holder", call.args[0])
+            for job in self._of(call.process, holder.task_id, holder.attempt):
+                job.settled = True
 
     def ended(self, execution: Execution, end: End) -> None:
         """A job is over; if its worker was told to end it, in time."""
