@@ -16,6 +16,7 @@ from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint, failpoint_named
 
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
 
@@ -101,6 +102,11 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
 def store_url(environ: Mapping[str, str] = os.environ) -> str:
     """The store that commands use unless they are told another."""
     return environ.get("TIDEWHEEL_STORE") or f"sqlite:///{home_directory(environ)}/tidewheel.db"
+
+
+def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:
+    """Where this process is to die, for tests."""
+    return failpoint_named(environ.get("TIDEWHEEL_FAILPOINT"))
 
 
 def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:

@@ -100,8 +100,11 @@ class TaskStore(Protocol):
         """Final tasks older than the retention that nothing live depends on, oldest first."""
         ...
 
-    async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
-        """Remove final tasks with all that belongs to them; others are left alone."""
+    async def delete_tasks(self, seqs: Sequence[int]) -> int:
+        """Remove final tasks with all that belongs to them; others are left alone.
+
+        By their seqs, which are used once for ever: an id may belong to a new task by the time
+        a request that was delayed or repeated is executed."""
         ...
 
     # looking

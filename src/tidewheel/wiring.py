@@ -10,13 +10,15 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreSettings, store_url
+from tidewheel.config import StoreSettings, failpoint, store_url
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
+from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner, TaskStore
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def open_store(where: str | StoreSettings | None = None) -> TaskStore:
             from tidewheel.store.sqlite import open_sqlite_store
 
             try:
-                return open_sqlite_store(settings)
+                return open_sqlite_store(settings, failpoint=this_failpoint())
             except OSError as error:
                 raise StoreUnreachable(
                     f"the store {settings.url} cannot be opened ({error.strerror}); "
@@ -62,10 +64,16 @@ def open_store(where: str | StoreSettings | None = None) -> TaskStore:
             _require_psycopg()
             from tidewheel.store.postgres import open_postgres_store
 
-            return open_postgres_store(settings)
+            return open_postgres_store(settings, failpoint=this_failpoint())
         case _:
             # The scheme alone: an address may hold a password.
             raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+@cache
+def this_failpoint() -> Failpoint:
+    """One for the whole process: all its parts count together how often they got there."""
+    return failpoint()
 
 
 @asynccontextmanager
@@ -177,7 +185,11 @@ async def built_worker(
     messages = MessageServer(settings.home)
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
-        environ=os.environ, messages=messages, sampler=sampler, tie_jobs=settings.tie_jobs
+        environ=os.environ,
+        messages=messages,
+        sampler=sampler,
+        tie_jobs=settings.tie_jobs,
+        failpoint=this_failpoint(),
     )
     runners: list[Runner] = [shell]
     python = None
@@ -197,6 +209,7 @@ async def built_worker(
     finally:
         await messages.stop()
         sampler.stop()
+        shell.stop()
         if python is not None:
             python.stop()
 
@@ -205,7 +218,9 @@ def _surroundings(on_report: OnReport | None) -> Surroundings:
     from tidewheel.services.clock import SystemClock
     from tidewheel.services.service import Surroundings, tell_nobody
 
-    return Surroundings(clock=SystemClock(), on_report=on_report or tell_nobody)
+    return Surroundings(
+        clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()
+    )
 
 
 def make_private_directory(path: Path) -> None:

@@ -280,7 +280,7 @@ class Agreement(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.0, 10.0, 60.0]), which=st.lists(drawn.ids, max_size=3))
     def retire(self, seconds: float, which: list[str]) -> None:
         expired = self.ask(lambda door: [view.id for view in door.expired_tasks(seconds, 3)])
-        self.ask(lambda door: door.delete_tasks([*which, *expired]))
+        self.ask(lambda door: door.delete([*which, *expired]))
 
     # ---- looking ----
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,7 @@ from tidewheel.core.tasks.requests import (
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import Need, NewTask, TaskError, TaskId
+from tidewheel.errors import NotFound
 from tidewheel.ports import TaskStore
 
 BROKEN = TaskError(code="exit", args='{"status": 3}', description="it exited with 3")
@@ -174,6 +176,14 @@ class Door:
         return self.take_back_lapsed_leases(
             watched_seconds=watched_seconds, count_max=count_max
         )
+
+    def delete(self, task_ids: Iterable[str]) -> Any:
+        """What retention does with tasks that it has just seen; how many it removed."""
+        seqs = []
+        for task_id in task_ids:
+            with suppress(NotFound):
+                seqs.append(self.get(task_id).seq)
+        return self.delete_tasks(seqs)
 
     # ---- looking ----
 

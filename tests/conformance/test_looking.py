@@ -37,7 +37,6 @@ def test_a_name_that_no_task_can_have_is_nobodys(store, name):
     ):
         with pytest.raises(NotFound):
             ask()
-    assert store.delete_tasks([name]) == 0
     assert store.listed(queue=name) == store.listed(tag=name) == store.peek(name, 1) == []
     assert store.taken(queue=name, worker=held.worker) == []
     assert store.beat(held.rename(name, held.worker, 1)) is Answer.LOST

@@ -60,7 +60,7 @@ OPERATIONS = {
     "cancel": lambda store, _held, _clock: store.cancel(["a"]),
     "edge in": lambda store, _held, _clock: store.add_edges([("free", "a")]),
     "edge out": lambda store, _held, _clock: store.remove_edges([("a", "free")]),
-    "delete": lambda store, _held, _clock: store.delete_tasks(["a"]),
+    "delete": lambda store, _held, _clock: store.delete(["a"]),
 }
 
 

@@ -243,7 +243,7 @@ def test_a_report_for_no_task_is_refused(store):
     store.put("a")
     held = store.hold("a")
     store.finish(held)
-    store.delete_tasks(["a"])
+    store.delete(["a"])
     with pytest.raises(NotFound) as refused:
         store.finish(held)
     assert str(refused.value) == "there is no task 'a' in this store"

@@ -25,7 +25,7 @@ def test_ended_tasks_older_than_the_retention_are_found_oldest_first(store, cloc
     ]
     assert found[0] == store.get("b")
     assert [view.id for view in store.expired_tasks(DAY, 2)] == ["b", "a"]
-    assert store.delete_tasks([view.id for view in found]) == 3
+    assert store.delete([view.id for view in found]) == 3
     assert store.listed() == ["young"]
 
 
@@ -50,7 +50,7 @@ def test_what_has_not_ended_is_never_removed_however_old(store, clock):
     assert store.expired_tasks(0, 100) == []
     before = store.everything()
     names = ["waiting", "ready", "running", "cancelling"]
-    assert store.delete_tasks([*names, "nobody"]) == 0
+    assert store.delete([*names, "nobody"]) == 0
     assert store.everything() == before
 
 
@@ -69,20 +69,20 @@ def test_a_task_that_something_live_depends_on_is_kept(store, clock, child):
     assert store.status("child") == child
     clock.advance(DAY)
     assert store.expired_tasks(0, 100) == []
-    assert store.delete_tasks(["parent"]) == 0
+    assert store.delete(["parent"]) == 0
     assert store.status("parent") == "succeeded"
     if held:
         store.finish(held)
         clock.advance(1)
         assert [view.id for view in store.expired_tasks(0, 9)] == ["parent", "child"]
-        assert store.delete_tasks(["parent", "child"]) == 2
+        assert store.delete(["parent", "child"]) == 2
 
 
 def test_everything_that_belongs_to_a_removed_task_goes_with_it(store):
     store.put("a", name="n", unique_key="k")
     store.put("b", needs=["a"])
     store.run_through("a", "b")
-    assert store.delete_tasks(["a"]) == 1
+    assert store.delete(["a"]) == 1
     for look in (store.get, store.history, store.attempts, store.outputs, store.usage):
         with pytest.raises(NotFound):
             look("a")
@@ -103,15 +103,31 @@ def test_removal_goes_in_batches_while_others_claim(world, clock):
     clock.advance(DAY)
     removed, claimed = [], []
     while batch := monitor.expired_tasks(0, 2):
-        removed.append(monitor.delete_tasks([view.id for view in batch]))
+        removed.append(monitor.delete([view.id for view in batch]))
         claimed += worker.taken()
     assert removed == [2, 2, 1]
     assert claimed == ["new0", "new1", "new2"]
 
 
+@pytest.mark.req("R002-75")
+def test_a_deletion_that_is_executed_late_spares_the_next_task_of_that_id(store, clock):
+    store.put("a")
+    store.run_through("a")
+    clock.advance(DAY)
+    [old] = store.expired_tasks(DAY / 2, 10)
+    assert store.delete_tasks([old.seq]) == 1
+    store.put("a")
+    store.run_through("a")
+    before = store.everything()
+    assert store.delete_tasks([old.seq]) == 0
+    clock.advance(DAY)  # not even when it has grown old, too: nobody has written it down yet
+    assert store.delete_tasks([old.seq]) == 0
+    assert store.everything() == before
+
+
 def test_deleting_twice_deletes_once(store):
     store.put("a")
     store.run_through("a")
-    assert store.delete_tasks(["a", "a"]) == 1
-    assert store.delete_tasks(["a"]) == 0
-    assert store.delete_tasks([]) == 0
+    assert store.delete(["a", "a"]) == 1
+    assert store.delete(["a"]) == 0
+    assert store.delete([]) == 0

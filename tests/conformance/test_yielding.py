@@ -129,6 +129,6 @@ def test_only_a_held_lease_can_be_adopted_and_only_by_a_known_worker(store):
         store.adopt(held.holder, "worker-999")
     assert refused.value.kind == "worker"
     assert store.everything() == before
-    store.delete_tasks(["done"])
+    store.delete(["done"])
     with pytest.raises(NotFound):
         store.adopt(finished.holder, heir)

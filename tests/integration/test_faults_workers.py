@@ -206,6 +206,25 @@ def test_tied_jobs_die_with_their_worker_wherever_they_went(crew, client):
     eventually(lambda: all(map(is_gone, tree)), "the tree is gone")
 
 
+@pytest.mark.req("R002-58")
+def test_a_fenced_job_dies_with_its_worker_and_runs_again_after_its_lease(crew, client):
+    """D4: no successor goes on with it, not even one that starts at once."""
+    client.configure_queue("default", lease_seconds=2.0, fence_kill=True)
+    alone = f"mkdir {crew.folder}/alone || {crew.noting('overlap')}"
+    client.submit(id="a", command=f"{alone}; {crew.noting('begin')}; sleep 600", max_lapses=9)
+    crew.monitor()
+    worker = crew.worker()
+    eventually(crew.executions, "it has begun")
+    job = crew.jobs()
+    worker.kill()
+    crew.worker()
+    eventually(lambda: all(map(is_gone, job)), "the job is gone")
+    (crew.folder / "alone").rmdir()
+    eventually(lambda: len(crew.executions()) == 2, "it has begun again")
+    assert crew.executions("overlap") == []
+    assert signals_of(client, "a") == [None, "claim", "lapse", "claim"]
+
+
 def test_without_a_lease_nothing_is_accepted(crew, client):
     """The same rules for somebody who speaks to the store by himself."""
     client.submit(id="a", command="true")

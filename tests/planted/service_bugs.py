@@ -119,6 +119,10 @@ SERVICE_BUGS = (
         ),
     ),
     Bug(
+        "a fenced job that outlived its worker is adopted",
+        (Edit("services/adoption.py", "        if task.fence_kill:\n", "        if False:\n"),),
+    ),
+    Bug(
         "a lease that was adopted without a job is left to lapse",
         (
             Edit(

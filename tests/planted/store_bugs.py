@@ -294,6 +294,23 @@ GRAPH_BUGS = (
         ),
     ),
     Bug(
+        "a deletion that is executed late takes a new task for the old one",
+        (
+            Edit(
+                CHANGES,
+                "    for seq in seqs:\n"
+                "        if seq not in t.task or not _is_removable(t, seq):\n",
+                "    for seq in [t.id[id_] for id_ in seqs if id_ in t.id]:\n"
+                "        if not _is_removable(t, seq):\n",
+            ),
+            Edit(
+                "services/monitor.py",
+                "task.seq for task in expired",
+                "task.id for task in expired",
+            ),
+        ),
+    ),
+    Bug(
         "a unique key conflicts with itself",
         (
             Edit(

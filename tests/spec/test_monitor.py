@@ -114,6 +114,47 @@ async def test_after_an_outage_every_worker_has_a_full_lease_to_be_heard_again()
     assert lapse.at >= back_at + 10.0
 
 
+@pytest.mark.req("R002-86")
+@in_virtual_time
+async def test_an_answer_that_came_late_is_an_outage_too():
+    world = SmallWorld()
+    way = FaultyStore(world.store, world.clock)
+    await world.monitor(store=way.as_store()).start()
+    await world.passes(100.0)
+    way.delays("take_back_lapsed_leases", after=60.0)
+    await world.passes(2.0)
+    way.delays("take_back_lapsed_leases")
+    await claimed_by_a_dead_worker(world, "a")
+    await world.passes(59.0)
+    back_at = world.clock.monotonic()
+    await world.passes(9.0)
+    assert await world.story("a") == ["claim"]
+    await world.passes(3.0)
+    assert await world.story("a") == ["claim", "lapse"]
+    assert (await world.store.history(TaskId("a")))[-1].at >= back_at + 9.0
+
+
+@pytest.mark.req("R002-86")
+@in_virtual_time
+async def test_an_old_answer_does_not_show_that_the_store_is_there():
+    world = SmallWorld()
+    way = FaultyStore(world.store, world.clock)
+    monitor = world.monitor(store=way.as_store(), interval_seconds=3.0, retention_seconds=None)
+    await monitor.start()
+    await world.passes(100.0)
+    way.delays("take_back_lapsed_leases", after=60.0)
+    await world.passes(3.0)  # it has asked, and hears the answer in a minute
+    way.delays("take_back_lapsed_leases")
+    await claimed_by_a_dead_worker(world, "a")
+    await world.passes(62.9)  # three seconds after it heard that, it asks for the first time
+    asked_at = world.clock.monotonic()
+    await world.passes(9.9)
+    assert await world.story("a") == ["claim"]
+    await world.passes(6.0)
+    assert await world.story("a") == ["claim", "lapse"]
+    assert (await world.store.history(TaskId("a")))[-1].at >= asked_at + 9.9
+
+
 @in_virtual_time
 async def test_one_failed_call_is_an_outage_too():
     world = SmallWorld()

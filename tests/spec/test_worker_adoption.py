@@ -2,6 +2,7 @@
 
 import pytest
 
+from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.testing.scripted_runner import HANDLER, Script
 from tidewheel.testing.small_world import SmallWorld
@@ -197,6 +198,25 @@ def test_what_died_with_its_worker_is_not_asked_for_and_lapses_in_time(settings,
         assert await world.story("a") == ["claim", "lapse", "claim"]
 
     lapse()
+
+
+@pytest.mark.req("R002-58")
+@in_virtual_time
+async def test_a_fenced_job_is_not_adopted_and_what_is_left_of_it_is_ended():
+    world = SmallWorld()
+    await world.store.configure_queue("default", QueueSettings(fence_kill=True))
+    await world.monitor().start()
+    await world.passes(20.0)
+    one = await world.worker(lease_seconds=10.0)
+    await world.submit("a")
+    left = world.job("a")
+    await one.crashes()
+    await world.worker()
+    assert not left.running
+    assert await world.story("a") == ["claim"]
+    await world.passes(11.1)
+    assert await world.story("a") == ["claim", "lapse", "claim"]
+    assert world.job("a").running
 
 
 @in_virtual_time

@@ -322,3 +322,19 @@ async def test_a_worker_that_is_asked_to_stop_before_it_found_the_store_goes():
     await one.running
     assert world.clock.monotonic() == 100.0
     assert await world.store.workers(live_only=False) == []
+
+
+@in_virtual_time
+async def test_a_claim_that_is_executed_after_the_farewell_does_not_break_the_worker():
+    world = SmallWorld()
+    one = await world.worker(grace_seconds=8.0)
+    # Two seconds of the grace are for last reports; after the first the worker says farewell.
+    one.store.delays("claim", before=7.1)
+    one.store.delays("stop_worker", after=0.5)
+    await world.submit("a")
+    one.worker.ask_stop()
+    await world.passes(7.05)
+    assert (one.store.under_way["claim"], one.store.calls["stop_worker"]) == (1, 1)
+    await one.running
+    assert one.store.under_way["claim"] == 0
+    assert await world.status("a") == "ready"

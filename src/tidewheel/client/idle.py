@@ -43,6 +43,8 @@ async def _has_ready(
         return False
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
     ready = await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
+    if len(ready) < min(view.counts[Status.READY], TASKS_LOOKED_AT_MAX):
+        return True  # somebody took one between the two looks
     return any(
         fits(task.resources, settings.capacity) and _can_run(task, handlers) for task in ready
     )

@@ -9,7 +9,8 @@ It is a process of its own, at a millisecond each, because a trap inside bash is
 command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
 
 A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
-of 129 to 192 is reported as that signal. What a job leaves in the background when it ends by
+of 129 to 192 is reported as that signal. A fenced job does not survive its worker: a keeper
+sees to that, unless jobs are tied anyway. What a job leaves in the background when it ends by
 itself goes on (``exec > >(tee log)`` must not lose its last lines); ``stop`` ends all of it.
 """
 
@@ -27,9 +28,11 @@ from dataclasses import replace
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Assignment, Job, JobReports
 from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
+from tidewheel.runners.fence import Fence
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
@@ -124,6 +127,7 @@ class ShellRunner:
         sampler: UsageSampler | None = None,
         tie_jobs: bool = False,
         log_bytes_max: int = LOG_BYTES_MAX,
+        failpoint: Failpoint = go_on,
     ) -> None:
         self._environment = inherited_environment(environ)
         self._bash = find_bash(self._environment["PATH"])
@@ -133,6 +137,8 @@ class ShellRunner:
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
         self._children = OwnChildren()
+        self._fence = Fence()
+        self._failpoint = failpoint
 
     def accepts(self, task: Claimed) -> bool:
         """Whether the task has a command."""
@@ -142,17 +148,20 @@ class ShellRunner:
         """Start a command; one that cannot be started has failed, and that is its end."""
         files = JobDirectory(assignment.directory)
         try:
+            if assignment.task.fence_kill and not self._prefix:
+                self._fence.close_around(files.path)
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
-            self._forget(assignment.secret)
+            self._forget(assignment)
             return EndedJob(cannot_start(error, files))
+        self._failpoint("job_spawned_before_record")
         self._children.add(leader.pid)
         try:
             job = self._follow(
                 assignment, reports, leader, lambda: _read_own_exit(leader, files)
             )
         except OSError as error:  # no file descriptor is left to watch it with
-            return EndedJob(self._give_up(leader, assignment.secret, error, files))
+            return EndedJob(self._give_up(leader, assignment, error, files))
         reports.started()
         return job
 
@@ -172,13 +181,17 @@ class ShellRunner:
         leader = status.process
         if leader is None or not self._is_running(leader, status.boot_id):
             self._hear(assignment, reports)
-            self._forget(assignment.secret)
+            self._forget(assignment)
             # Read again: it may have ended since.
             return EndedJob(_recorded_end(files.read_status(), files))
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         known = replace(assignment, secret=secret or assignment.secret)
         self._hear(known, reports)
         return self._follow(known, reports, leader, lambda: _read_recorded_exit(files))
+
+    def stop(self) -> None:
+        """No job is started any more; a fenced one that would not end is killed."""
+        self._fence.stop()
 
     def _spawn(
         self, assignment: Assignment, files: JobDirectory, reports: JobReports
@@ -188,6 +201,7 @@ class ShellRunner:
         files.write_job(task.command, task.spec)
         if self._messages is not None:
             self._messages.expect(assignment.secret, files.path, reports)
+        self._failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
         return spawn(
@@ -215,7 +229,7 @@ class ShellRunner:
         def leader_ended() -> None:
             if let_go is not None:
                 let_go()
-            self._forget(assignment.secret)
+            self._forget(assignment)
             for log in logs:
                 cut_log(log, self._log_bytes_max)
             job.find_end()
@@ -228,14 +242,14 @@ class ShellRunner:
         return job
 
     def _give_up(
-        self, leader: ProcessId, secret: str, error: OSError, files: JobDirectory
+        self, leader: ProcessId, assignment: Assignment, error: OSError, files: JobDirectory
     ) -> End:
         """A job that cannot be watched must not run: nobody would ever stop it."""
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
         self._children.remove(leader.pid)
-        self._forget(secret)
+        self._forget(assignment)
         return cannot_start(error, files)
 
     def _is_running(self, process: ProcessId, boot: str) -> bool:
@@ -246,9 +260,10 @@ class ShellRunner:
             with suppress(OSError):  # an unwritable directory ends no running job
                 self._messages.expect(assignment.secret, assignment.directory, reports)
 
-    def _forget(self, secret: str) -> None:
+    def _forget(self, assignment: Assignment) -> None:
+        self._fence.open_for(assignment.directory)
         if self._messages is not None:
-            self._messages.forget(secret)
+            self._messages.forget(assignment.secret)
 
 
 class OwnChildren:

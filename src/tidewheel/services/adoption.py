@@ -8,7 +8,9 @@ started, the task is given back.
 
 Handlers, and jobs that are tied to their worker, died with it. Their leases are not asked for
 but run out, as does the lease of a job that a runner cannot take over: what may have killed
-its worker must be counted as a lapse, or it would be tried for ever.
+its worker must be counted as a lapse, or it would be tried for ever. So are fenced jobs: until
+a successor hears that it may go on with one, nobody would end it before its lease does. What
+is left of one, against all care, is ended.
 
 A runner that adopts reports every message of the attempt again, from the first. So numbers
 begin at 1 as they did for the dead worker, and what the store has is known by its number.
@@ -44,7 +46,8 @@ class Fate(Enum):
 
     OURS = "ours"
     THEIRS = "theirs"  # another worker of this host was faster
-    NOBODYS = "nobodys"  # its lease ran out, or its task ended: the job has no business here
+    # Its lease ran out, its task ended, or it is fenced: the job has no business here.
+    NOBODYS = "nobodys"
 
 
 class Adoption:
@@ -68,6 +71,8 @@ class Adoption:
     async def ask_for(self, lease: HeldLease) -> Fate:
         """Ask the store for the lease; asking again after a lost answer is safe."""
         task, worker = lease.task, self._workplace.worker
+        if task.fence_kill:
+            return Fate.NOBODYS
         holder = Holder(task_id=task.id, attempt=task.attempt, worker=lease.owner)
         try:
             await self._store.adopt(holder, worker)

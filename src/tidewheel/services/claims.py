@@ -22,7 +22,7 @@ from tidewheel.core.tasks.requests import (
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.errors import Unavailable
+from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports import TaskStore
 from tidewheel.services.attempts import StopReason
 from tidewheel.services.jobs import Jobs
@@ -108,6 +108,10 @@ class Claims(Service):
         except Unavailable:
             self._unsure = True
             raise
+        except NotFound:
+            if not self._stop_asked:
+                raise
+            return []  # it was on its way for longer than the worker's farewell
 
     def _begin(self, tasks: Sequence[Claimed], asked_at: float) -> None:
         workplace, jobs = self._workplace, self._jobs

@@ -5,9 +5,10 @@ Theory of operation
 A lease that ran out says that its worker was not heard, which is a fact about the worker only
 if it could have been heard. So a monitor passes the store the time for which it has itself
 watched without a break, and the store takes back no lease longer than that: after an outage of
-the database every worker has a full lease to be heard again. A break is a call that failed, a
-pass that came late (this process stood still), or a database clock that did not move as the
-local one did (the machine slept, or somebody set the clock).
+the database every worker has a full lease to be heard again. A break is a call that failed, an
+answer that came long after the one before it (this process stood still, or the call hung), or
+a database clock that did not move as the local one did (the machine slept, or somebody set the
+clock).
 
 Any number of monitors may run: the store decides each lease once, and deleting twice is
 nothing. Every transaction is short: leases and expired tasks are worked off in batches.
@@ -38,19 +39,27 @@ class Watch:
     def __init__(self, rest_seconds_max: float) -> None:
         self._rest_seconds_max = rest_seconds_max
         self._since: float | None = None
-        self._rested_at = 0.0
+        self._answered_at = 0.0
         self._ahead = 0.0  # of the database's clock, before the local one
 
     def begin_pass(self, local: float, store: Instant) -> None:
-        """The store answered at the begin of a pass."""
-        rested = local - self._rested_at
-        jumped = abs(store - local - self._ahead)
-        if self._since is None or max(rested, jumped) > self._rest_seconds_max:
-            self._since = local
+        """The store said what time it is."""
+        if abs(store - local - self._ahead) > self._rest_seconds_max:
+            self._since = None
         self._ahead = store - local
+        self.answered(local)
 
-    def end_pass(self, local: float) -> None:
-        self._rested_at = local
+    def answered(self, local: float) -> None:
+        """The store answered a call, in the middle of a pass or at its begin.
+
+        An answer that comes after a break may have been given long ago: it proves nothing, and
+        watching begins with the next one.
+        """
+        if local - self._answered_at > self._rest_seconds_max:
+            self._since = None
+        elif self._since is None:
+            self._since = local
+        self._answered_at = local
 
     def lost(self) -> None:
         """The store did not answer."""
@@ -86,7 +95,6 @@ class Monitor(Service):
         except Unavailable:
             self._watch.lost()
             raise
-        self._watch.end_pass(self._clock.monotonic())
         return reports
 
     async def _take_back(self) -> list[ServiceReport]:
@@ -97,6 +105,7 @@ class Monitor(Service):
                 watched_seconds=self._watch.seconds(self._clock.monotonic()),
                 count_max=count_max,
             )
+            self._answered()
             signals.update(signal.value for _, signal in ended)
             if len(ended) < count_max:
                 break
@@ -110,11 +119,14 @@ class Monitor(Service):
             return []
         count_max = settings.deleted_per_batch_max
         expired = await self._store.expired_tasks(settings.retention_seconds, count_max)
+        self._answered()
         try:
             await self._export(expired)
         except OSError as error:  # what cannot be written is not deleted; leases go first
             return [self.report("tasks.not_exported", count=len(expired), error=str(error))]
-        deleted = await self._store.delete_tasks([task.id for task in expired])
+        self._surroundings.failpoint("retention_exported")
+        deleted = await self._store.delete_tasks([task.seq for task in expired])
+        self._answered()
         if deleted and len(expired) == count_max:
             self._retention_at = self._clock.monotonic()
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
@@ -124,6 +136,12 @@ class Monitor(Service):
         if directory is None or not expired:
             return
         day = datetime.fromtimestamp(await self._store.now(), UTC).date()
-        lines = [await task_line(self._store, task) for task in expired]
+        lines = []
+        for task in expired:
+            lines.append(await task_line(self._store, task))
+            self._answered()
         path = directory / f"tasks-{day.isoformat()}.jsonl"
         await asyncio.to_thread(append_lines, path, lines)
+
+    def _answered(self) -> None:
+        self._watch.answered(self._clock.monotonic())

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidewheel.errors import Unavailable
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Clock
 from tidewheel.services.alarm import Alarm
 
@@ -66,12 +67,13 @@ BACKOFF_DEFAULT = Backoff()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every service is given: time, chance, an ear, and patience."""
+    """What every service is given: time, chance, an ear, patience, and where to die."""
 
     clock: Clock
     chance: random.Random = field(default_factory=random.Random)
     on_report: OnReport = tell_nobody
     backoff: Backoff = BACKOFF_DEFAULT
+    failpoint: Failpoint = go_on
 
 
 class Service(ABC):

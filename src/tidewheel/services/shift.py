@@ -169,6 +169,7 @@ class Shift:
         return replace(self._equipment.surroundings, backoff=patience)
 
     def _on_end(self, attempt: Attempt, end: End | None) -> None:
+        self._equipment.surroundings.failpoint("job_exited_before_report")
         if end is not None:
             self.reporter.outbox.put(attempt, end)
         else:

@@ -44,6 +44,7 @@ from tidewheel.core.tasks.views import (
     WorkerView,
 )
 from tidewheel.errors import BadSetting, NotFound
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import labels_text, worker_number
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
@@ -56,9 +57,15 @@ WritingScript = Callable[[Transaction, Effects], Result]
 class ScriptedStore(ABC):
     """A TaskStore whose operations are scripts."""
 
-    def __init__(self, limits: SubmitLimits, chance: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        limits: SubmitLimits,
+        chance: Callable[[], float],
+        failpoint: Failpoint = go_on,
+    ) -> None:
         self._limits = limits
         self._chance = chance
+        self._failpoint = failpoint
         self._listeners: list[Callable[[Wake], None]] = []
 
     @abstractmethod
@@ -93,42 +100,52 @@ class ScriptedStore(ABC):
             else:
                 answers[position] = Submitted(id=task.id, refused=why)
         answers |= await self._write(
-            lambda tx, effects: submit.submit(tx, good, atomic=atomic, effects=effects)
+            "submit",
+            lambda tx, effects: submit.submit(tx, good, atomic=atomic, effects=effects),
         )
         return [answers[position] for position in range(len(tasks))]
 
     async def arm(self, task_id: TaskId) -> TaskView:
-        await self._write(lambda tx, effects: clients.arm(tx, task_id, effects))
+        await self._write("arm", lambda tx, effects: clients.arm(tx, task_id, effects))
         return await self.get(task_id)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
-        await self._write(lambda tx, _: clients.amend(tx, task_id, amendment, self._limits))
+        await self._write(
+            "amend", lambda tx, _: clients.amend(tx, task_id, amendment, self._limits)
+        )
         return await self.get(task_id)
 
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
-        return await self._write(lambda tx, effects: clients.cancel(tx, task_ids, effects))
+        return await self._write(
+            "cancel", lambda tx, effects: clients.cancel(tx, task_ids, effects)
+        )
 
     async def cancel_matching(
         self, which: TaskFilter, count_max: int = 1000
     ) -> list[Cancelled]:
         return await self._write(
-            lambda tx, effects: clients.cancel_matching(tx, which, count_max, effects)
+            "cancel_matching",
+            lambda tx, effects: clients.cancel_matching(tx, which, count_max, effects),
         )
 
     async def add_edges(self, new: Sequence[tuple[TaskId, TaskId]]) -> None:
-        await self._write(lambda tx, effects: edges.add_edges(tx, new, effects))
+        await self._write("add_edges", lambda tx, effects: edges.add_edges(tx, new, effects))
 
     async def remove_edges(self, old: Sequence[tuple[TaskId, TaskId]]) -> None:
-        await self._write(lambda tx, effects: edges.remove_edges(tx, old, effects))
+        await self._write(
+            "remove_edges", lambda tx, effects: edges.remove_edges(tx, old, effects)
+        )
 
     async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
         await self._write(
-            lambda tx, effects: clients.configure_queue(tx, queue, settings, effects)
+            "configure_queue",
+            lambda tx, effects: clients.configure_queue(tx, queue, settings, effects),
         )
 
     async def pause_queue(self, queue: str, *, paused: bool) -> None:
         await self._write(
-            lambda tx, effects: clients.pause_queue(tx, queue, paused=paused, effects=effects)
+            "pause_queue",
+            lambda tx, effects: clients.pause_queue(tx, queue, paused=paused, effects=effects),
         )
 
     # ---- workers ----
@@ -147,30 +164,34 @@ class ScriptedStore(ABC):
             "gpu": worker.capacity.gpu,
             "labels": labels_text(worker.capacity.labels),
         }
-        number = await self._write(lambda tx, _: tx.rows("insert_worker", **row)[0][0])
+        number = await self._write(
+            "register_worker", lambda tx, _: tx.rows("insert_worker", **row)[0][0]
+        )
         return WorkerId(f"worker-{number}")
 
     async def stop_worker(self, worker: WorkerId) -> None:
         number = worker_number(worker)
-        if not await self._write(lambda tx, _: tx.rows("stop_worker", worker_number=number)):
+        if not await self._write(
+            "stop_worker", lambda tx, _: tx.rows("stop_worker", worker_number=number)
+        ):
             raise NotFound("worker", worker)
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._write(lambda tx, _: claim.claim(tx, request))
+        return await self._write("claim", lambda tx, _: claim.claim(tx, request))
 
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed:
         return await self._write(
-            lambda tx, _: claim.claim_by_id(tx, task_id, worker, lease_seconds)
+            "claim_by_id", lambda tx, _: claim.claim_by_id(tx, task_id, worker, lease_seconds)
         )
 
     async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
-        return await self._write(lambda tx, _: report.heartbeat(tx, worker, beats))
+        return await self._write("heartbeat", lambda tx, _: report.heartbeat(tx, worker, beats))
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
         return await self._write(
-            lambda tx, effects: report.report(tx, reports, self._chance, effects)
+            "report", lambda tx, effects: report.report(tx, reports, self._chance, effects)
         )
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
@@ -180,7 +201,7 @@ class ScriptedStore(ABC):
         return await self.look(lambda tx: look.orphans(tx, host, boot_id))
 
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
-        return await self._write(lambda tx, _: report.adopt(tx, holder, new_owner))
+        return await self._write("adopt", lambda tx, _: report.adopt(tx, holder, new_owner))
 
     # ---- monitors ----
 
@@ -188,16 +209,17 @@ class ScriptedStore(ABC):
         self, *, watched_seconds: float, count_max: int
     ) -> list[tuple[TaskId, Signal]]:
         return await self._write(
+            "take_back_lapsed_leases",
             lambda tx, effects: watch.take_back_lapsed_leases(
                 tx, watched_seconds, count_max, effects
-            )
+            ),
         )
 
     async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
         return await self.look(lambda tx: watch.expired_tasks(tx, retention_seconds, count_max))
 
-    async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
-        return await self._write(lambda tx, _: watch.delete_tasks(tx, task_ids))
+    async def delete_tasks(self, seqs: Sequence[int]) -> int:
+        return await self._write("delete_tasks", lambda tx, _: watch.delete_tasks(tx, seqs))
 
     # ---- looking ----
 
@@ -253,16 +275,19 @@ class ScriptedStore(ABC):
         for listener in tuple(self._listeners):
             listener(wake)
 
-    async def _write(self, script: WritingScript[Result]) -> Result:
+    async def _write(self, operation: str, script: WritingScript[Result]) -> Result:
         # Fresh effects for each run of the script: one that is undone must wake nobody.
         effects = Effects()
 
         def attempt(tx: Transaction) -> Result:
             nonlocal effects
             effects = Effects()
-            return script(tx, effects)
+            answer = script(tx, effects)
+            self._failpoint(f"{operation}_before_commit")
+            return answer
 
         result = await self.transact(attempt)
+        self._failpoint(f"{operation}_after_commit")
         if effects.queues or effects.workers:
             wake = effects.wake()
             self.tell_listeners(wake)

@@ -34,6 +34,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, Unavailable
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import Result, ScriptedStore
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.queries import load_queries
@@ -123,9 +124,13 @@ class PostgresStore(ScriptedStore):
     """A TaskStore for several machines."""
 
     def __init__(
-        self, settings: StoreSettings, *, chance: Callable[[], float] = random.random
+        self,
+        settings: StoreSettings,
+        *,
+        chance: Callable[[], float] = random.random,
+        failpoint: Failpoint = go_on,
     ) -> None:
-        super().__init__(settings.submit, chance)
+        super().__init__(settings.submit, chance, failpoint)
         self._settings = settings
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._local = threading.local()
@@ -344,8 +349,10 @@ def _heard(payload: str) -> Wake:
     return Wake(queues=news.queues, workers=news.workers)
 
 
-def open_postgres_store(settings: StoreSettings) -> PostgresStore:
+def open_postgres_store(
+    settings: StoreSettings, *, failpoint: Failpoint = go_on
+) -> PostgresStore:
     """Connect, and make the tables in schema ``tidewheel`` if there are none."""
     with translated(), connect(settings) as connection:
         prepare(connection)
-    return PostgresStore(settings)
+    return PostgresStore(settings, failpoint=failpoint)

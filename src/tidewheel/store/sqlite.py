@@ -31,6 +31,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.views import Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
+from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import Result, ScriptedStore
 from tidewheel.store.queries import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
@@ -95,8 +96,9 @@ class SqliteStore(ScriptedStore):
         clock: Callable[[], float],
         vfs: str | None,
         chance: Callable[[], float] = random.random,
+        failpoint: Failpoint = go_on,
     ) -> None:
-        super().__init__(settings.submit, chance)
+        super().__init__(settings.submit, chance, failpoint)
         self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._writer = self._connect()
@@ -259,8 +261,9 @@ def open_sqlite_store(
     *,
     clock: Callable[[], float] = time.time,  # noqa: TID251 - this host's clock is the database's
     vfs: str | None = None,
+    failpoint: Failpoint = go_on,
 ) -> SqliteStore:
     """Open the file that the URL names, making it if there is none."""
     path = file_path(settings.url)
     prepare(path, settings, vfs=vfs)
-    return SqliteStore(path, settings, clock=clock, vfs=vfs)
+    return SqliteStore(path, settings, clock=clock, vfs=vfs, failpoint=failpoint)

@@ -86,8 +86,9 @@ class Inhabitant:
         process = self.link.process
         process.dies()
         self._leaves(process, "dies")
-        if self.machine is not None and self._scene.chance.choice((True, False)):
-            self.machine.kill_jobs_of(process)  # tied to their worker; else they go on
+        if self.machine is not None:
+            tied = self._scene.chance.choice((True, False))
+            self.machine.loses(process, tied=tied)
 
     def suffers(self, blow: Blow) -> None:
         """One strike against this process."""
@@ -99,11 +100,10 @@ class Inhabitant:
                 self.dies()
             case Strike.STAND_STILL:
                 process.stands_still(blow.seconds)
-                self._scene.judge.executions.shaken(process.name)
+                self._scene.judge.executions.stands_still(process.name, blow.seconds)
             case Strike.JUMP:
                 process.clock_jumps(blow.seconds)
                 disturbances.jumped.add(process.name)
-                self._scene.judge.executions.shaken(process.name)
             case Strike.PARTITION:
                 self.link.cut_until = self._scene.ground.loop.time() + blow.seconds
             case Strike.STOP:

@@ -22,6 +22,7 @@ from tidewheel.testing.rules.facts import BrokenInvariant
 
 SUCCEEDED = End(ending=Ending.SUCCEEDED, exit_status=0, metrics='{"rows": 7}')
 OBEYS_SECONDS = 0.2
+KEEPER_SECONDS = 0.2  # which a keeper takes at most to end the jobs of a dead worker
 
 
 def _unsuccessful(ending: Ending, code: str) -> End:
@@ -113,6 +114,10 @@ class SimulatedJob:
         for process, waiter in self._waiters:
             process.when_it_goes_on(_tell, waiter, end)
 
+    def dies_soon(self) -> None:
+        """Its worker died, and the keeper has noticed."""
+        self._timers.append(self._loop.call_later(KEEPER_SECONDS, self._kill))
+
     # port Job
     async def wait(self) -> End:
         if self._end is not None:
@@ -193,11 +198,15 @@ class Machine:
     def is_alive(self, process: HostProcess) -> bool:
         return not self.processes[process.pid].dead
 
-    def kill_jobs_of(self, process: Process) -> None:
-        """As when jobs are tied to their worker."""
+    def loses(self, process: Process, *, tied: bool) -> None:
+        """A worker died: jobs that are tied to it die too, fenced ones soon, others go on."""
         for job in self.jobs.values():
-            if job.execution.process == process.name:
+            if job.execution.process != process.name:
+                continue
+            if tied:
                 job.ends(KILLED)
+            elif job.execution.task.fence_kill:
+                job.dies_soon()
 
 
 class SimulatedRunner:

@@ -229,8 +229,8 @@ class Link:
             return
         if isinstance(answer, Exception):
             reply.set_exception(answer)
-            return
-        reply.set_result(answer)
+        else:
+            reply.set_result(answer)
         if call is not None:
             self._on_answer(call, answer)
 

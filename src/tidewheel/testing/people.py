@@ -1,4 +1,4 @@
-"""Who uses the queue in a simulation: clients, a craftsman, and those who cancel and pause.
+"""Who uses the queue in a simulation: clients, a regular, a craftsman, cancellers, operators.
 
 They behave as good clients do: a call whose answer got lost is made again, unchanged, until
 there is an answer. A refusal is an answer.
@@ -125,6 +125,22 @@ class Client(Person):
         await self.wait_up_to(5.0)
         if self.chance.choice((True, False)):
             await self.insist(lambda: self.store.remove_edges([(parent, child)]))
+
+
+class Regular(Person):
+    """Asks for the same task over and over: once retention has removed it, it is a new one.
+
+    Nothing is to be executed for it, so it has ended as soon as it is there.
+    """
+
+    def __init__(self, place: Place, knowledge: Knowledge, queue: str) -> None:
+        super().__init__(place, knowledge)
+        self._task = NewTask(id=TaskId("regular"), queue=queue)
+
+    async def run(self) -> None:
+        while _now() < LAST_SUBMISSION_AT:
+            await self.wait_up_to(4.0)
+            await self.insist(lambda: self.store.submit([self._task]))
 
 
 class Canceller(Person):

@@ -12,7 +12,15 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.services.claims import Abilities
 from tidewheel.testing.inhabitants import Inhabitant, Scene, monitor, worker
 from tidewheel.testing.machines import Machine, Script, write_script
-from tidewheel.testing.people import Canceller, Client, Craftsman, Knowledge, Operator, Place
+from tidewheel.testing.people import (
+    Canceller,
+    Client,
+    Craftsman,
+    Knowledge,
+    Operator,
+    Place,
+    Regular,
+)
 from tidewheel.testing.workload import COMPLETE, HALF, HANDLERS, Workload
 
 MONITORS = 2
@@ -86,7 +94,8 @@ class People:
         canceller = Canceller(self._place("canceller"), self._knowledge)
         operator = Operator(self._place("operator"), self._knowledge, self._queues)
         craftsman = Craftsman(self._place("craftsman"), self._knowledge)
-        everybody = (*clients, canceller, operator, craftsman)
+        regular = Regular(self._place("regular"), self._knowledge, self._queues[0])
+        everybody = (*clients, canceller, operator, craftsman, regular)
         await asyncio.gather(*(person.run() for person in everybody))
         await operator.arm_all()
 

@@ -34,6 +34,7 @@ class Process:
         self._loop = loop
         self._offset_seconds = offset_seconds
         self._rate = rate  # local seconds per second of the world
+        self._sleepers: dict[asyncio.Future[None], float] = {}  # until when, by the local clock
 
     # port Clock
     def monotonic(self) -> float:
@@ -41,6 +42,7 @@ class Process:
 
     async def sleep(self, seconds: float) -> None:
         woken = self._loop.create_future()
+        self._sleepers[woken] = self.monotonic() + seconds
         timer = self._loop.call_later(
             max(TICK_SECONDS, seconds) / self._rate, self.when_it_goes_on, _wake, woken
         )
@@ -48,6 +50,7 @@ class Process:
             await woken
         finally:
             timer.cancel()
+            del self._sleepers[woken]
 
     # what happens to it
     def when_it_goes_on(self, callback: Callable[[*Ts], object], *args: *Ts) -> None:
@@ -68,8 +71,12 @@ class Process:
         self.stands_until = max(self.stands_until, self._loop.time() + seconds)
 
     def clock_jumps(self, seconds: float) -> None:
-        """Forward only: that much a monotonic clock promises."""
+        """Forward only: that much a monotonic clock promises. Timers go by the same clock."""
         self._offset_seconds += seconds
+        now = self.monotonic()
+        for woken, until in self._sleepers.items():
+            rest = max(TICK_SECONDS, until - now)
+            self._loop.call_later(rest / self._rate, self.when_it_goes_on, _wake, woken)
 
     def dies(self) -> None:
         """As after kill -9: what it had sent may arrive, nothing else happens."""

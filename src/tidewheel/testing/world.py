@@ -97,7 +97,7 @@ class World:
         chance = self._chance = Random(seed)
         drawn = draw_faults(chance)
         self._plan = FaultPlan(skewed_clocks=True) if calm else drawn
-        self._retention_seconds = chance.choice((None, None, 25.0))
+        self._retention_seconds = chance.choice((None, None, 10.0, 25.0))
         self._judge = Invariants(
             self._ground.database_now,
             retention_seconds=self._retention_seconds or KEEP_FOR_EVER,

@@ -45,7 +45,7 @@ class Options(TypedDict):
 @click.option(
     "--fence-kill/--no-fence-kill",
     default=None,
-    help="Jobs end before their lease does, should the store be out of reach.",
+    help="Jobs end before their lease, when the store is out of reach, and with their worker.",
 )
 @click.option("--lease", type=DURATION, help="How long a lease lasts without a heartbeat.")
 @click.option(

@@ -261,11 +261,10 @@ def find_cancellable(t: Tables, *, count: int, **given: Any) -> list[Row]:
     return [(task["id"],) for task in sorted(live, key=lambda task: task["seq"])[:count]]
 
 
-def delete_tasks(t: Tables, ids: Sequence[str]) -> list[Row]:
+def delete_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:
     deleted = []
-    for id_ in ids:
-        seq = t.id.get(id_)
-        if seq is None or not _is_removable(t, seq):
+    for seq in seqs:
+        if seq not in t.task or not _is_removable(t, seq):
             continue
         for key in [key for key in t.edge if seq in key[:2]]:
             del t.edge[key]
@@ -273,8 +272,8 @@ def delete_tasks(t: Tables, ids: Sequence[str]) -> list[Row]:
             del t.message[key]
         for key in [key for key, row in t.usage.items() if row[0] == seq]:
             del t.usage[key]
+        del t.id[t.task[seq]["id"]]
         del t.task[seq]
-        del t.id[id_]
         deleted.append((seq,))
     return deleted
 

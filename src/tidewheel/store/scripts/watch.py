@@ -48,9 +48,9 @@ def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> 
     return views_of(tx, [row[0] for row in found])
 
 
-def delete_tasks(tx: Transaction, task_ids: Sequence[TaskId]) -> int:
+def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
     """Remove final tasks on which nothing live depends; everything of theirs goes with them."""
-    deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "ids", list(task_ids))]
+    deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)
     return len(deleted)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tidewheel.core.tasks.lease import Answer
+from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
-from tidewheel.testing.rules.facts import Call, Facts, TaskFacts, demand
+from tidewheel.errors import Refused
+from tidewheel.testing.rules.facts import NEVER, Call, Facts, TaskFacts, demand
 
 Key = tuple[int, int]  # seq of the task, attempt
 
@@ -34,10 +35,11 @@ class Execution:
     running: bool = True
     ending: str = ""  # how it really ended
     adopted: bool = False
-    must_end_by: float | None = None  # its worker was told to stop it
+    told_at: float | None = None  # when its worker was told to stop it
+    must_end_by: float = NEVER
     settled: bool = False  # its worker knows that the store was told, or does not want to be
     abandoned: bool = False  # its worker died
-    shaken: bool = False  # its worker stood still, or its clock jumped
+    stood_until: float = NEVER  # its worker could do nothing
 
     def __str__(self) -> str:
         return f"{self.task.id} attempt {self.task.attempt} on {self.process}"
@@ -68,10 +70,9 @@ class Executions:
         what = f"{task.id} attempt {task.attempt} on {process}"
         demand(key not in self.all, "T16 one execution per attempt", what)
         demand((process, *key) in self.heard, "T16 only what was claimed is executed", what)
-        ended_by = self.facts.tasks[task.seq].ended_by
         for earlier in self.all.values():
             if earlier.running and earlier.task.seq == task.seq:
-                _check_overlap(task, earlier, ended_by.get(earlier.task.attempt))
+                _check_overlap(task, earlier, self.facts.tasks[task.seq])
         execution = self.all[key] = Execution(task, process)
         running = [
             one.task.resources
@@ -84,6 +85,8 @@ class Executions:
     def adopted(self, process: str, key: Key) -> None:
         """The store gave an attempt to another worker; its job goes on, if there is one."""
         if execution := self.all.get(key):
+            fenced = execution.task.fence_kill
+            demand(not fenced, "D4 a fenced job dies with its worker", f"{execution}")
             execution.process, execution.adopted = process, True
             # A request may be executed after its sender has died.
             execution.abandoned, execution.settled = process in self.dead, False
@@ -95,14 +98,18 @@ class Executions:
             if execution.process == process:
                 execution.abandoned = True
 
-    def shaken(self, process: str) -> None:
-        """The process stood still, or its clock jumped."""
+    def stands_still(self, process: str, seconds: float) -> None:
+        """The process can do nothing for a while."""
+        until = self.clock() + seconds
         for execution in self.all.values():
             if execution.process == process and execution.running:
-                execution.shaken = True
+                execution.stood_until = max(execution.stood_until, until)
 
     def answered(self, call: Call, answer: object) -> None:
         """A process received the answer to a call."""
+        if isinstance(answer, Refused):
+            self._refused(call)
+            return
         match call.operation:
             case "claim" | "claim_by_id":
                 tasks = cast("list[Claimed]", answer if isinstance(answer, list) else [answer])
@@ -122,11 +129,20 @@ class Executions:
             case _:
                 pass
 
+    def _refused(self, call: Call) -> None:
+        """Who asked to adopt, perhaps again, is told that the attempt is over."""
+        if call.operation == "adopt":
+            holder = cast("Holder", call.args[0])
+            for job in self._of(call.process, holder.task_id, holder.attempt):
+                job.settled = True
+
     def ended(self, execution: Execution, end: End) -> None:
         """A job is over; if its worker was told to end it, in time."""
         execution.running, execution.ending = False, end.ending.value
-        shaken = execution.shaken or execution.abandoned or execution.adopted
-        if execution.must_end_by is not None and not shaken:
+        told_at = execution.told_at
+        if told_at is None or execution.abandoned or execution.adopted:
+            return
+        if execution.stood_until < told_at:
             late = self.clock() - execution.must_end_by
             demand(
                 late <= 0.0, "T11 a job is stopped when told", f"{execution}, {late:.1f} s late"
@@ -153,7 +169,8 @@ class Executions:
             execution.settled = execution.settled or lost
             grace = 0.0 if lost else execution.task.max_termination_seconds
             end_by = self.clock() + grace + STOP_SECONDS_MAX
-            execution.must_end_by = min(end_by, execution.must_end_by or end_by)
+            if execution.told_at is None or end_by < execution.must_end_by:
+                execution.told_at, execution.must_end_by = self.clock(), end_by
 
     def _of(self, process: str, task_id: str, attempt: int) -> list[Execution]:
         return [
@@ -164,15 +181,16 @@ class Executions:
         ]
 
 
-def _check_overlap(task: Claimed, earlier: Execution, ended_by: str | None) -> None:
+def _check_overlap(task: Claimed, earlier: Execution, facts: TaskFacts) -> None:
     """A job starts while an earlier one of its task still runs."""
+    attempt = earlier.task.attempt
+    ended_by = facts.ended_by.get(attempt)
     what = f"{task.id} attempt {task.attempt} while {earlier} runs, ended by {ended_by}"
     demand(ended_by in _UNHEARD, "T16 a second execution has its reason", what)
-    # A fence is kept by a living worker that knows the job; between the death of one and the
-    # moment its successor hears that it may adopt, nobody does (docs/reliability.md).
-    steady = not (earlier.shaken or earlier.abandoned or earlier.adopted)
-    fenced = earlier.task.fence_kill and steady
-    demand(not fenced, "D4 a fenced job ends before its lease", what)
+    # Whoever stands still during the last lease ends no job before it does; nothing else is an
+    # excuse, neither the death of a worker nor a clock that jumped (docs/reliability.md).
+    stood = earlier.stood_until >= facts.granted_last[attempt]
+    demand(not earlier.task.fence_kill or stood, "D4 a fenced job ends before its lease", what)
 
 
 def _check_room(process: str, offer: Offer, running: Sequence[Resources]) -> None:

@@ -99,6 +99,7 @@ class TaskFacts:
     outputs: set[str] = field(default_factory=set)
     signals: list[str] = field(default_factory=list)
     ended_by: dict[int, str] = field(default_factory=dict)  # how each attempt ended
+    granted_last: dict[int, float] = field(default_factory=dict)  # when its lease was, if ended
 
     @property
     def id(self) -> str:

@@ -87,6 +87,7 @@ def apply_step(facts: TaskFacts, step: Step, due_at: float | None) -> None:
     facts.signals.append(step.signal)
     if facts.leased and step.to_status not in LEASED:
         facts.ended_by[facts.attempt] = step.signal
+        facts.granted_last[facts.attempt] = facts.granted_until - facts.lease_seconds
     facts.status, facts.attempt = step.to_status, step.attempt
     facts.failures += step.signal in FAILURES
     facts.lapses += step.signal in ("lapse", "lapse_out")

@@ -1,6 +1,6 @@
 -- Retention: remove ended tasks; edges, outputs and usage go with them.
 DELETE FROM tidewheel.task
- WHERE id = ANY (%(ids)s::text[])
+ WHERE seq = ANY (%(seqs)s::bigint[])
    AND status IN ('succeeded', 'failed', 'cancelled')
    AND NOT EXISTS (SELECT 1 FROM tidewheel.dependency JOIN tidewheel.task AS child ON child.seq = dependency.child
                     WHERE dependency.parent = task.seq

@@ -1,6 +1,6 @@
 -- Retention: remove ended tasks; edges, outputs and usage go with them.
 DELETE FROM task
- WHERE id IN (SELECT value FROM json_each(:ids))
+ WHERE seq IN (SELECT value FROM json_each(:seqs))
    AND status IN ('succeeded', 'failed', 'cancelled')
    AND NOT EXISTS (SELECT 1 FROM dependency JOIN task AS child ON child.seq = dependency.child
                     WHERE dependency.parent = task.seq

@@ -1,0 +1,77 @@
+"""Named places at which a process can be told to die, to see that it may.
+
+``TIDEWHEEL_FAILPOINT=claim_after_commit`` kills the process, as kill -9 does, when it gets
+there for the first time; ``claim_after_commit:3`` the third time. In production nothing is
+named and a failpoint is a call that does nothing. A test walks over all of these, so a new one
+needs a scenario that reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from tidewheel.errors import BadSetting
+
+Failpoint = Callable[[str], None]
+
+# Operations of a store that write. Each can end before its commit, and after it before anybody
+# has heard of it.
+OPERATIONS = (
+    "submit",
+    "arm",
+    "amend",
+    "cancel",
+    "cancel_matching",
+    "add_edges",
+    "remove_edges",
+    "configure_queue",
+    "pause_queue",
+    "register_worker",
+    "stop_worker",
+    "claim",
+    "claim_by_id",
+    "heartbeat",
+    "report",
+    "adopt",
+    "take_back_lapsed_leases",
+    "delete_tasks",
+)
+FAILPOINTS = (
+    *(f"{one}_{when}_commit" for one in OPERATIONS for when in ("before", "after")),
+    "job_before_start",  # its directory is there, the job is not
+    "job_spawned_before_record",  # the job runs, and its worker has not told anybody
+    "job_exited_before_report",
+    "retention_exported",  # written down, and still in the store
+)
+
+
+def go_on(_name: str) -> None:
+    """The failpoint of production."""
+
+
+class DeathAt:
+    """Dies at one place."""
+
+    def __init__(self, name: str, nth: int = 1) -> None:
+        self._name = name
+        self._left = nth
+
+    def __call__(self, name: str) -> None:
+        if name != self._name:
+            return
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def failpoint_named(text: str | None) -> Failpoint:
+    """What a setting asks for: ``NAME`` or ``NAME:NTH``."""
+    if not text:
+        return go_on
+    name, _, nth = text.partition(":")
+    if name not in FAILPOINTS or not (nth or "1").isdecimal():
+        accepted = f"NAME or NAME:NTH, where NAME is one of {', '.join(FAILPOINTS)}"
+        raise BadSetting("TIDEWHEEL_FAILPOINT", text, accepted)
+    return DeathAt(name, int(nth or "1"))
