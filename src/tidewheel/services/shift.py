@@ -30,7 +30,7 @@ from tidewheel.services.heartbeats import (
 from tidewheel.services.jobs import NEVER_STARTED, Jobs
 from tidewheel.services.reports import Reporter
 from tidewheel.services.room import Room
-from tidewheel.services.service import Backoff, Surroundings
+from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
 from tidewheel.services.threads import in_loop, run_in_thread
 from tidewheel.services.workplace import Workplace
 
@@ -165,7 +165,8 @@ class Shift:
     def _surroundings_of_heartbeats(self) -> Surroundings:
         """After an outage a worker must be heard within one lease, so it asks more often."""
         lease_seconds = self._equipment.settings.lease_seconds or LEASE_SECONDS_DEFAULT
-        patience = Backoff(seconds_max=lease_seconds / BEATS_PER_LEASE)
+        longest = min(BACKOFF_DEFAULT.seconds_max, lease_seconds / BEATS_PER_LEASE)
+        patience = Backoff(seconds_max=longest)
         return replace(self._equipment.surroundings, backoff=patience)
 
     def _on_end(self, attempt: Attempt, end: End | None) -> None:
