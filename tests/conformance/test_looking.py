@@ -233,6 +233,18 @@ def test_workers_show_what_they_offer_and_hold(store, clock):
     assert [worker.id for worker in store.workers()] == [one]
 
 
+@pytest.mark.req("R002-88")
+def test_a_worker_says_why_it_takes_no_tasks(store):
+    one, other = store.hire("one"), store.hire("other")
+    store.set_trouble(one, "the disk is full")
+    assert [worker.trouble for worker in store.workers()] == [None, "the disk is full"]
+    store.set_trouble(one, None)
+    assert [worker.trouble for worker in store.workers()] == [None, None]
+    with pytest.raises(NotFound):
+        store.set_trouble("worker-999", "nobody's")
+    assert other == store.workers()[0].id
+
+
 def test_a_store_has_an_identity_that_stays(world):
     one, other = world.open(), world.open()
     assert one.store_id() == other.store_id() != ""

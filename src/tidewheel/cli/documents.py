@@ -229,4 +229,5 @@ def worker_document(worker: WorkerView) -> Document:
         "registered_at": time_text(worker.registered_at),
         "seen_at": time_text(worker.seen_at),
         "stopped_at": time_text(worker.stopped_at),
+        "trouble": worker.trouble,
     }

@@ -24,6 +24,8 @@ SENTENCES = {
     "store.back": "after {failures} tries",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
+    "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
+    "worker.able": "takes tasks again",
     "job.not_started": "{task}  {error}",
     "lease.adopted": "{task}  from a worker that died",
     "job.started": "{task}  attempt {attempt}: {work}",

@@ -120,6 +120,9 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
             f"No worker serves queue {task.queue!r}; start one: "
             f"tidewheel worker --queue {quote(task.queue)}"
         ]
+    if all(worker.trouble is not None for worker in serving):
+        why = "; ".join(f"{one.id} ({one.trouble})" for one in serving)
+        return [f"The workers of queue {task.queue!r} are in trouble: {why}."]
     if not any(fits(task.resources, worker.capacity) for worker in serving):
         return [_missing(task.resources, [worker.capacity for worker in serving])]
     if all(worker.leases >= worker.slots for worker in serving):

@@ -47,7 +47,14 @@ from tidewheel.runners.processes import (
     watch,
 )
 from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
-from tidewheel.runners.shell_ends import cannot_start, end_of, exit_status_of, killed, vanished
+from tidewheel.runners.shell_ends import (
+    cannot_start,
+    end_of,
+    exit_status_of,
+    host_trouble,
+    killed,
+    vanished,
+)
 from tidewheel.runners.tied_jobs import tying_prefix
 from tidewheel.runners.usage import UsageSampler
 
@@ -139,12 +146,17 @@ class ShellRunner:
         return task.command is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Start a command; one that cannot be started has failed, and that is its end."""
+        """Start a command; one that cannot be started has failed, and that is its end.
+
+        Where the reason is the host's, nothing has failed: the task is for another worker.
+        """
         files = JobDirectory(assignment.directory)
         try:
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment.secret)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
             return EndedJob(cannot_start(error, files))
         self._children.add(leader.pid)
         try:
@@ -152,7 +164,10 @@ class ShellRunner:
                 assignment, reports, leader, lambda: _read_own_exit(leader, files)
             )
         except OSError as error:  # no file descriptor is left to watch it with
-            return EndedJob(self._give_up(leader, assignment.secret, error, files))
+            self._give_up(leader, assignment.secret)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
         reports.started()
         return job
 
@@ -227,16 +242,13 @@ class ShellRunner:
             leader_ended()
         return job
 
-    def _give_up(
-        self, leader: ProcessId, secret: str, error: OSError, files: JobDirectory
-    ) -> End:
+    def _give_up(self, leader: ProcessId, secret: str) -> None:
         """A job that cannot be watched must not run: nobody would ever stop it."""
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
         self._children.remove(leader.pid)
         self._forget(secret)
-        return cannot_start(error, files)
 
     def _is_running(self, process: ProcessId, boot: str) -> bool:
         return boot == self._boot_id and is_alive(process.pid, process.started)

@@ -88,7 +88,14 @@ class Shift:
             Room(settings.slots, settings.capacity),
             self.reporter.outbox,
         )
-        self.jobs = Jobs(equipment.runners, crew, surroundings.clock, self._on_end, tell)
+        self.jobs = Jobs(
+            equipment.runners,
+            crew,
+            surroundings.clock,
+            self._on_end,
+            self._hear_trouble,
+            tell,
+        )
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings
         )
@@ -180,6 +187,9 @@ class Shift:
         self._workplace.let_go(attempts)
         self.claims.wake()
         self._on_change()
+
+    def _hear_trouble(self, text: str | None) -> None:
+        self.claims.hear_trouble(text)
 
     def _on_lost(self, attempt: Attempt) -> None:
         self.jobs.stop(attempt, StopReason.LOST, 0.0)

@@ -44,7 +44,7 @@ from tidewheel.core.tasks.views import (
     WorkerView,
 )
 from tidewheel.errors import BadSetting, NotFound
-from tidewheel.store.rows import labels_text, worker_number
+from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import Script, Transaction
@@ -153,6 +153,11 @@ class ScriptedStore(ABC):
     async def stop_worker(self, worker: WorkerId) -> None:
         number = worker_number(worker)
         if not await self._write(lambda tx, _: tx.rows("stop_worker", worker_number=number)):
+            raise NotFound("worker", worker)
+
+    async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
+        given = {"worker_number": worker_number(worker), "trouble": storable(trouble)}
+        if not await self._write(lambda tx, _: tx.rows("set_trouble", **given)):
             raise NotFound("worker", worker)
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:

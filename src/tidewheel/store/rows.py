@@ -316,6 +316,7 @@ def worker_view(row: Sequence[Any]) -> WorkerView:
         registered_at=row[13],
         seen_at=row[14],
         stopped_at=row[15],
+        trouble=row[16],
     )
 
 

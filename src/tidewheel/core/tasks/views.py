@@ -132,6 +132,7 @@ class WorkerView:
     registered_at: Instant
     seen_at: Instant
     stopped_at: Instant | None
+    trouble: str | None  # why it takes no tasks just now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

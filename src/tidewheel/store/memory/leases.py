@@ -41,6 +41,7 @@ __all__ = [
     "promote_due_tasks",
     "save_buckets",
     "save_queue",
+    "set_trouble",
     "start_attempts",
     "stop_worker",
     "touch_worker",
@@ -292,7 +293,7 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
 def insert_worker(t: Tables, **row: Any) -> list[Row]:
     number = t.next_number("worker")
     now = t.clock()
-    times = {"registered_at": now, "seen_at": now, "stopped_at": None}
+    times = {"registered_at": now, "seen_at": now, "stopped_at": None, "trouble": None}
     t.worker[f"worker-{number}"] = row | times | {"number": number}
     return [(number,)]
 
@@ -309,6 +310,14 @@ def stop_worker(t: Tables, worker_number: int) -> list[Row]:
     if worker not in t.worker:
         return []
     t.update(t.worker, worker, stopped_at=t.clock())
+    return [(worker_number,)]
+
+
+def set_trouble(t: Tables, *, worker_number: int, trouble: str | None) -> list[Row]:
+    worker = f"worker-{worker_number}"
+    if worker not in t.worker:
+        return []
+    t.update(t.worker, worker, trouble=trouble)
     return [(worker_number,)]
 
 

@@ -56,7 +56,8 @@ CREATE TABLE tidewheel.worker (
     labels text,  -- JSON array
     registered_at double precision NOT NULL,
     seen_at double precision NOT NULL,
-    stopped_at double precision
+    stopped_at double precision,
+    trouble text  -- why it takes no tasks just now
 );
 
 CREATE INDEX worker_host ON tidewheel.worker (host, boot_id);

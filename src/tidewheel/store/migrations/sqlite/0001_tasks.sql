@@ -51,7 +51,8 @@ CREATE TABLE worker (
     labels TEXT,  -- JSON array
     registered_at REAL NOT NULL,
     seen_at REAL NOT NULL,
-    stopped_at REAL
+    stopped_at REAL,
+    trouble TEXT  -- why it takes no tasks just now
 ) STRICT;
 
 CREATE INDEX worker_host ON worker (host, boot_id);
