@@ -156,7 +156,9 @@ def task_state(row: Sequence[Any]) -> TaskState:
     )
 
 
-def claimed(row: Sequence[Any], *, lease_seconds: float, fence_kill: bool) -> Claimed:
+def claimed(
+    row: Sequence[Any], *, lease_seconds: float, fence_kill: bool, limited: bool
+) -> Claimed:
     """From a ClaimedRow and what the queue says about leases."""
     r = ClaimedRow._make(row)
     return Claimed(
@@ -175,6 +177,7 @@ def claimed(row: Sequence[Any], *, lease_seconds: float, fence_kill: bool) -> Cl
         max_termination_seconds=r.max_termination_seconds,
         resources=resources(r.cpu, r.memory_bytes, r.gpu, r.labels),
         fence_kill=fence_kill,
+        limited=limited,
     )
 
 

@@ -110,6 +110,7 @@ class Claimed:
     max_termination_seconds: float
     resources: Resources
     fence_kill: bool  # the job must end before its lease does, should the store be out of reach
+    limited: bool = False  # the queue has limits: others may be waiting for this one's end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +150,7 @@ class Report:
     messages: tuple[Message, ...] = ()
     usage: tuple[UsageSample, ...] = ()
     end: End | None = None
+    frees: str | None = None  # the queue in which this end leaves a place that was limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from tidewheel.core.tasks.views import (
 )
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import (
+    ClaimedRow,
     attempt_view,
     claimed,
     history_entry,
@@ -215,11 +216,17 @@ def workers(tx: Transaction, *, live_only: bool) -> list[WorkerView]:
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Every lease that workers of one host and boot hold; the caller knows which are dead."""
     found = []
+    limited = {row[0] for row in tx.rows("list_limits")}
     for row in tx.rows("list_orphans", host=host, boot_id=boot_id):
         owner, pid, started, messages, lease_seconds, fence_kill = row[:6]
         found.append(
             HeldLease(
-                task=claimed(row[6:], lease_seconds=lease_seconds, fence_kill=bool(fence_kill)),
+                task=claimed(
+                    row[6:],
+                    lease_seconds=lease_seconds,
+                    fence_kill=bool(fence_kill),
+                    limited=ClaimedRow._make(row[6:]).queue in limited,
+                ),
                 owner=WorkerId(owner),
                 process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
                 messages=messages,

@@ -37,7 +37,14 @@ def take_back_lapsed_leases(
         if signal is not None and not (too_long and signal is not Signal.TIME_OUT):
             decided.append((task, step(task, signal)))
     apply(tx, decided, effects)
+    _note_freed_places(tx, {task.queue for task, _ in decided}, effects)
     return [(task.id, change.signal) for task, change in decided]
+
+
+def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
+    """A lease that ended, however it did, leaves a place where places are limited."""
+    if not queues <= effects.queues:
+        effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 
 
 def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[TaskView]:
