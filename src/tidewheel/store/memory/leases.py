@@ -142,6 +142,14 @@ def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
     return [row for task in fitting for row in get_claimed(t, task["seq"])]
 
 
+def aged_priority(task: Record, now: float) -> int:
+    """One more for each whole second of being ready, up to 255."""
+    priority: int = task["priority"]
+    if priority >= AGED_PRIORITY_MAX:
+        return priority
+    return min(AGED_PRIORITY_MAX, priority + int(now - task["ready_at"]))
+
+
 def claim_tasks(t: Tables, **given: Any) -> list[Row]:
     return _take(t, _candidates(t, given)[: given["count"]], given)
 
@@ -149,11 +157,8 @@ def claim_tasks(t: Tables, **given: Any) -> list[Row]:
 def claim_tasks_by_rules(t: Tables, **given: Any) -> list[Row]:
     now = t.clock()
 
-    def aged(task: Record) -> float:
-        priority: int = task["priority"]
-        if not given["aging"] or priority >= AGED_PRIORITY_MAX:
-            return priority
-        return min(AGED_PRIORITY_MAX, priority + int(now - task["ready_at"]))
+    def aged(task: Record) -> int:
+        return aged_priority(task, now) if given["aging"] else int(task["priority"])
 
     allowed = {row["key"]: row["count"] for row in given["by_key"]}
     taken: Counter[str] = Counter()

@@ -9,6 +9,7 @@ from typing import Any
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.status import FINAL, LEASED, Status, legal_steps
 from tidewheel.store.memory.changes import matches
+from tidewheel.store.memory.leases import aged_priority
 from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.rows import TaskViewRow
 from tidewheel.store.transaction import Row
@@ -16,6 +17,7 @@ from tidewheel.store.transaction import Row
 __all__ = [
     "count_tasks",
     "find_expired_tasks",
+    "find_next_aged_tasks",
     "find_next_tasks",
     "find_task",
     "find_tasks",
@@ -125,16 +127,25 @@ find_tasks_by_tag = find_tasks_by_memory = find_tasks_by_runtime = find_tasks
 
 
 def find_next_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:
+    first = sorted(_due(t, queue), key=lambda task: (-task["priority"], task["seq"]))
+    return [(task["seq"],) for task in first[:count]]
+
+
+def find_next_aged_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:
     now = t.clock()
-    due = [
+    first = sorted(_due(t, queue), key=lambda task: (-aged_priority(task, now), task["seq"]))
+    return [(task["seq"],) for task in first[:count]]
+
+
+def _due(t: Tables, queue: str) -> list[Record]:
+    now = t.clock()
+    return [
         task
         for task in t.task.values()
         if task["queue"] == queue
         and task["status"] == Status.READY
         and (task["due_at"] is None or task["due_at"] <= now)
     ]
-    first = sorted(due, key=lambda task: (-task["priority"], task["seq"]))[:count]
-    return [(task["seq"],) for task in first]
 
 
 def find_expired_tasks(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:

@@ -55,7 +55,7 @@ def claim(tx: Transaction, request: ClaimRequest) -> list[Claimed]:
         rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
-    rows.sort(key=_claim_order)
+        rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
     return [_claimed(row, plan) for row in rows]
 
 

@@ -131,7 +131,9 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
 
 def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
     """What would be claimed next, without taking it."""
-    found = tx.rows("find_next_tasks", queue=queue, count=page_count(count))
+    aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
+    query = "find_next_aged_tasks" if aging else "find_next_tasks"
+    found = tx.rows(query, queue=queue, count=page_count(count))
     return views_of(tx, [row[0] for row in found])
 
 
