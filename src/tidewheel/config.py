@@ -17,6 +17,7 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.errors import BadSetting
 
+MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
 
 
@@ -101,6 +102,18 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
 def store_url(environ: Mapping[str, str] = os.environ) -> str:
     """The store that commands use unless they are told another."""
     return environ.get("TIDEWHEEL_STORE") or f"sqlite:///{home_directory(environ)}/tidewheel.db"
+
+
+def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
+    """How large things may be that clients and jobs store."""
+    name = "TIDEWHEEL_MESSAGE_BYTES_MAX"
+    text = environ.get(name)
+    if text is None:
+        return SubmitLimits()
+    if not text.isdecimal() or not 0 < int(text) <= MESSAGE_BYTES_CONFIGURABLE_MAX:
+        accepted = f"a number of bytes, 1 to {MESSAGE_BYTES_CONFIGURABLE_MAX}"
+        raise BadSetting(name, text, accepted)
+    return SubmitLimits(message_bytes_max=int(text))
 
 
 def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreSettings, store_url
+from tidewheel.config import StoreSettings, store_url, submit_limits
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
@@ -36,7 +36,7 @@ def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
     """Settings for an address; without one, for the store of this user."""
     if isinstance(where, StoreSettings):
         return where
-    return StoreSettings(url=where or store_url())
+    return StoreSettings(url=where or store_url(), submit=submit_limits())
 
 
 def is_embedded(where: str | StoreSettings | None = None) -> bool:
@@ -174,7 +174,8 @@ async def built_worker(
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
-    messages = MessageServer(settings.home)
+    message_bytes_max = store_settings(where).submit.message_bytes_max
+    messages = MessageServer(settings.home, message_bytes_max)
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
         environ=os.environ, messages=messages, sampler=sampler, tie_jobs=settings.tie_jobs
@@ -182,7 +183,9 @@ async def built_worker(
     runners: list[Runner] = [shell]
     python = None
     if handlers is not None:
-        python = PythonRunner(handlers, threads=settings.slots)
+        python = PythonRunner(
+            handlers, threads=settings.slots, message_bytes_max=message_bytes_max
+        )
         runners.append(python)
     host = Host(
         process=this_process(),

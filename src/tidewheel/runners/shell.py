@@ -33,6 +33,7 @@ from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.message_client import MESSAGE_LIMIT
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.process_table import read_environment
 from tidewheel.runners.process_tree import ProcessTree
@@ -133,6 +134,8 @@ class ShellRunner:
         log_bytes_max: int = LOG_BYTES_MAX,
     ) -> None:
         self._environment = inherited_environment(environ)
+        if messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
         self._bash = find_bash(self._environment["PATH"])
         self._prefix = tying_prefix() if tie_jobs else ()
         self._boot_id = boot_id()

@@ -30,7 +30,7 @@ from tidewheel.core.tasks.requests import (
     Wake,
 )
 from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.submission import SubmitLimits, refusal
+from tidewheel.core.tasks.submission import SubmitLimits, message_refusal, refusal
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
@@ -174,9 +174,21 @@ class ScriptedStore(ABC):
         return await self._write(lambda tx, _: report.heartbeat(tx, worker, beats))
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        return await self._write(
-            lambda tx, effects: report.report(tx, reports, self._chance, effects)
+        refused = {
+            position: Reported(task_id=one.holder.task_id, refused=why)
+            for position, one in enumerate(reports)
+            if one.messages and (why := message_refusal(one, self._limits))
+        }
+        good = (
+            [one for k, one in enumerate(reports) if k not in refused] if refused else reports
         )
+        answers = await self._write(
+            lambda tx, effects: report.report(tx, good, self._chance, effects)
+        )
+        if not refused:
+            return answers
+        rest = iter(answers)
+        return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         return await self.look(lambda tx: report.cancelling(tx, worker))
