@@ -19,6 +19,8 @@ from tidewheel.errors import BadSetting
 
 MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
+WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
+WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
 
 class OnStop(StrEnum):
@@ -52,6 +54,7 @@ class MonitorSettings:
     interval_seconds: float = 1.0
     lapsed_per_pass_max: int = 500
     retention_seconds: float | None = RETENTION_SECONDS_DEFAULT  # None: keep for ever
+    workers_retention_seconds: float | None = WORKERS_RETENTION_SECONDS_DEFAULT
     retention_interval_seconds: float = 60.0
     deleted_per_batch_max: int = 1_000
     export_directory: Path | None = None  # tasks are written there before they are deleted
@@ -59,6 +62,10 @@ class MonitorSettings:
     def __post_init__(self) -> None:
         _positive(self, "interval_seconds", "lapsed_per_pass_max")
         _positive(self, "retention_interval_seconds", "deleted_per_batch_max")
+        kept = self.workers_retention_seconds
+        if kept is not None and kept < WORKERS_RETENTION_SECONDS_MIN:
+            accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them for ever"
+            raise BadSetting("workers_retention_seconds", kept, accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +126,14 @@ def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
 def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:
     """A stand-alone monitor is configured by its environment (R002-85)."""
     retention = _number(environ, "TIDEWHEEL_RETENTION_SECONDS", RETENTION_SECONDS_DEFAULT)
+    workers = _number(
+        environ, "TIDEWHEEL_WORKERS_RETENTION_SECONDS", WORKERS_RETENTION_SECONDS_DEFAULT
+    )
     export = environ.get("TIDEWHEEL_EXPORT_DIRECTORY")
     return MonitorSettings(
         interval_seconds=_number(environ, "TIDEWHEEL_MONITOR_INTERVAL_SECONDS", 1.0),
         retention_seconds=retention if retention > 0 else None,
+        workers_retention_seconds=workers if workers > 0 else None,
         export_directory=Path(export).absolute() if export else None,
     )
 

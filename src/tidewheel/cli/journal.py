@@ -19,6 +19,7 @@ SENTENCES = {
     "worker.stopped": "{outcome}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
+    "workers.forgotten": "{count} workers that are long gone",
     "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
     "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
     "store.back": "after {failures} tries",

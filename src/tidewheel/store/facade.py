@@ -216,6 +216,11 @@ class ScriptedStore(ABC):
     async def delete_tasks(self, task_ids: Sequence[TaskId]) -> int:
         return await self._write(lambda tx, _: watch.delete_tasks(tx, task_ids))
 
+    async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
+        return await self._write(
+            lambda tx, _: watch.delete_workers(tx, retention_seconds, count_max)
+        )
+
     # ---- looking ----
 
     async def get(self, task_id: TaskId) -> TaskView:

@@ -1,4 +1,4 @@
-"""Queries of the memory store about claiming, leases, reports, queues and workers."""
+"""Queries of the memory store about claiming, leases, reports and queues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ __all__ = [
     "extend_leases",
     "get_claimed",
     "insert_limits",
-    "insert_worker",
     "list_buckets",
     "list_cancelling",
     "list_lapsed_leases",
@@ -41,10 +40,7 @@ __all__ = [
     "promote_due_tasks",
     "save_buckets",
     "save_queue",
-    "set_trouble",
     "start_attempts",
-    "stop_worker",
-    "touch_worker",
 ]
 
 AGED_PRIORITY_MAX = 255
@@ -293,37 +289,6 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
             what = (lease["messages"], lease["lease_seconds"], fence)
             found.append((*who, *what, *get_claimed(t, seq)[0]))
     return found
-
-
-def insert_worker(t: Tables, **row: Any) -> list[Row]:
-    number = t.next_number("worker")
-    now = t.clock()
-    times = {"registered_at": now, "seen_at": now, "stopped_at": None, "trouble": None}
-    t.worker[f"worker-{number}"] = row | times | {"number": number}
-    return [(number,)]
-
-
-def touch_worker(t: Tables, worker_number: int) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker in t.worker:
-        t.update(t.worker, worker, seen_at=t.clock())
-    return []
-
-
-def stop_worker(t: Tables, worker_number: int) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker not in t.worker:
-        return []
-    t.update(t.worker, worker, stopped_at=t.clock())
-    return [(worker_number,)]
-
-
-def set_trouble(t: Tables, *, worker_number: int, trouble: str | None) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker not in t.worker:
-        return []
-    t.update(t.worker, worker, trouble=trouble)
-    return [(worker_number,)]
 
 
 def save_queue(t: Tables, queue: str, **settings: Any) -> list[Row]:

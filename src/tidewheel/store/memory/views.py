@@ -36,7 +36,6 @@ __all__ = [
     "list_messages",
     "list_queues",
     "list_usage",
-    "list_workers",
     "verify_attempts",
     "verify_ends",
     "verify_keys",
@@ -52,10 +51,6 @@ __all__ = [
 _ATTEMPT = (
     *("worker", "claimed_at", "started_at", "ended_at", "ended_by", "exit_status"),
     *("error_code", "error_args", "error_description", "metrics"),
-)
-_WORKER = (
-    *("name", "host", "boot_id", "pid", "process_started", "queues", "slots"),
-    *("cpu", "memory_bytes", "gpu", "labels"),
 )
 
 
@@ -231,18 +226,6 @@ def _oldest(tasks: Iterable[Record], now: float) -> float | None:
         if task["ready_at"] is not None and (task["due_at"] is None or task["due_at"] <= now)
     ]
     return max(waits, default=None)
-
-
-def list_workers(t: Tables, *, live_only: bool) -> list[Row]:
-    names = _WORKER
-    found = []
-    for id_, row in sorted(t.worker.items(), key=lambda item: -item[1]["number"]):
-        if live_only and row["stopped_at"] is not None:
-            continue
-        leases = sum(1 for lease in t.lease.values() if lease["owner"] == id_)
-        times = (row["registered_at"], row["seen_at"], row["stopped_at"])
-        found.append((id_, *(row[name] for name in names), leases, *times, row["trouble"]))
-    return found
 
 
 def _history(t: Tables) -> dict[int, list[Row]]:

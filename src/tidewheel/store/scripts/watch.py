@@ -61,3 +61,9 @@ def delete_tasks(tx: Transaction, task_ids: Sequence[TaskId]) -> int:
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)
     return len(deleted)
+
+
+def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
+    """Forget workers of which nothing was heard for so long; their numbers are never reused."""
+    count = page_count(count_max)
+    return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))
