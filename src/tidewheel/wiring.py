@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.config import StoreSettings, store_url, submit_limits
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.requests import Abilities, HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
 from tidewheel.ports import Runner, TaskStore
@@ -169,7 +169,6 @@ async def built_worker(
     from tidewheel.runners.python import PythonRunner
     from tidewheel.runners.shell import ShellRunner
     from tidewheel.runners.usage import UsageSampler
-    from tidewheel.services.claims import Abilities
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 

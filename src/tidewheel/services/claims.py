@@ -8,11 +8,11 @@ half can be claimed while the other half is reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
+    Abilities,
     Claimed,
     ClaimRequest,
     Page,
@@ -32,18 +32,6 @@ from tidewheel.services.workplace import Workplace
 
 CLAIMED_PER_CALL_MAX = 1_000
 POLL_JITTER = 0.2  # of the poll interval: workers that started together drift apart
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abilities:
-    """Which tasks the runners of a worker can execute."""
-
-    commands: bool = True
-    handlers: frozenset[str] | None = None  # None: any
-    bare: bool = True  # tasks with only a spec, for applications that know what it means
-
-
-ANY_TASKS = Abilities()
 
 
 class Claims(Service):

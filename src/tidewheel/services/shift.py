@@ -12,14 +12,14 @@ from random import Random
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT
-from tidewheel.core.tasks.requests import HeldLease, HostProcess, Wake
+from tidewheel.core.tasks.requests import ANY_TASKS, Abilities, HeldLease, HostProcess, Wake
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.ports import Job, Runner, TaskStore
 from tidewheel.services.adoption import Adoption, Fate, IsAlive
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.cancellations import Cancellations
-from tidewheel.services.claims import ANY_TASKS, Abilities, Claims
+from tidewheel.services.claims import Claims
 from tidewheel.services.crew import Crew
 from tidewheel.services.heartbeats import (
     BEATS_PER_LEASE,

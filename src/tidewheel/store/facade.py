@@ -48,6 +48,7 @@ from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import Script, Transaction
+from tidewheel.store.worker_rows import abilities_text
 
 Result = TypeVar("Result")
 WritingScript = Callable[[Transaction, Effects], Result]
@@ -146,6 +147,7 @@ class ScriptedStore(ABC):
             "memory_bytes": worker.capacity.memory_bytes,
             "gpu": worker.capacity.gpu,
             "labels": labels_text(worker.capacity.labels),
+            "abilities": abilities_text(worker.abilities),
         }
         number = await self._write(lambda tx, _: tx.rows("insert_worker", **row)[0][0])
         return WorkerId(f"worker-{number}")

@@ -78,6 +78,18 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Which tasks the runners of a worker can execute."""
+
+    commands: bool = True
+    handlers: frozenset[str] | None = None  # None: any
+    bare: bool = True  # tasks with only a spec, for applications that know what it means
+
+
+ANY_TASKS = Abilities()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
     """A worker asks for up to ``count`` tasks of one queue."""
 
@@ -181,6 +193,7 @@ class NewWorker:
     queues: tuple[str, ...]
     slots: int
     capacity: Resources
+    abilities: Abilities = ANY_TASKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,5 +75,14 @@ def list_workers(t: Tables, *, live_only: bool) -> list[Row]:
             continue
         leases = sum(1 for lease in t.lease.values() if lease["owner"] == id_)
         times = (row["registered_at"], row["seen_at"], row["stopped_at"])
-        found.append((id_, *(row[name] for name in names), leases, *times, row["trouble"]))
+        found.append(
+            (
+                id_,
+                *(row[name] for name in names),
+                leases,
+                *times,
+                row["trouble"],
+                row["abilities"],
+            )
+        )
     return found

@@ -54,6 +54,7 @@ CREATE TABLE tidewheel.worker (
     memory_bytes bigint NOT NULL,
     gpu integer NOT NULL,
     labels text,  -- JSON array
+    abilities text NOT NULL,  -- JSON: which tasks it can execute
     registered_at double precision NOT NULL,
     seen_at double precision NOT NULL,
     stopped_at double precision,

@@ -49,6 +49,7 @@ CREATE TABLE worker (
     memory_bytes INTEGER NOT NULL,
     gpu INTEGER NOT NULL,
     labels TEXT,  -- JSON array
+    abilities TEXT NOT NULL,  -- JSON: which tasks it can execute
     registered_at REAL NOT NULL,
     seen_at REAL NOT NULL,
     stopped_at REAL,
