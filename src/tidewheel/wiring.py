@@ -6,6 +6,7 @@ when something is asked for: a command that only looks must not load what runs j
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,6 +23,7 @@ from tidewheel.ports import Runner, TaskStore
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, WorkerSettings
     from tidewheel.runners.handlers import Handlers
+    from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.worker import Worker
@@ -76,6 +78,37 @@ async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterato
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def awaited_store(
+    where: str | StoreSettings | None,
+    wait_seconds_max: float,
+    stop: Alarm,
+    stop_asked: Callable[[], bool],
+    on_report: OnReport | None = None,
+) -> AsyncIterator[TaskStore | None]:
+    """A store that may not answer yet; None if asked to stop before it did.
+
+    A file that cannot be opened is a mistake, and waiting mends no mistake.
+    """
+    from tidewheel.services.opening import open_patiently
+
+    if is_embedded(where):
+        wait_seconds_max = 0.0
+    # Connecting may take many seconds; a thread lets signals through meanwhile.
+    store = await open_patiently(
+        lambda: asyncio.to_thread(open_store, where),
+        _surroundings(on_report),
+        stop,
+        stop_asked,
+        wait_seconds_max,
+    )
+    try:
+        yield store
+    finally:
+        if store is not None:
+            await store.close()
 
 
 def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         handlers=handlers,
         on_report=journal.report,
         around_runner=lambda runner: ToldRunner(runner, journal.job),
+        wait_for_store_seconds=_patience(options["wait_for_store"]),
         **_worker_fields(options),
     )
     if not session.as_json:
@@ -49,6 +51,11 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     asyncio.run(_attend(worker, beside, until))
     return 0
+
+
+def _patience(wait_for_store: float | None) -> float:
+    """A service that is started with its database waits for it, unless told how long."""
+    return math.inf if wait_for_store is None else wait_for_store
 
 
 def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +102,7 @@ def load_handlers(where: str | None) -> Handlers | None:
 async def _wait_for_idle(
     store_url: str | None, worker: Worker, handlers: Handlers | None
 ) -> None:
+    await worker.until_started()
     async with wiring.opened_store(store_url) as store:
         names = handlers.names if handlers else frozenset()
         await until_idle(store, worker.settings, names)
@@ -114,10 +122,17 @@ def monitor_settings_from(
     return settings
 
 
-def run_monitor(session: Session, settings: MonitorSettings) -> int:
+def run_monitor(
+    session: Session, settings: MonitorSettings, wait_for_store: float | None
+) -> int:
     """Until a signal."""
     journal = Journal(as_json=session.as_json)
-    monitor = Monitor(session.store, settings=settings, on_report=journal.report)
+    monitor = Monitor(
+        session.store,
+        settings=settings,
+        on_report=journal.report,
+        wait_for_store_seconds=_patience(wait_for_store),
+    )
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(_attend(monitor, [], None))

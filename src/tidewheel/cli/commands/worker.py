@@ -43,6 +43,11 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     is_flag=True,
     help="Stop when there is nothing left to do.",
 )
+@click.option(
+    "--wait-for-store",
+    type=DURATION,
+    help="Give up when the database is down for so long. [default: never]",
+)
 @click.option("--no-monitor", is_flag=True, help="Run no monitor beside it (SQLite only).")
 def command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Execute tasks: commands by bash, handlers by functions of yours.
