@@ -11,6 +11,20 @@ from tidewheel.errors import BadSetting, NotFound
 
 
 @pytest.mark.req("R002-28")
+def test_many_tasks_are_looked_at_in_one_call_in_the_order_asked_for(store):
+    ids = [f"t{n}" for n in range(1500)]
+    store.put(*ids)
+    store.run_through("t7")
+    assert [view.id for view in store.get_many(ids[::-1])] == ids[::-1]
+    assert store.get_many(["t7", "t3", "t7"]) == [store.get(one) for one in ("t7", "t3", "t7")]
+    assert store.get_many([]) == []
+    with pytest.raises(NotFound, match="'nobody'"):
+        store.get_many(["t1", "nobody", "nowhere"])
+    with pytest.raises(BadSetting):
+        store.get_many(["t1"] * 10_001)
+
+
+@pytest.mark.req("R002-28")
 def test_an_unknown_id_is_said_to_be_unknown(store):
     store.put("a")
     looks = (store.get, store.history, store.attempts, store.outputs, store.usage, store.edges)

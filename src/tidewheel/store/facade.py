@@ -228,6 +228,9 @@ class ScriptedStore(ABC):
     async def get(self, task_id: TaskId) -> TaskView:
         return await self.look(lambda tx: look.get(tx, task_id))
 
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+        return await self.look(lambda tx: look.get_many(tx, task_ids))
+
     async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
         return await self.look(lambda tx: look.list_tasks(tx, which, page))
 

@@ -20,6 +20,7 @@ __all__ = [
     "find_next_aged_tasks",
     "find_next_tasks",
     "find_task",
+    "find_task_numbers",
     "find_tasks",
     "find_tasks_by_memory",
     "find_tasks_by_runtime",
@@ -87,6 +88,10 @@ def _still_due(task: Record, now: float) -> float | None:
 
 def find_task(t: Tables, id: str) -> list[Row]:
     return [(t.id[id],)] if id in t.id else []
+
+
+def find_task_numbers(t: Tables, ids: Sequence[str]) -> list[Row]:
+    return [(id_, t.id[id_]) for id_ in ids if id_ in t.id]
 
 
 def get_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:

@@ -58,6 +58,18 @@ def get(tx: Transaction, task_id: TaskId) -> TaskView:
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[TaskView]:
+    """Tasks in the order asked for; the first that is unknown is a refusal."""
+    page_count(max(1, len(task_ids)))
+    wanted = list(dict.fromkeys(task_ids))
+    seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))
+    for task_id in wanted:
+        if task_id not in seqs:
+            raise NotFound("task", task_id)
+    found = {view.id: view for view in views_of(tx, [seqs[task_id] for task_id in wanted])}
+    return [found[task_id] for task_id in task_ids]
+
+
 def _seq_of(tx: Transaction, task_id: TaskId) -> int:
     rows = tx.rows("find_task", id=task_id)
     if not rows:
