@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class StoreSettings:
     busy_seconds_max: float = 10.0  # for a lock or a connection
     statement_seconds_max: float = 30.0
     batch_operations_max: int = 256  # operations of one SQLite group commit
-    connections_max: int = 4  # to PostgreSQL, by this process
+    connections_max: int = 4  # to PostgreSQL; heartbeats have one of their own
     poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
 
     def __post_init__(self) -> None:
@@ -69,6 +69,21 @@ class MonitorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """What the kernel lets each process of a job have; None: as the worker itself (S25)."""
+
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None  # of address space
+    open_files: int | None = None
+    processes: int | None = None  # of the worker's user, all jobs together; root has no limit
+    file_bytes: int | None = None  # of each file that is written, logs included
+
+    def __post_init__(self) -> None:
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        _positive(self, *given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
     """What a worker offers and how it treats its jobs."""
 
@@ -81,6 +96,7 @@ class WorkerSettings:
     on_stop: OnStop = OnStop.YIELD
     grace_seconds: float = 30.0
     tie_jobs: bool = False
+    job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
     home: Path = Path()
 

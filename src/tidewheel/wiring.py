@@ -210,7 +210,11 @@ async def built_worker(
     messages = MessageServer(settings.home, message_bytes_max)
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
-        environ=os.environ, messages=messages, sampler=sampler, tie_jobs=settings.tie_jobs
+        environ=os.environ,
+        messages=messages,
+        sampler=sampler,
+        tie_jobs=settings.tie_jobs,
+        limits=settings.job_limits,
     )
     runners: list[Runner] = [shell]
     python = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Worker
 from tidewheel.client.idle import until_idle
 from tidewheel.client.told_runner import ToldRunner
-from tidewheel.config import MonitorSettings, OnStop, monitor_settings
+from tidewheel.config import JobLimits, MonitorSettings, OnStop, monitor_settings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.runners.handlers import Handlers
@@ -42,6 +43,8 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         settings = worker.settings
         queues = ", ".join(settings.queues)
         slots = plural(settings.slots, "slot")
+        if os.geteuid() == 0:
+            note("this worker is root, and so are its jobs; a user of its own is safer")
         note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
     beside = []
     if wiring.is_embedded(session.store) and not options["no_monitor"]:
@@ -70,6 +73,7 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "queues": options["queues"],
         "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
+        "job_limits": JobLimits(**dict(options["job_limits"])),
         "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
     }
     given = {

@@ -23,6 +23,7 @@ from typing import Self, TypedDict, Unpack
 from tidewheel import wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
+    JobLimits,
     MonitorSettings,
     OnStop,
     StoreSettings,
@@ -50,6 +51,7 @@ class WorkerFields(TypedDict, total=False):
     on_stop: OnStop
     grace_seconds: float
     tie_jobs: bool
+    job_limits: JobLimits
     usage_interval_seconds: float
     home: Path
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.errors import BadSetting
@@ -32,6 +33,7 @@ from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
+from tidewheel.runners.job_limits import limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.message_client import MESSAGE_LIMIT
 from tidewheel.runners.messages import MessageServer
@@ -60,6 +62,7 @@ from tidewheel.runners.tied_jobs import tying_prefix
 from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
+NO_LIMITS = JobLimits()
 REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
@@ -67,7 +70,7 @@ WRAPPER = """\
 umask 077
 cd -- "$1" || exit 126
 unset OLDPWD
-boot=$2 bash=$3 asked=
+boot=$2 bash=$3 limits=$4 asked=
 trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
@@ -75,7 +78,11 @@ if [ -n "$boot" ]; then
   echo "pid=$$ start=${22} boot=$boot" > job.status
 fi
 [ -z "$asked" ] || exit 143
-"$bash" ./job
+if [ -n "$limits" ]; then
+  "$bash" -c "$limits exec \"\\$0\" ./job" "$bash"
+else
+  "$bash" ./job
+fi
 code=$?
 echo "exit=$code" >> job.status
 exit $code
@@ -131,6 +138,7 @@ class ShellRunner:
         messages: MessageServer | None = None,
         sampler: UsageSampler | None = None,
         tie_jobs: bool = False,
+        limits: JobLimits = NO_LIMITS,
         log_bytes_max: int = LOG_BYTES_MAX,
     ) -> None:
         self._environment = inherited_environment(environ)
@@ -138,6 +146,7 @@ class ShellRunner:
             self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
         self._bash = find_bash(self._environment["PATH"])
         self._prefix = tying_prefix() if tie_jobs else ()
+        self._limits = limits_script(limits)
         self._boot_id = boot_id()
         self._messages = messages
         self._sampler = sampler
@@ -208,8 +217,9 @@ class ShellRunner:
             self._messages.expect(assignment.secret, files.path, reports)
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
+        facts = (str(files.path), boot, self._bash, self._limits)
         return spawn(
-            (*self._prefix, SHELL, "-c", WRAPPER, "job", str(files.path), boot, self._bash),
+            (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
             job_environment(self._environment, assignment, files.spec),
             out=files.out,
             err=files.err,
