@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.submission import SubmitLimits
+from tidewheel.core.tasks.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting
 
 MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
@@ -104,6 +104,9 @@ class WorkerSettings:
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
         if not self.queues:
             raise BadSetting("queues", self.queues, "at least one queue name")
+        for queue in self.queues:
+            if finding := name_finding("queue", queue):
+                raise BadSetting("queue", queue, finding)
         if self.lease_seconds is not None and not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
             raise BadSetting(
                 "lease_seconds",
