@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.submission import SubmitLimits
+from tidewheel.core.tasks.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
 
+MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
+WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
+WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
 
 class OnStop(StrEnum):
@@ -37,7 +40,7 @@ class StoreSettings:
     busy_seconds_max: float = 10.0  # for a lock or a connection
     statement_seconds_max: float = 30.0
     batch_operations_max: int = 256  # operations of one SQLite group commit
-    connections_max: int = 4  # to PostgreSQL, by this process
+    connections_max: int = 4  # to PostgreSQL; heartbeats have one of their own
     poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
 
     def __post_init__(self) -> None:
@@ -52,6 +55,7 @@ class MonitorSettings:
     interval_seconds: float = 1.0
     lapsed_per_pass_max: int = 500
     retention_seconds: float | None = RETENTION_SECONDS_DEFAULT  # None: keep for ever
+    workers_retention_seconds: float | None = WORKERS_RETENTION_SECONDS_DEFAULT
     retention_interval_seconds: float = 60.0
     deleted_per_batch_max: int = 1_000
     export_directory: Path | None = None  # tasks are written there before they are deleted
@@ -59,6 +63,25 @@ class MonitorSettings:
     def __post_init__(self) -> None:
         _positive(self, "interval_seconds", "lapsed_per_pass_max")
         _positive(self, "retention_interval_seconds", "deleted_per_batch_max")
+        kept = self.workers_retention_seconds
+        if kept is not None and kept < WORKERS_RETENTION_SECONDS_MIN:
+            accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them for ever"
+            raise BadSetting("workers_retention_seconds", kept, accepted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """What the kernel lets each process of a job have; None: as the worker itself (S25)."""
+
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None  # of address space
+    open_files: int | None = None
+    processes: int | None = None  # of the worker's user, all jobs together; root has no limit
+    file_bytes: int | None = None  # of each file that is written, logs included
+
+    def __post_init__(self) -> None:
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        _positive(self, *given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +97,7 @@ class WorkerSettings:
     on_stop: OnStop = OnStop.YIELD
     grace_seconds: float = 30.0
     tie_jobs: bool = False
+    job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
     home: Path = Path()
 
@@ -81,6 +105,9 @@ class WorkerSettings:
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
         if not self.queues:
             raise BadSetting("queues", self.queues, "at least one queue name")
+        for queue in self.queues:
+            if finding := name_finding("queue", queue):
+                raise BadSetting("queue", queue, finding)
         if self.lease_seconds is not None and not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
             raise BadSetting(
                 "lease_seconds",
@@ -109,13 +136,29 @@ def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:
     return failpoint_named(environ.get("TIDEWHEEL_FAILPOINT"))
 
 
+def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
+    """How large things may be that clients and jobs store."""
+    name = "TIDEWHEEL_MESSAGE_BYTES_MAX"
+    text = environ.get(name)
+    if text is None:
+        return SubmitLimits()
+    if not text.isdecimal() or not 0 < int(text) <= MESSAGE_BYTES_CONFIGURABLE_MAX:
+        accepted = f"a number of bytes, 1 to {MESSAGE_BYTES_CONFIGURABLE_MAX}"
+        raise BadSetting(name, text, accepted)
+    return SubmitLimits(message_bytes_max=int(text))
+
+
 def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:
     """A stand-alone monitor is configured by its environment (R002-85)."""
     retention = _number(environ, "TIDEWHEEL_RETENTION_SECONDS", RETENTION_SECONDS_DEFAULT)
+    workers = _number(
+        environ, "TIDEWHEEL_WORKERS_RETENTION_SECONDS", WORKERS_RETENTION_SECONDS_DEFAULT
+    )
     export = environ.get("TIDEWHEEL_EXPORT_DIRECTORY")
     return MonitorSettings(
         interval_seconds=_number(environ, "TIDEWHEEL_MONITOR_INTERVAL_SECONDS", 1.0),
         retention_seconds=retention if retention > 0 else None,
+        workers_retention_seconds=workers if workers > 0 else None,
         export_directory=Path(export).absolute() if export else None,
     )
 

@@ -17,6 +17,7 @@ TidewheelError
     StoreBusy           a lock or a connection was not to be had in time
     StoreUnreachable    the database does not answer
     StoreFull           the disk under the database is full
+    RunnerUnable        this host can start no job just now; its task is for another
   StoreUnusable       the database must not be used as is  -> exit 3; a person decides
     NewerSchema, OlderSchema, CorruptStore, UnsafeStore
 
@@ -211,6 +212,12 @@ class StoreFull(Unavailable):
     """The disk under the database is full; nothing was changed. Free space and try again."""
 
     code = "store_full"
+
+
+class RunnerUnable(Unavailable):
+    """This host can start no job just now, whichever it is; its task is for another."""
+
+    code = "runner_unable"
 
 
 class StoreUnusable(TidewheelError):

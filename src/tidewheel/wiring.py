@@ -6,6 +6,7 @@ when something is asked for: a command that only looks must not load what runs j
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreSettings, failpoint, store_url
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.config import StoreSettings, failpoint, store_url, submit_limits
+from tidewheel.core.tasks.requests import Abilities, HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
@@ -24,6 +25,7 @@ from tidewheel.ports import Runner, TaskStore
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, WorkerSettings
     from tidewheel.runners.handlers import Handlers
+    from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.worker import Worker
@@ -38,7 +40,7 @@ def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
     """Settings for an address; without one, for the store of this user."""
     if isinstance(where, StoreSettings):
         return where
-    return StoreSettings(url=where or store_url())
+    return StoreSettings(url=where or store_url(), submit=submit_limits())
 
 
 def is_embedded(where: str | StoreSettings | None = None) -> bool:
@@ -84,6 +86,37 @@ async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterato
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def awaited_store(
+    where: str | StoreSettings | None,
+    wait_seconds_max: float,
+    stop: Alarm,
+    stop_asked: Callable[[], bool],
+    on_report: OnReport | None = None,
+) -> AsyncIterator[TaskStore | None]:
+    """A store that may not answer yet; None if asked to stop before it did.
+
+    A file that cannot be opened is a mistake, and waiting mends no mistake.
+    """
+    from tidewheel.services.opening import open_patiently
+
+    if is_embedded(where):
+        wait_seconds_max = 0.0
+    # Connecting may take many seconds; a thread lets signals through meanwhile.
+    store = await open_patiently(
+        lambda: asyncio.to_thread(open_store, where),
+        _surroundings(on_report),
+        stop,
+        stop_asked,
+        wait_seconds_max,
+    )
+    try:
+        yield store
+    finally:
+        if store is not None:
+            await store.close()
 
 
 def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
@@ -177,12 +210,12 @@ async def built_worker(
     from tidewheel.runners.python import PythonRunner
     from tidewheel.runners.shell import ShellRunner
     from tidewheel.runners.usage import UsageSampler
-    from tidewheel.services.claims import Abilities
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
-    messages = MessageServer(settings.home)
+    message_bytes_max = store_settings(where).submit.message_bytes_max
+    messages = MessageServer(settings.home, message_bytes_max)
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
         environ=os.environ,
@@ -190,11 +223,14 @@ async def built_worker(
         sampler=sampler,
         tie_jobs=settings.tie_jobs,
         failpoint=this_failpoint(),
+        limits=settings.job_limits,
     )
     runners: list[Runner] = [shell]
     python = None
     if handlers is not None:
-        python = PythonRunner(handlers, threads=settings.slots)
+        python = PythonRunner(
+            handlers, threads=settings.slots, message_bytes_max=message_bytes_max
+        )
         runners.append(python)
     host = Host(
         process=this_process(),

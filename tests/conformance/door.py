@@ -162,7 +162,8 @@ class Door:
         """Report the end of an attempt."""
         if ending in ("failed", "aborted"):
             fields = {"error": BROKEN} | fields
-        return self.tell(held, end=End(ending=Ending(ending), **fields))
+        frees = held.task.queue if held.task.limited else None
+        return self.tell(held, end=End(ending=Ending(ending), **fields), frees=frees)
 
     def run_through(self, *task_ids: str, ending: str = "succeeded") -> None:
         """Let tasks be claimed and end, one after the other."""

@@ -224,3 +224,28 @@ def test_aging_and_limits_and_resources_hold_together(store, clock):
     assert store.taken(9, free=Resources(cpu=4)) == ["k1"]
     assert store.taken(9, free=Resources(cpu=4)) == ["big"]
     assert store.taken(9, free=Resources(cpu=4)) == ["small"]
+
+
+@pytest.mark.req("R002-82", "R002-90")
+def test_aged_tasks_are_shown_and_handed_out_in_their_aged_order(store, clock):
+    limited(store, aging=True)
+    store.put("old", priority=10)
+    clock.advance(30)
+    store.put("equal", priority=40)
+    store.put("higher", priority=41)
+    store.put("lower", priority=39)
+    order = ["higher", "old", "equal", "lower"]
+    assert [view.id for view in store.peek("q", 9)] == order
+    assert [view.id for view in store.peek("q", 2)] == order[:2]
+    assert store.taken(9) == order
+
+
+@pytest.mark.req("R002-90")
+def test_peeking_at_a_queue_with_aging_shows_what_is_due_by_now(store, clock):
+    limited(store, aging=True)
+    store.put("late", delay_seconds=60, priority=50)
+    store.put("top", priority=300)
+    assert [view.id for view in store.peek("q", 9)] == ["top"]
+    clock.advance(61)
+    store.put("young", priority=111)
+    assert [view.id for view in store.peek("q", 9)] == ["top", "late", "young"]

@@ -11,6 +11,20 @@ from tidewheel.errors import BadSetting, NotFound
 
 
 @pytest.mark.req("R002-28")
+def test_many_tasks_are_looked_at_in_one_call_in_the_order_asked_for(store):
+    ids = [f"t{n}" for n in range(1500)]
+    store.put(*ids)
+    store.run_through("t7")
+    assert [view.id for view in store.get_many(ids[::-1])] == ids[::-1]
+    assert store.get_many(["t7", "t3", "t7"]) == [store.get(one) for one in ("t7", "t3", "t7")]
+    assert store.get_many([]) == []
+    with pytest.raises(NotFound, match="'nobody'"):
+        store.get_many(["t1", "nobody", "nowhere"])
+    with pytest.raises(BadSetting):
+        store.get_many(["t1"] * 10_001)
+
+
+@pytest.mark.req("R002-28")
 def test_an_unknown_id_is_said_to_be_unknown(store):
     store.put("a")
     looks = (store.get, store.history, store.attempts, store.outputs, store.usage, store.edges)
@@ -230,6 +244,18 @@ def test_workers_show_what_they_offer_and_hold(store, clock):
     assert (older.registered_at, older.seen_at) == (clock.now - 10, clock.now)
     assert (older.stopped_at, newer.stopped_at, newer.id) == (None, clock.now, two)
     assert [worker.id for worker in store.workers()] == [one]
+
+
+@pytest.mark.req("R002-88")
+def test_a_worker_says_why_it_takes_no_tasks(store):
+    one, other = store.hire("one"), store.hire("other")
+    store.set_trouble(one, "the disk is full")
+    assert [worker.trouble for worker in store.workers()] == [None, "the disk is full"]
+    store.set_trouble(one, None)
+    assert [worker.trouble for worker in store.workers()] == [None, None]
+    with pytest.raises(NotFound):
+        store.set_trouble("worker-999", "nobody's")
+    assert other == store.workers()[0].id
 
 
 def test_a_store_has_an_identity_that_stays(world):

@@ -6,8 +6,9 @@ from tests.conformance.door import BROKEN, messages
 from tidewheel.core.tasks.requests import Message, Report, UsageSample
 from tidewheel.core.tasks.retry import Exponential, FixedDelays
 from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.core.tasks.task import TaskError
-from tidewheel.errors import LeaseLost, MessagesMissing, NotFound, WrongStatus
+from tidewheel.errors import LeaseLost, MessagesMissing, NotFound, PayloadTooLarge, WrongStatus
 
 
 @pytest.mark.req("R002-48", "R002-49", "R002-20", "R002-21", "R003-48")
@@ -258,3 +259,19 @@ def test_a_message_may_hold_any_text_that_a_job_can_print(store):
     texts = [output.text for output in store.outputs("a")]
     assert texts[:2] == ["emoji 🌊 \u202e", "esc \x1b[1m"]
     assert all(text.endswith(" end") for text in texts[2:])
+
+
+def test_a_message_over_the_limit_is_refused_and_stops_no_other_report(world):
+    store = world.open(SubmitLimits(message_bytes_max=10))
+    store.put("a", "b")
+    one, other = store.hold("a"), store.hold("b")
+    reported = store.report(
+        [
+            Report(holder=one.holder, messages=messages("short", "x" * 11)),
+            Report(holder=other.holder, messages=messages("é" * 5)),
+        ]
+    )
+    assert isinstance(reported[0].refused, PayloadTooLarge)
+    assert "message 2 of task 'a' has 11 bytes" in str(reported[0].refused)
+    assert reported[1].refused is None
+    assert (store.outputs("a"), len(store.outputs("b"))) == ([], 1)

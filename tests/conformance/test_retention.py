@@ -131,3 +131,21 @@ def test_deleting_twice_deletes_once(store):
     assert store.delete(["a", "a"]) == 1
     assert store.delete(["a"]) == 0
     assert store.delete([]) == 0
+
+
+def test_workers_that_stopped_or_fell_silent_long_ago_are_forgotten(store, clock):
+    stopped, silent, holding, alive = (store.hire(name) for name in "abcd")
+    store.put("a", "b")
+    store.hold("a", holding)
+    held = store.hold("b", alive)
+    store.stop_worker(stopped)
+    clock.advance(DAY)
+    store.beat(held)
+    assert store.delete_workers(DAY, 10) == 0
+    clock.advance(0.001)
+    assert store.delete_workers(DAY, 1) == 1
+    assert [one.id for one in store.workers(live_only=False)] == [alive, holding, silent]
+    assert store.delete_workers(DAY, 10) == 1
+    assert [one.id for one in store.workers(live_only=False)] == [alive, holding]
+    assert store.hire() not in (stopped, silent, holding, alive)
+    assert store.verify() == []

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.conformance.door import new_task
+from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.errors import Refused
 
@@ -79,6 +80,39 @@ def test_a_yield_wakes_its_queue(store, ear):
     store.finish(held, "yielded")
     assert ear.hears(queue="q")
     assert "q" in ear.named()
+
+
+@pytest.mark.parametrize("ending", ["succeeded", "failed", "aborted"])
+def test_an_end_in_a_queue_with_limits_wakes_those_who_wait_for_a_place(store, ear, ending):
+    store.configure_queue("q", QueueSettings(limits=(Limit(concurrency_max=1),)))
+    store.put("a", "b")
+    [held] = store.take(2)
+    ear.forget()
+    store.finish(held, ending)
+    assert ear.hears(queue="q")
+    assert "q" in ear.named()
+
+
+def test_a_task_that_a_monitor_ends_leaves_its_place_to_those_who_wait(store, clock, ear):
+    store.configure_queue("q", QueueSettings(limits=(Limit(concurrency_max=1),)))
+    store.put("a", "b", timeout_seconds=5)
+    store.take(2)
+    clock.advance(6)
+    ear.forget()
+    store.lapse()
+    assert store.status("a") == "failed"
+    assert ear.hears(queue="q")
+    assert "q" in ear.named()
+
+
+def test_an_end_in_a_queue_without_limits_wakes_nobody(store, ear):
+    store.put("a", "b")
+    held = store.hold("a")
+    ear.forget()
+    store.finish(held)
+    store.put("c", queue="p")
+    assert ear.hears(queue="p")
+    assert ear.named() == {"p"}
 
 
 @pytest.mark.req("R003-40")

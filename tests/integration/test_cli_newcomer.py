@@ -30,6 +30,12 @@ def test_from_nothing_to_a_result(tidewheel):
     assert tidewheel("verify").out == "the store keeps every promise\n"
 
 
+def test_without_a_command_the_program_shows_its_help(tidewheel):
+    asked = tidewheel()
+    assert (asked.status, asked.err) == (2, "")
+    assert asked.out == tidewheel("--help").out
+
+
 def test_an_empty_store_says_what_to_do(tidewheel):
     assert "submit one: tidewheel submit -- echo hello" in tidewheel("tasks").err
     assert "start one: tidewheel worker" in tidewheel("workers").err

@@ -210,3 +210,26 @@ def test_the_demo_shows_a_graph_and_ends_well():
     assert "forecast  running  40%" in done.stderr or "forecast  running  60%" in done.stderr
     assert "first attempt: the warning service did not answer" in done.stdout
     assert "Try it yourself:" in done.stdout
+
+
+NOBODY_THERE = "postgresql://nobody@127.0.0.1:1/none"
+
+
+@pytest.mark.parametrize("role", ["worker", "monitor"])
+def test_a_service_waits_for_its_database_and_can_be_stopped_meanwhile(tidewheel, role):
+    with tidewheel.started(role, "--store", NOBODY_THERE) as service:
+        line = service.read_until("store.awaited")
+        assert "the database does not answer" in line
+        assert line.rstrip().endswith("waiting until it does")
+        service.send(signal.SIGTERM)
+        assert service.wait().status == 0
+
+
+@pytest.mark.parametrize("role", ["worker", "monitor"])
+def test_a_service_gives_up_after_the_time_it_was_given(tidewheel, role):
+    failed = tidewheel(role, "--store", NOBODY_THERE, "--wait-for-store", "2s")
+    assert failed.status == 3
+    assert "waiting up to 2s" in failed.out
+    assert "the database does not answer" in failed.err
+    failed = tidewheel(role, "--store", NOBODY_THERE, "--wait-for-store", "0")
+    assert (failed.status, failed.out) == (3, "")

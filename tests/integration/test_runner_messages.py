@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
+from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.runners.message_client import Delivery, send_message
-from tidewheel.runners.messages import CONNECTIONS_MAX, MESSAGES_MAX, MessageServer
+from tidewheel.runners.messages import CONNECTIONS_MAX, MessageServer
 from tidewheel.runners.spool import (
-    LINE_BYTES_MAX,
     SPOOL_NAME,
     SpooledMessage,
     append,
@@ -217,9 +217,33 @@ def test_whatever_breaks_the_form_is_refused_and_the_next_line_is_heard(tmp_path
 
 def test_a_line_that_is_too_long_is_refused(tmp_path):
     async def scenario(_server, speaker):
-        (answer,) = await speaker.sends(request(text="x" * LINE_BYTES_MAX))
-        assert str(LINE_BYTES_MAX) in answer["refused"]
+        (answer,) = await speaker.sends(request(text="x" * 10 * MESSAGE_BYTES_MAX))
+        assert str(MESSAGE_BYTES_MAX) in answer["refused"]
         assert speaker.reports.messages == []
+
+    play(tmp_path, scenario)
+
+
+def test_a_message_that_is_too_long_is_refused_and_the_job_is_told(tmp_path):
+    async def scenario(_server, speaker):
+        longest = "\0" * MESSAGE_BYTES_MAX  # as JSON it is six times as long
+        refused, accepted = await speaker.sends(
+            request(text=longest + "x"), request(text=longest, key="another")
+        )
+        assert f"at most {MESSAGE_BYTES_MAX} are accepted" in refused["refused"]
+        assert accepted == {"ok": True}
+        with pytest.raises(PayloadTooLarge):
+            await speaker.says("é" * 6, text_bytes_max=11)
+        assert len(speaker.reports.messages) == 1
+
+    play(tmp_path, scenario)
+
+
+def test_what_a_job_wrote_into_its_spool_is_cut_to_the_limit(tmp_path):
+    async def scenario(server, speaker):
+        append(speaker.directory, SpooledMessage(key="k", text="é" * MESSAGE_BYTES_MAX))
+        server.forget(speaker.secret)
+        assert speaker.reports.messages == [("é" * (MESSAGE_BYTES_MAX // 2), None)]
 
     play(tmp_path, scenario)
 

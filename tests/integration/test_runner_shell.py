@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tidewheel.config import JobLimits
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
@@ -188,7 +189,7 @@ def test_the_environment_is_an_allow_list(tmp_path, ties_jobs):
     assert set(seen) - own_to_bash == {
         *("PATH", "HOME", "LC_ALL", "POINT"),
         *("TIDEWHEEL_TASK_ID", "TIDEWHEEL_ATTEMPT", "TIDEWHEEL_QUEUE", "TIDEWHEEL_TASK_NAME"),
-        *("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"),
+        *("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_MESSAGE_BYTES_MAX"),
     }
 
 
@@ -289,6 +290,7 @@ def test_a_job_that_cannot_be_watched_is_not_left_running(tmp_path):
     program = """
 import asyncio, os, resource, sys
 from pathlib import Path
+from tidewheel.errors import RunnerUnable
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
@@ -302,14 +304,16 @@ async def work():
         highest = os.open("/dev/null", os.O_RDONLY)
         os.close(highest)
         resource.setrlimit(resource.RLIMIT_NOFILE, (highest + free, 4096))
-        job = await runner.start(assignment, RecordedReports())
+        job = None
+        try:
+            job = await runner.start(assignment, RecordedReports())
+        except RunnerUnable as unable:
+            ends.append(str(unable))
         resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-        if type(job).__name__ == "EndedJob":
-            ends.append((await job.wait()).error.code)
-        else:
+        if job is not None:
             await job.stop(10)
             break
-    assert ends and set(ends) == {"start"}, ends
+    assert ends and all("Too many open files" in end for end in ends), ends
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:
@@ -319,3 +323,39 @@ async def work():
 asyncio.run(work())
 """
     subprocess.run((sys.executable, "-c", program, str(tmp_path)), check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("limits", "command"),
+    [
+        ({"cpu_seconds": 1.0}, "while :; do :; done"),
+        ({"memory_bytes": 64 * 2**20}, "python3 -c 'b\"x\" * 2**28'"),
+        ({"open_files": 12}, "python3 -c 'f = [open(\"/dev/null\") for _ in range(20)]'"),
+        ({"file_bytes": 4096}, "head -c 8192 /dev/zero > big"),
+    ],
+)
+def test_a_job_is_held_to_the_limits_that_its_worker_was_given(tmp_path, limits, command):
+    """S25."""
+    end, directory = run_command(tmp_path, command, limits=JobLimits(**limits))
+    assert end.ending is Ending.FAILED
+    free, _ = run_command(tmp_path / "free", "exit 0", limits=JobLimits(**limits))
+    assert free.ending is Ending.SUCCEEDED
+    assert (directory / "job.status").read_text().endswith(f"{end_line(directory)}\n")
+
+
+def end_line(directory):
+    """The wrapper is under no limit: it writes down how the job ended."""
+    last = (directory / "job.status").read_text().splitlines()[-1]
+    assert last.startswith("exit=")
+    return last
+
+
+def test_all_limits_are_set_at_once_and_cannot_be_raised(tmp_path):
+    """S25."""
+    limits = JobLimits(
+        cpu_seconds=3600, memory_bytes=2**32, open_files=64, processes=5000, file_bytes=2**30
+    )
+    command = "ulimit -t; ulimit -v; ulimit -n; ulimit -u; ulimit -f; ulimit -Hn"
+    _, directory = run_command(tmp_path, command, limits=limits)
+    seen = (directory / "job.out").read_text().split()
+    assert seen == ["3600", str(2**22), "64", "5000", str(2**20), "64"]

@@ -139,6 +139,19 @@ def test_nobody_else_may_read_any_of_its_files(folder):
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
+def test_a_store_that_every_user_can_open_is_refused(folder, database):
+    """S31."""
+    folder.chmod(0o755)
+    database.chmod(0o644)
+    with pytest.raises(UnsafeStore, match=r"mode 0644.*chmod o="):
+        open_door(folder)
+    folder.chmod(0o700)
+    open_door(folder).leave()  # nobody can reach it
+    folder.chmod(0o755)
+    database.chmod(0o660)
+    open_door(folder).leave()  # a group was chosen by somebody
+
+
 @pytest.fixture
 def permissive_umask():
     before = os.umask(0)

@@ -79,6 +79,53 @@ async def test_a_heartbeat_carries_the_latest_progress():
     assert await world.status("a") == "running"
 
 
+@pytest.mark.req("R002-45")
+@in_virtual_time
+async def test_progress_is_known_within_a_second_however_long_the_lease():
+    world = SmallWorld()
+    await world.worker(lease_seconds=600.0)
+    await world.submit("a", "b")
+    world.job("a").progresses(0.25)
+    await world.passes(1.0)
+    assert (await world.task("a")).progress == 0.25
+    world.job("b").progresses(0.5)
+    world.job("a").progresses(0.75)
+    await world.passes(1.0)
+    assert ((await world.task("a")).progress, (await world.task("b")).progress) == (0.75, 0.5)
+
+
+@pytest.mark.req("R002-45", "R003-57")
+@in_virtual_time
+async def test_jobs_that_tell_progress_all_the_time_cost_one_call_a_second():
+    world = SmallWorld()
+    one = await world.worker(slots=10, lease_seconds=600.0)
+    await world.submit(*(f"a{n}" for n in range(10)))
+    before = one.store.calls["heartbeat"]
+    for step in range(1000):
+        world.job(f"a{step % 10}").progresses(step / 1000)
+        await world.passes(0.01)
+    assert one.store.calls["heartbeat"] - before <= 11
+    await world.passes(1.0)
+    assert (await world.task("a9")).progress == 0.999
+    before = one.store.calls["heartbeat"]
+    world.job("a9").progresses(0.999)  # no news
+    await world.passes(9.0)
+    assert one.store.calls["heartbeat"] == before
+
+
+@in_virtual_time
+async def test_progress_that_the_store_did_not_hear_is_told_again():
+    world = SmallWorld()
+    one = await world.worker(lease_seconds=600.0)
+    await world.submit("a")
+    one.store.out_of_reach = True
+    world.job("a").progresses(0.5)
+    await world.passes(30.0)
+    one.store.out_of_reach = False
+    await world.passes(10.0)
+    assert (await world.task("a")).progress == 0.5
+
+
 @in_virtual_time
 async def test_a_worker_without_work_is_seen_too():
     world = SmallWorld()

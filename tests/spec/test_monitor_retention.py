@@ -212,3 +212,58 @@ async def test_a_task_is_not_removed_when_the_store_fails_before_it_was_written_
     assert await ids(world) == []
     written = [line["task"]["id"] for path in tmp_path.iterdir() for line in lines(path)]
     assert written == ["a"]
+
+
+async def known_workers(world):
+    return [one.id for one in await world.store.workers(live_only=False)]
+
+
+@in_virtual_time
+async def test_workers_that_are_long_gone_are_forgotten_and_living_ones_are_not():
+    world = SmallWorld(at_once)
+    await ended(world, "a")  # worker-1 stopped
+    crashed = await world.worker()
+    await crashed.crashes()
+    await world.worker()
+    await world.monitor(workers_retention_seconds=DAY, interval_seconds=30.0).start()
+    await world.passes(0.9 * DAY)
+    assert await known_workers(world) == ["worker-3", "worker-2", "worker-1"]
+    await world.passes(0.2 * DAY)
+    assert await known_workers(world) == ["worker-3"]
+    assert sum(one.facts["count"] for one in world.events("workers.forgotten")) == 2
+
+
+@in_virtual_time
+async def test_after_an_outage_a_monitor_forgets_nobody_who_may_yet_be_heard():
+    world = SmallWorld()
+    one = await world.worker()
+    other = FaultyStore(world.store, world.clock)
+    await world.monitor(
+        store=other.as_store(), workers_retention_seconds=DAY, interval_seconds=10.0
+    ).start()
+    one.store.out_of_reach = other.out_of_reach = True
+    await world.passes(3 * DAY)
+    other.out_of_reach = False
+    await world.passes(30.0)
+    one.store.out_of_reach = False
+    await world.passes(600.0)
+    assert await known_workers(world) == ["worker-1"]
+
+
+@in_virtual_time
+async def test_workers_are_kept_where_nobody_wants_them_forgotten_and_removed_in_batches():
+    world = SmallWorld()
+    for _ in range(7):
+        await (await world.worker()).crashes()
+    await world.passes(30 * DAY)
+    keeping = world.monitor(workers_retention_seconds=None, interval_seconds=30.0)
+    await keeping.start()
+    await world.passes(600.0)
+    await keeping.stop()
+    assert len(await known_workers(world)) == 7
+    other = FaultyStore(world.store, world.clock)
+    store = other.as_store()
+    await world.monitor(store=store, deleted_per_batch_max=3, interval_seconds=30.0).start()
+    await world.passes(600.0)
+    assert await known_workers(world) == []
+    assert [one.facts["count"] for one in world.events("workers.forgotten")] == [3, 3, 1]

@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from tidewheel.config import OnStop
+from tidewheel.core.tasks.limits import Limit
+from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.testing.scripted_runner import Script, failed
 from tidewheel.testing.small_world import SmallWorld
@@ -270,3 +272,17 @@ async def test_a_worker_that_finds_no_store_waits_for_it():
     assert await world.status("a") == "succeeded"
     assert running(world) == ["b"]
     assert world.events("store.back")
+
+
+@in_virtual_time
+async def test_a_place_that_becomes_free_under_a_limit_is_taken_at_once_by_another_worker():
+    world = SmallWorld()
+    limits = (Limit(concurrency_max=1),)
+    await world.store.configure_queue("default", QueueSettings(limits=limits))
+    await world.worker(slots=1, queues=("default",), poll_seconds=600.0)
+    await world.submit("a", resources=Resources(cpu=0.0))
+    await world.worker(slots=1, poll_seconds=600.0, capacity=Resources(cpu=1.0))
+    await world.submit("b", resources=Resources(cpu=1.0))  # for the second worker alone
+    world.job("a").ends()
+    await world.passes(0.0)
+    assert running(world) == ["b"]

@@ -34,10 +34,10 @@ Rule = Callable[[str], Iterable[str]]
 
 
 def all_files() -> Iterator[Path]:
-    """Every file that a commit could hold."""
+    """Every file that a commit could hold; in a linked worktree .git is a file."""
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(set(folders) - GENERATED)
-        yield from (Path(folder, name) for name in sorted(names))
+        yield from (Path(folder, name) for name in sorted(set(names) - GENERATED))
 
 
 def code_files() -> Iterator[Path]:

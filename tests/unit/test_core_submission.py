@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import Message, Report
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.retry import FixedDelays
 from tidewheel.core.tasks.submission import (
@@ -11,10 +13,11 @@ from tidewheel.core.tasks.submission import (
     DEPENDENCIES_MAX,
     NAME_LENGTH_MAX,
     SubmitLimits,
+    message_refusal,
     name_finding,
     refusal,
 )
-from tidewheel.core.tasks.task import Need, NewTask
+from tidewheel.core.tasks.task import Need, NewTask, TaskId, WorkerId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
 
 LIMITS = SubmitLimits()
@@ -223,3 +226,18 @@ def test_a_spec_that_is_no_json_is_refused_whoever_submits_it(spec, word):
 @pytest.mark.req("R002-4")
 def test_a_number_of_any_length_is_json():
     assert refusal(NewTask(id="a", queue="q", spec="9" * 9_999), LIMITS) is None
+
+
+def test_a_message_is_measured_in_bytes_and_the_first_that_is_too_long_is_named():
+    limits = SubmitLimits(message_bytes_max=4)
+    holder = Holder(task_id=TaskId("a"), attempt=1, worker=WorkerId("worker-1"))
+
+    def said(*texts):
+        spoken = [Message(number=n, text=text) for n, text in enumerate(texts, 1)]
+        return message_refusal(Report(holder=holder, messages=tuple(spoken)), limits)
+
+    assert said() is None
+    assert said("éé", "four") is None
+    refused = said("four", "ééx", "five!")
+    assert isinstance(refused, PayloadTooLarge)
+    assert "message 2 of task 'a' has 5 bytes; at most 4 are accepted" in str(refused)

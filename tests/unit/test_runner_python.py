@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidewheel.core.tasks.steps import Ending
-from tidewheel.errors import BadSetting
+from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
 from tidewheel.runners.python import Abort, Handlers, PythonRunner
 from tidewheel.testing.runner_conformance import (
     DEADLINE_SECONDS,
@@ -74,6 +74,34 @@ def test_a_handler_that_returns_nothing_has_no_metrics(way):
 def test_a_result_that_cannot_be_kept_is_no_reason_to_do_the_work_again(way, result):
     end, _ = run_handler(way(lambda _spec, _job: result))
     assert (end.ending, end.error.code) == (Ending.ABORTED, "result")
+
+
+@both_ways
+def test_a_message_that_is_too_long_is_a_typed_error_that_a_handler_may_catch(way):
+    def careful(_spec, job):
+        with pytest.raises(PayloadTooLarge, match="has 65537 bytes; at most 65536"):
+            job.message("x" * 65_537)
+        with pytest.raises(PayloadTooLarge):
+            job.output("plotted", "é" * 40_000)
+        job.message("x" * 65_536)
+
+    end, reports = run_handler(way(careful))
+    assert end.ending is Ending.SUCCEEDED
+    assert [len(text) for text, _ in reports.messages] == [65_536]
+    end, _ = run_handler(way(lambda _spec, job: job.message("x" * 65_537)))
+    assert (end.ending, end.error.code) == (Ending.FAILED, "PayloadTooLarge")
+
+
+@both_ways
+def test_a_handler_cannot_speak_without_end(way):
+    def chatty(_spec, job):
+        for _ in range(10_000):
+            job.message("again")
+        with pytest.raises(Refused, match="10000 things"):
+            job.message("and again")
+
+    end, reports = run_handler(way(chatty))
+    assert (end.ending, len(reports.messages)) == (Ending.SUCCEEDED, 10_000)
 
 
 @both_ways

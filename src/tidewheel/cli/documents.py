@@ -229,4 +229,9 @@ def worker_document(worker: WorkerView) -> Document:
         "registered_at": time_text(worker.registered_at),
         "seen_at": time_text(worker.seen_at),
         "stopped_at": time_text(worker.stopped_at),
+        "trouble": worker.trouble,
+        "commands": worker.abilities.commands,
+        "handlers": None
+        if worker.abilities.handlers is None
+        else sorted(worker.abilities.handlers),
     }

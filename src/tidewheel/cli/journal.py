@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -19,11 +20,15 @@ SENTENCES = {
     "worker.stopped": "{outcome}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
+    "workers.forgotten": "{count} workers that are long gone",
     "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
+    "store.awaited": "{error}; waiting {limit}",
     "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
     "store.back": "after {failures} tries",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
+    "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
+    "worker.able": "takes tasks again",
     "job.not_started": "{task}  {error}",
     "lease.adopted": "{task}  from a worker that died",
     "job.started": "{task}  attempt {attempt}: {work}",
@@ -86,6 +91,10 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["remark"] = f": {shown['error']}" if facts["error"] else ""
         if facts["stopped"]:
             shown["ending"] = f"stopped ({facts['stopped']})"
+    if event == "store.awaited":
+        seconds_max = float(str(facts["seconds_max"]))
+        forever = math.isinf(seconds_max)
+        shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
         shown["outcome"] = (
             "every job has ended and is reported"

@@ -17,6 +17,7 @@ from tidewheel import __version__
 from tidewheel.cli.session import GlobalOptions, stop_writing
 
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+NOTHING_ASKED = 2
 
 # In the order of --help; the texts are here so that --help loads no command.
 COMMANDS = {
@@ -93,6 +94,9 @@ def run(arguments: Sequence[str]) -> int:
         outcome = cli.main(list(arguments), prog_name="tidewheel", standalone_mode=False)
         sys.stdout.flush()
         return int(outcome or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return NOTHING_ASKED
     except click.ClickException as error:
         from tidewheel.cli.failures import tell_usage
 

@@ -32,7 +32,7 @@ class Parsed(click.ParamType[T]):
     ) -> T:
         try:
             return self._parse(str(value))
-        except (BadSetting, ValueError):
+        except (BadSetting, KeyError, ValueError):
             self.fail(f"{value!r} is not accepted; accepted: {self._accepted}", param, ctx)
 
 
@@ -67,11 +67,26 @@ def parse_rate(text: str) -> Limit:
     return Limit(key=key, rate_max=_whole(count), rate_seconds=seconds)
 
 
+def parse_job_limit(text: str) -> tuple[str, float]:
+    """One limit on each process of a job, as (field of JobLimits, value)."""
+    name, _, value = text.partition("=")
+    field, parse = JOB_LIMITS[name]
+    return field, parse(value)
+
+
 def _whole(text: str) -> int:
     if not text.isdigit():
         raise ValueError(text)
     return int(text)
 
+
+JOB_LIMITS: dict[str, tuple[str, Callable[[str], float]]] = {
+    "cpu": ("cpu_seconds", parse_duration),
+    "memory": ("memory_bytes", parse_size),
+    "files": ("open_files", _whole),
+    "processes": ("processes", _whole),
+    "file-size": ("file_bytes", parse_size),
+}
 
 DURATION = Parsed("duration", parse_duration, DURATIONS_ACCEPTED)
 DURATIONS = Parsed("durations", parse_durations, "durations with commas between: 1s,10s,5m")
@@ -79,3 +94,8 @@ SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")
 RATE = Parsed("[key=]n/time", parse_rate, "10/1s for the queue, KEY=10/1m, '*=1/1h'")
+JOB_LIMIT = Parsed(
+    "name=value",
+    parse_job_limit,
+    "cpu=1h, memory=4GiB, files=1024, processes=100 or file-size=10GiB",
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Worker
 from tidewheel.client.idle import until_idle
 from tidewheel.client.told_runner import ToldRunner
-from tidewheel.config import MonitorSettings, OnStop, monitor_settings
+from tidewheel.config import JobLimits, MonitorSettings, OnStop, monitor_settings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.runners.handlers import Handlers
@@ -34,12 +36,15 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         handlers=handlers,
         on_report=journal.report,
         around_runner=lambda runner: ToldRunner(runner, journal.job),
+        wait_for_store_seconds=_patience(options["wait_for_store"]),
         **_worker_fields(options),
     )
     if not session.as_json:
         settings = worker.settings
         queues = ", ".join(settings.queues)
         slots = plural(settings.slots, "slot")
+        if os.geteuid() == 0:
+            note("this worker is root, and so are its jobs; a user of its own is safer")
         note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
     beside = []
     if wiring.is_embedded(session.store) and not options["no_monitor"]:
@@ -49,6 +54,11 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     asyncio.run(_attend(worker, beside, until))
     return 0
+
+
+def _patience(wait_for_store: float | None) -> float:
+    """A service that is started with its database waits for it, unless told how long."""
+    return math.inf if wait_for_store is None else wait_for_store
 
 
 def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +73,7 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "queues": options["queues"],
         "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
+        "job_limits": JobLimits(**dict(options["job_limits"])),
         "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
     }
     given = {
@@ -95,6 +106,7 @@ def load_handlers(where: str | None) -> Handlers | None:
 async def _wait_for_idle(
     store_url: str | None, worker: Worker, handlers: Handlers | None
 ) -> None:
+    await worker.until_started()
     async with wiring.opened_store(store_url) as store:
         names = handlers.names if handlers else frozenset()
         await until_idle(store, worker.settings, names)
@@ -114,10 +126,17 @@ def monitor_settings_from(
     return settings
 
 
-def run_monitor(session: Session, settings: MonitorSettings) -> int:
+def run_monitor(
+    session: Session, settings: MonitorSettings, wait_for_store: float | None
+) -> int:
     """Until a signal."""
     journal = Journal(as_json=session.as_json)
-    monitor = Monitor(session.store, settings=settings, on_report=journal.report)
+    monitor = Monitor(
+        session.store,
+        settings=settings,
+        on_report=journal.report,
+        wait_for_store_seconds=_patience(wait_for_store),
+    )
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(_attend(monitor, [], None))

@@ -23,6 +23,7 @@ from typing import Self, TypedDict, Unpack
 from tidewheel import wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
+    JobLimits,
     MonitorSettings,
     OnStop,
     StoreSettings,
@@ -33,6 +34,8 @@ from tidewheel.config import (
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.ports import TaskStore
 from tidewheel.runners.handlers import Handlers
+from tidewheel.services.alarm import Alarm
+from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import OnReport, Service
 
 
@@ -48,6 +51,7 @@ class WorkerFields(TypedDict, total=False):
     on_stop: OnStop
     grace_seconds: float
     tie_jobs: bool
+    job_limits: JobLimits
     usage_interval_seconds: float
     home: Path
 
@@ -66,10 +70,18 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 class Embedded(ABC):
     """A service with the store it works on, started and stopped in one of three ways."""
 
-    def __init__(self, store: str | StoreSettings | None, on_report: OnReport | None) -> None:
+    def __init__(
+        self,
+        store: str | StoreSettings | None,
+        on_report: OnReport | None,
+        wait_for_store_seconds: float,
+    ) -> None:
         self._where = store
+        self._wait_for_store_seconds = wait_for_store_seconds
+        self._stop_alarm = Alarm(SystemClock())
         self._on_report = on_report
         self._service: Service | None = None
+        self._arrived: asyncio.Event | None = None
         self._stop_asked = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
@@ -85,12 +97,27 @@ class Embedded(ABC):
     async def run(self) -> None:
         """Work until asked to stop."""
         self._loop = asyncio.get_running_loop()
-        async with wiring.opened_store(self._where) as store:
-            await self.serve(store)
+        async with wiring.awaited_store(
+            self._where,
+            self._wait_for_store_seconds,
+            self._stop_alarm,
+            lambda: bool(self._stop_asked),
+            self._on_report,
+        ) as store:
+            if store is not None:
+                await self.serve(store)
+
+    async def until_started(self) -> None:
+        """Until the store has answered and the service is there; where ``run`` runs."""
+        self._arrived = self._arrived or asyncio.Event()
+        if self._service is None:
+            await self._arrived.wait()
 
     async def attend(self, service: Service) -> None:
         """Run the service; requests to stop that came before it was there count."""
         self._service = service
+        if self._arrived is not None:
+            self._arrived.set()
         self._started.set()
         self._on_started()
         for _ in range(self._stop_asked):
@@ -100,6 +127,7 @@ class Embedded(ABC):
     def ask_stop(self) -> None:
         """The first time: wind down as set; again: at once. From any thread."""
         self._stop_asked += 1
+        self._stop_alarm.ring()
         if self._service is not None and self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed: it has stopped already
                 self._loop.call_soon_threadsafe(self._service.ask_stop)
@@ -169,9 +197,10 @@ class Worker(Embedded):
         handlers: Handlers | None = None,
         on_report: OnReport | None = None,
         around_runner: wiring.AroundRunner | None = None,
+        wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
     ) -> None:
-        super().__init__(store, on_report)
+        super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = worker_settings(**settings)
         self._handlers = handlers
         self._around_runner = around_runner
@@ -197,8 +226,9 @@ class Monitor(Embedded):
         *,
         settings: MonitorSettings | None = None,
         on_report: OnReport | None = None,
+        wait_for_store_seconds: float = 0.0,
     ) -> None:
-        super().__init__(store, on_report)
+        super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or monitor_settings()
 
     async def serve(self, store: TaskStore) -> None:

@@ -11,7 +11,7 @@ from shlex import quote
 
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
-from tidewheel.core.tasks.requests import Page, QueueSettings, TaskFilter
+from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
 from tidewheel.core.tasks.resources import Resources, fits
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId
@@ -109,7 +109,7 @@ async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
 
 
 def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[str]:
-    """Nobody there, nobody big enough, or everybody busy."""
+    """Nobody there, nobody who can, nobody big enough, or everybody busy."""
     serving = [
         worker
         for worker in workers
@@ -120,11 +120,37 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
             f"No worker serves queue {task.queue!r}; start one: "
             f"tidewheel worker --queue {quote(task.queue)}"
         ]
-    if not any(fits(task.resources, worker.capacity) for worker in serving):
-        return [_missing(task.resources, [worker.capacity for worker in serving])]
-    if all(worker.leases >= worker.slots for worker in serving):
+    if all(worker.trouble is not None for worker in serving):
+        why = "; ".join(f"{one.id} ({one.trouble})" for one in serving)
+        return [f"The workers of queue {task.queue!r} are in trouble: {why}."]
+    able = [worker for worker in serving if _can_execute(task, worker.abilities)]
+    if not able:
+        return [_unknown(task)]
+    if not any(fits(task.resources, worker.capacity) for worker in able):
+        return [_missing(task.resources, [worker.capacity for worker in able])]
+    if all(worker.leases >= worker.slots for worker in able):
         return [f"The workers of queue {task.queue!r} are busy in every slot."]
     return []
+
+
+def _can_execute(task: TaskView, abilities: Abilities) -> bool:
+    if task.handler is not None:
+        return abilities.handlers is None or task.handler in abilities.handlers
+    return abilities.commands if task.command is not None else abilities.bare
+
+
+def _unknown(task: TaskView) -> str:
+    """What every worker of the queue that lives lacks to execute it."""
+    of = f"of queue {task.queue!r} that is alive"
+    if task.handler is not None:
+        how = f"tidewheel worker --queue {quote(task.queue)} --handlers MODULE:OBJECT"
+        return f"No worker {of} knows handler {task.handler!r}; start one that does: {how}"
+    if task.command is not None:
+        return f"No worker {of} runs commands; start one: tidewheel worker"
+    return (
+        f"It has only a spec, and no worker {of} executes that; "
+        "an application has to lease it, or give it a command or a handler"
+    )
 
 
 def _missing(asked: Resources, offered: Sequence[Resources]) -> str:

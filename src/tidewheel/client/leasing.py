@@ -135,7 +135,8 @@ class Leasing(Connection):
         return await self._end(task, End(ending=Ending.YIELDED))
 
     async def _end(self, task: LeasedTask, end: End) -> Status:
-        return await self._report(Report(holder=task.holder, end=end))
+        frees = task.queue if task.limited else None
+        return await self._report(Report(holder=task.holder, end=end, frees=frees))
 
     async def _report(self, report: Report) -> Status:
         [answer] = await self.store.report([report])

@@ -80,6 +80,7 @@ class LeasedTask:
     priority: int
     deadline_at: Instant
     lease_seconds: float
+    limited: bool  # its queue has limits
     said: Said = field(compare=False, repr=False)
 
     @property
@@ -90,7 +91,7 @@ class LeasedTask:
     @classmethod
     def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
         """From the store's answer to a claim."""
-        shared = ("id", "attempt", "queue", "name", "command", "handler", "priority")
+        shared = ("id", "attempt", "queue", "name", "command", "handler", "priority", "limited")
         return cls(
             **{name: getattr(claimed, name) for name in shared},
             worker=worker,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tidewheel.client.results import Task
 from tidewheel.core.tasks.requests import Wake
@@ -13,6 +13,7 @@ from tidewheel.ports import TaskStore
 # Progress and changes by other processes may come without a wake-up.
 POLL_SECONDS_FIRST = 0.05
 POLL_SECONDS_MAX = 0.5
+TASKS_PER_CALL_MAX = 1_000
 
 
 async def wait_for(
@@ -45,11 +46,8 @@ async def _watch(
     pause = POLL_SECONDS_FIRST
     while True:
         changed.clear()
-        for task_id in dict.fromkeys(task_ids):
-            before = seen.get(task_id)
-            if before is not None and before.ended:
-                continue
-            now = seen[task_id] = Task.of(await store.get(task_id))
+        for now in await _look(store, [one for one in task_ids if not _ended(seen, one)]):
+            before, seen[now.id] = seen.get(now.id), now
             if on_progress is not None and _moved(before, now):
                 on_progress(now)
                 pause = POLL_SECONDS_FIRST
@@ -57,6 +55,20 @@ async def _watch(
             return [seen[task_id] for task_id in task_ids]
         await _rest(changed, pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
+
+
+def _ended(seen: Mapping[TaskId, Task], task_id: TaskId) -> bool:
+    return task_id in seen and seen[task_id].ended
+
+
+async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
+    """In as few calls as may be: somebody may wait for a hundred thousand tasks."""
+    wanted = list(dict.fromkeys(task_ids))
+    return [
+        Task.of(view)
+        for start in range(0, len(wanted), TASKS_PER_CALL_MAX)
+        for view in await store.get_many(wanted[start : start + TASKS_PER_CALL_MAX])
+    ]
 
 
 def _moved(before: Task | None, now: Task) -> bool:

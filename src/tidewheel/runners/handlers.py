@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.submission import name_finding
-from tidewheel.errors import BadSetting
+from tidewheel.core.tasks.submission import (
+    MESSAGE_BYTES_MAX,
+    MESSAGES_MAX,
+    name_finding,
+    utf8_length,
+)
+from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
 from tidewheel.ports import Assignment, JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.texts import storable
-
-MESSAGE_LENGTH_MAX = 64 * 1024
 
 # One for all: it is held only while an event is made.
 _EVENT_LOCK = threading.Lock()
@@ -135,10 +138,18 @@ class StopRequest:
 class JobContext:
     """The job that a handler is in; every method may be called from any thread."""
 
-    __slots__ = ("_assignment", "_reports", "_stop")
+    __slots__ = ("_assignment", "_message_bytes_max", "_messages", "_reports", "_stop")
 
-    def __init__(self, assignment: Assignment, reports: JobReports, stop: StopRequest) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        reports: JobReports,
+        stop: StopRequest,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+    ) -> None:
         self._assignment = assignment
+        self._message_bytes_max = message_bytes_max
+        self._messages = 0
         self._reports: JobReports | None = reports
         self._stop = stop
 
@@ -166,17 +177,25 @@ class JobContext:
             self._reports.progress(float(value))
 
     def message(self, text: str) -> None:
-        """Say something about the work."""
-        if self._reports is not None:
-            self._reports.message(storable(text, MESSAGE_LENGTH_MAX))
+        """Say something about the work; PayloadTooLarge if it is longer than the limit."""
+        self._say(text, None)
 
     def output(self, name: str, text: str = "") -> None:
         """Announce an output; tasks that need it may run from now on."""
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
+        self._say(text, name)
+
+    def _say(self, text: str, output: str | None) -> None:
+        size = utf8_length(text)
+        if size > self._message_bytes_max:
+            raise PayloadTooLarge("the message", size, self._message_bytes_max)
+        if self._messages >= MESSAGES_MAX:
+            raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+        self._messages += 1
         if self._reports is not None:
-            self._reports.message(storable(text, MESSAGE_LENGTH_MAX), name)
+            self._reports.message(storable(text), output)
 
     def should_stop(self) -> bool:
         """Whether the handler was asked to end."""

@@ -13,10 +13,11 @@ from contextlib import closing
 from enum import Enum
 from pathlib import Path
 
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.runners.spool import SpooledMessage, append
 
 SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own
+MESSAGE_LIMIT = "TIDEWHEEL_MESSAGE_BYTES_MAX"  # in a job's environment
 REPLY_BYTES_MAX = 4096
 REPLY_SECONDS_MAX = 10.0
 
@@ -36,8 +37,15 @@ def send_message(
     text: str = "",
     output: str | None = None,
     progress: float | None = None,
+    text_bytes_max: int | None = None,
 ) -> Delivery:
-    """Say something for the attempt in this directory; refused if the worker says no."""
+    """Say something for the attempt in this directory; refused if the worker says no.
+
+    Who knows the limit on messages is told before any is sent or kept.
+    """
+    size = len(text.encode(errors="replace"))
+    if text_bytes_max is not None and size > text_bytes_max:
+        raise PayloadTooLarge("the message", size, text_bytes_max)
     said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output)
     request: dict[str, object] = {
         "secret": secret,

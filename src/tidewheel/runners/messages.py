@@ -18,19 +18,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidewheel.core.tasks.submission import name_finding
-from tidewheel.errors import Refused
+from tidewheel.core.tasks.submission import (
+    MESSAGE_BYTES_MAX,
+    MESSAGES_MAX,
+    name_finding,
+    utf8_length,
+)
+from tidewheel.errors import PayloadTooLarge, Refused
 from tidewheel.ports import JobReports
 from tidewheel.runners import spool
 from tidewheel.runners.job_directory import link_whole, make_private_directory
 from tidewheel.runners.message_client import SOCKET_LINK
-from tidewheel.runners.spool import LINE_BYTES_MAX, SpooledMessage
+from tidewheel.runners.spool import SpooledMessage
 from tidewheel.runners.texts import storable
 
 CONNECTIONS_MAX = 128
 SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
-MESSAGES_MAX = 10_000  # of one attempt
 KEY_LENGTH_MAX = 64
+JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
+ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,7 @@ class Speaker:
 
     directory: Path
     reports: JobReports
+    message_bytes_max: int
     offset: int = 0
     heard: set[str] = field(default_factory=set)  # the keys of its messages
 
@@ -55,6 +62,9 @@ class Speaker:
         """Keep a message, then pass it on; a full disk keeps it from nobody."""
         if message.key in self.heard:
             return
+        size = utf8_length(message.text)
+        if size > self.message_bytes_max:
+            raise PayloadTooLarge("the message", size, self.message_bytes_max)
         if len(self.heard) >= MESSAGES_MAX:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         try:
@@ -73,16 +83,20 @@ class Speaker:
     def _pass_on(self, message: SpooledMessage) -> None:
         self.heard.add(message.key)
         output = None if message.output is None else storable(message.output)
-        self.reports.message(storable(message.text), output)
+        # In the spool a job may have written anything, and nobody can be told that it is long.
+        kept = message.text.encode(errors="replace")[: self.message_bytes_max]
+        self.reports.message(storable(kept.decode(errors="ignore")), output)
 
 
 class MessageServer:
     """The one socket of a worker, for all of its jobs."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, message_bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         # Unique also where one process has two workers, and among hosts that share a home.
         name = f"{os.getpid()}-{os.urandom(4).hex()}.sock"
         self.path = home.absolute() / "sock" / name
+        self.message_bytes_max = message_bytes_max
+        self._line_bytes_max = JSON_BYTES_PER_BYTE * message_bytes_max + ENVELOPE_BYTES_MAX
         self._speakers: dict[bytes, Speaker] = {}
         self._connections = 0
         self._server: asyncio.Server | None = None
@@ -92,7 +106,7 @@ class MessageServer:
         make_private_directory(self.path.parent)
         listening = _bind(self.path)
         self._server = await asyncio.start_unix_server(
-            self._converse, sock=listening, limit=LINE_BYTES_MAX
+            self._converse, sock=listening, limit=self._line_bytes_max
         )
 
     async def stop(self) -> None:
@@ -104,7 +118,9 @@ class MessageServer:
 
     def expect(self, secret: str, directory: Path, reports: JobReports) -> None:
         """Let an attempt speak, beginning with what its spool holds already."""
-        speaker = Speaker(directory=directory, reports=reports)
+        speaker = Speaker(
+            directory=directory, reports=reports, message_bytes_max=self.message_bytes_max
+        )
         self._speakers[_digest(secret)] = speaker
         link_whole(directory / SOCKET_LINK, self.path)
         speaker.hear_spool()
@@ -141,7 +157,8 @@ class MessageServer:
                     line = await reader.readline()
                 except ValueError:
                     # What follows is the rest of a line that was never read: hang up.
-                    await _answer(writer, f"a message has up to {LINE_BYTES_MAX} bytes")
+                    most = self.message_bytes_max
+                    await _answer(writer, f"a message has up to {most} bytes")
                     return
                 if not line:
                     return

@@ -21,6 +21,7 @@ from contextlib import suppress
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
+from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
 from tidewheel.ports import Assignment, Job, JobReports
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.handler_ends import (
@@ -95,8 +96,15 @@ class HandlerJob:
 class PythonRunner:
     """Executes handlers; one for all jobs of a worker."""
 
-    def __init__(self, handlers: Handlers, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        handlers: Handlers,
+        *,
+        threads: int = 1,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+    ) -> None:
         self._handlers = handlers
+        self._message_bytes_max = message_bytes_max
         self._threads = HandlerThreads(threads)
 
     def accepts(self, task: Claimed) -> bool:
@@ -114,7 +122,7 @@ class PythonRunner:
             return EndedJob(bad_spec(error))
         reports.started()
         stop = StopRequest()
-        context = JobContext(assignment, reports, stop)
+        context = JobContext(assignment, reports, stop, self._message_bytes_max)
         job = HandlerJob(handler.name, context, stop)
         if handler.is_async:
             call = asyncio.get_running_loop().create_task(

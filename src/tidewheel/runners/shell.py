@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.errors import BadSetting
@@ -35,7 +36,9 @@ from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.fence import Fence
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
+from tidewheel.runners.job_limits import limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.message_client import MESSAGE_LIMIT
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.process_table import read_environment
 from tidewheel.runners.process_tree import ProcessTree
@@ -50,11 +53,19 @@ from tidewheel.runners.processes import (
     watch,
 )
 from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
-from tidewheel.runners.shell_ends import cannot_start, end_of, exit_status_of, killed, vanished
+from tidewheel.runners.shell_ends import (
+    cannot_start,
+    end_of,
+    exit_status_of,
+    host_trouble,
+    killed,
+    vanished,
+)
 from tidewheel.runners.tied_jobs import tying_prefix
 from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
+NO_LIMITS = JobLimits()
 REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
@@ -62,7 +73,7 @@ WRAPPER = """\
 umask 077
 cd -- "$1" || exit 126
 unset OLDPWD
-boot=$2 bash=$3 asked=
+boot=$2 bash=$3 limits=$4 asked=
 trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
@@ -70,7 +81,11 @@ if [ -n "$boot" ]; then
   echo "pid=$$ start=${22} boot=$boot" > job.status
 fi
 [ -z "$asked" ] || exit 143
-"$bash" ./job
+if [ -n "$limits" ]; then
+  "$bash" -c "$limits exec \"\\$0\" ./job" "$bash"
+else
+  "$bash" ./job
+fi
 code=$?
 echo "exit=$code" >> job.status
 exit $code
@@ -119,19 +134,23 @@ class ShellJob:
 class ShellRunner:
     """Runs commands; one for all jobs of a worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, each by name, wired in one place
         self,
         *,
         environ: Mapping[str, str],
         messages: MessageServer | None = None,
         sampler: UsageSampler | None = None,
         tie_jobs: bool = False,
+        limits: JobLimits = NO_LIMITS,
         log_bytes_max: int = LOG_BYTES_MAX,
         failpoint: Failpoint = go_on,
     ) -> None:
         self._environment = inherited_environment(environ)
+        if messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
         self._bash = find_bash(self._environment["PATH"])
         self._prefix = tying_prefix() if tie_jobs else ()
+        self._limits = limits_script(limits)
         self._boot_id = boot_id()
         self._messages = messages
         self._sampler = sampler
@@ -145,7 +164,10 @@ class ShellRunner:
         return task.command is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Start a command; one that cannot be started has failed, and that is its end."""
+        """Start a command; one that cannot be started has failed, and that is its end.
+
+        Where the reason is the host's, nothing has failed: the task is for another worker.
+        """
         files = JobDirectory(assignment.directory)
         try:
             if assignment.task.fence_kill and not self._prefix:
@@ -153,6 +175,8 @@ class ShellRunner:
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
             return EndedJob(cannot_start(error, files))
         self._failpoint("job_spawned_before_record")
         self._children.add(leader.pid)
@@ -161,7 +185,10 @@ class ShellRunner:
                 assignment, reports, leader, lambda: _read_own_exit(leader, files)
             )
         except OSError as error:  # no file descriptor is left to watch it with
-            return EndedJob(self._give_up(leader, assignment, error, files))
+            self._give_up(leader, assignment)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
         reports.started()
         return job
 
@@ -204,8 +231,9 @@ class ShellRunner:
         self._failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
+        facts = (str(files.path), boot, self._bash, self._limits)
         return spawn(
-            (*self._prefix, SHELL, "-c", WRAPPER, "job", str(files.path), boot, self._bash),
+            (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
             job_environment(self._environment, assignment, files.spec),
             out=files.out,
             err=files.err,
@@ -241,16 +269,13 @@ class ShellRunner:
             leader_ended()
         return job
 
-    def _give_up(
-        self, leader: ProcessId, assignment: Assignment, error: OSError, files: JobDirectory
-    ) -> End:
+    def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
         """A job that cannot be watched must not run: nobody would ever stop it."""
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
         self._children.remove(leader.pid)
         self._forget(assignment)
-        return cannot_start(error, files)
 
     def _is_running(self, process: ProcessId, boot: str) -> bool:
         return boot == self._boot_id and is_alive(process.pid, process.started)

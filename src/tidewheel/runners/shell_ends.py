@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
+from tidewheel.errors import RunnerUnable
 from tidewheel.runners.job_directory import JobDirectory, last_line
 from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.texts import storable
 
 DESCRIPTION_LENGTH_MAX = 1000
 SHELL_SIGNAL_BASE = 128  # a shell's exit status for a command that signal N ended is 128 + N
+# Of the machine and not of one job: no room, no memory, no descriptors, no more processes.
+HOST_ERRNOS = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EROFS,
+    }
+)
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
@@ -58,6 +73,16 @@ def cannot_start(error: OSError | ValueError, files: JobDirectory) -> End:
         "start",
         f"the job could not be started in {files.path}: {error}; make sure that the worker "
         "may write there and that the disk is not full",
+    )
+
+
+def host_trouble(error: OSError | ValueError, files: JobDirectory) -> RunnerUnable | None:
+    """Whether any other job would meet the same on this host, and how to say it."""
+    if not isinstance(error, OSError) or error.errno not in HOST_ERRNOS:
+        return None
+    return RunnerUnable(
+        f"no job can be started in {files.path.parent.parent}: "
+        f"{error.strerror or error}. Tasks go back until that is mended"
     )
 
 

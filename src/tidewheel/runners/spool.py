@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 SPOOL_NAME = "job.messages"
-LINE_BYTES_MAX = 64 * 1024
 READ_BYTES_MAX = 64 * 1024 * 1024  # of one spool; what a job says beyond that is dropped
 
 

@@ -7,6 +7,7 @@ outbox in the order in which it was said, from whichever thread.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -55,6 +56,7 @@ class Attempt:
     """What a worker knows about one attempt; changed by the worker's loop unless said below."""
 
     __slots__ = (
+        "_hear_progress",
         "_listener",
         "confirmed_at",
         "ended",
@@ -72,7 +74,12 @@ class Attempt:
     )
 
     def __init__(
-        self, task: Claimed, worker: WorkerId, listener: Listener, confirmed_at: float
+        self,
+        task: Claimed,
+        worker: WorkerId,
+        listener: Listener,
+        hear_progress: Callable[[Attempt], None],
+        confirmed_at: float,
     ) -> None:
         self.task = task
         self.key: AttemptKey = (task.id, task.attempt)
@@ -89,14 +96,17 @@ class Attempt:
         self.confirmed_at = confirmed_at
         self.latest_progress: float | None = None  # written by any thread, read by heartbeats
         self._listener = listener
+        self._hear_progress = hear_progress
 
     # JobReports
     def started(self) -> None:
         self._listener.put(self, Started.NOW)
 
     def progress(self, value: float) -> None:
-        if 0.0 <= value <= 1.0:  # one bad number must not cost all leases their heartbeat
+        # One bad number must not cost all leases their heartbeat.
+        if 0.0 <= value <= 1.0 and value != self.latest_progress:
             self.latest_progress = value
+            self._hear_progress(self)
 
     def message(self, text: str, output: str | None = None) -> None:
         self._listener.put(self, Spoken(text, output))

@@ -8,11 +8,11 @@ half can be claimed while the other half is reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
+    Abilities,
     Claimed,
     ClaimRequest,
     Page,
@@ -27,22 +27,11 @@ from tidewheel.ports import TaskStore
 from tidewheel.services.attempts import StopReason
 from tidewheel.services.jobs import Jobs
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.trouble import Trouble
 from tidewheel.services.workplace import Workplace
 
 CLAIMED_PER_CALL_MAX = 1_000
 POLL_JITTER = 0.2  # of the poll interval: workers that started together drift apart
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abilities:
-    """Which tasks the runners of a worker can execute."""
-
-    commands: bool = True
-    handlers: frozenset[str] | None = None  # None: any
-    bare: bool = True  # tasks with only a spec, for applications that know what it means
-
-
-ANY_TASKS = Abilities()
 
 
 class Claims(Service):
@@ -64,15 +53,29 @@ class Claims(Service):
         self._workplace = workplace
         self._jobs = jobs
         self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
+        self._trouble = Trouble(surroundings.clock, surroundings.chance)
         self._unsure = False  # the last claim may have been granted without our knowing
 
+    def hear_trouble(self, text: str | None) -> None:
+        """A job could not be started on this host, or could again (None)."""
+        if not self._trouble.hear(text):
+            return
+        if text is None:
+            self.tell("worker.able")
+        else:
+            self.tell("worker.unable", error=text, delay_seconds=self._trouble.rest_seconds)
+        self.wake()
+
     def rest_seconds(self) -> float | None:
+        if self._trouble.rest_seconds > 0.0:
+            return self._trouble.rest_seconds
         jitter = POLL_JITTER * self._surroundings.chance.random()
         return self._settings.poll_seconds * (1.0 - jitter)
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if self._unsure:
             await self._give_back_unknown()
+        await self._tell_trouble()
         claimed = 0
         for queue in self._settings.queues:
             claimed += await self._claim_all(queue)
@@ -81,16 +84,26 @@ class Claims(Service):
     async def _claim_all(self, queue: str) -> int:
         """Claim until a claim comes back short, or nothing is free."""
         claimed = 0
-        while (count := min(self._workplace.room.slots, self._count_max)) > 0:
-            if self._stop_asked:
-                break
+        while (count := self._claimable()) > 0 and not self._stop_asked:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
+            if tasks and self._trouble.text is not None:
+                self._trouble.try_later()
             self._begin(tasks, asked_at)
             claimed += len(tasks)
             if len(tasks) < count:
                 break
         return claimed
+
+    def _claimable(self) -> int:
+        return self._trouble.claimable(min(self._workplace.room.slots, self._count_max))
+
+    async def _tell_trouble(self) -> None:
+        trouble = self._trouble
+        if trouble.text != trouble.text_told:
+            text = trouble.text
+            await self._store.set_trouble(self._workplace.worker, text)
+            trouble.text_told = text
 
     async def _claim(self, queue: str, count: int) -> list[Claimed]:
         request = ClaimRequest(

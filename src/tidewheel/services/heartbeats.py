@@ -12,10 +12,14 @@ A lease counts as granted from the moment before the request was sent, which is 
 than the moment at which the database granted it. The fence rests on that: a job that must
 not overlap with its successor is stopped by the local monotonic clock while its lease, by
 the database's clock, still has a quarter to go.
+
+Progress travels with the beats. Where a third of a lease is long, news of it are sent a second
+after the last beat: however many jobs tell however much, it is one call a second.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -30,6 +34,7 @@ from tidewheel.services.crew import Crew
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BEATS_PER_LEASE = 3
+NEWS_SECONDS = 1.0  # from one beat to the next that is sent for the sake of progress alone
 IDLE_SECONDS = LEASE_SECONDS_DEFAULT  # a worker without leases shows that it is there
 FENCE_MARGIN = 0.25  # of the lease; half of it is the job's to leave, half to be killed
 
@@ -43,6 +48,8 @@ class LeaseBook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: dict[AttemptKey, Attempt] = {}
+        self._untold: set[AttemptKey] = set()  # their progress is news to the store
+        self._told_at = -math.inf
         self._next_due_at = 0.0
         self.on_earlier: Callable[[], None] = lambda: None
 
@@ -62,22 +69,44 @@ class LeaseBook:
         with self._lock:
             for attempt in attempts:
                 self._held.pop(attempt.key, None)
+                self._untold.discard(attempt.key)
+
+    def hear_progress(self, attempt: Attempt) -> None:
+        """From any thread: the first news since the last beat cut the wait short."""
+        with self._lock:
+            if attempt.key not in self._held:
+                return
+            earlier = not self._untold
+            self._untold.add(attempt.key)
+        if earlier:
+            self.on_earlier()
 
     def due(self, now: float) -> list[Attempt]:
         """What to beat for now: also what would be due soon after, to go in the same call."""
         with self._lock:
-            return [a for a in self._held.values() if _due_at(a) - _beat_seconds(a) / 2 <= now]
+            news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
+            return [
+                a
+                for a in self._held.values()
+                if _due_at(a) - _beat_seconds(a) / 2 <= now or a.key in news
+            ]
 
     def next_due_at(self, idle_until: float) -> float:
         """When the next beat is due; with no lease at all, when the idle time is over."""
         with self._lock:
             dues = map(_due_at, self._held.values())
             self._next_due_at = min(dues, default=idle_until)
+            if self._untold:
+                self._next_due_at = min(self._next_due_at, self._told_at + NEWS_SECONDS)
             return self._next_due_at
 
-    def confirm(self, attempt: Attempt, sent_at: float) -> None:
+    def confirm(self, attempt: Attempt, sent_at: float, progress: float | None) -> None:
+        """The store extended the lease, and knows this progress."""
         with self._lock:
             attempt.confirmed_at = max(attempt.confirmed_at, sent_at)
+            self._told_at = max(self._told_at, sent_at)
+            if attempt.latest_progress == progress:  # else the job has gone on meanwhile
+                self._untold.discard(attempt.key)
 
     def fenced(self) -> list[Attempt]:
         """The leases whose jobs must end before they do, nearest first."""
@@ -140,21 +169,21 @@ class Heartbeats(Service):
         call = self._store.heartbeat(self._worker, beats)
         answers = await within(self._clock, patience, call)
         self._idle_until = now + IDLE_SECONDS
-        return self._heed(due, answers, now)
+        return self._heed(due, beats, answers, now)
 
     def rest_seconds(self) -> float | None:
         return max(0.0, self._book.next_due_at(self._idle_until) - self._clock.monotonic())
 
     def _heed(
-        self, due: list[Attempt], answers: list[Answer], sent_at: float
+        self, due: list[Attempt], beats: list[Beat], answers: list[Answer], sent_at: float
     ) -> list[ServiceReport]:
         assert len(answers) == len(due), (len(answers), len(due))
-        for attempt, answer in zip(due, answers, strict=True):
+        for attempt, beat, answer in zip(due, beats, answers, strict=True):
             match answer:
                 case Answer.GO_ON:
-                    self._book.confirm(attempt, sent_at)
+                    self._book.confirm(attempt, sent_at, beat.progress)
                 case Answer.CANCEL:
-                    self._book.confirm(attempt, sent_at)
+                    self._book.confirm(attempt, sent_at, beat.progress)
                     grace_seconds = attempt.task.max_termination_seconds
                     self._stop_job(attempt, StopReason.CANCEL, grace_seconds)
                 case Answer.LOST:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.errors import RunnerUnable
 from tidewheel.ports import Assignment, Clock, Job, Runner
 from tidewheel.services.attempts import (
     Attempt,
@@ -32,12 +33,14 @@ class Jobs:
         crew: Crew,
         clock: Clock,
         on_end: Callable[[Attempt, End | None], None],
+        hear_trouble: Callable[[str | None], None],
         tell: Callable[..., None],
     ) -> None:
         self._runners = runners
         self._crew = crew
         self._clock = clock
         self._on_end = on_end
+        self._hear_trouble = hear_trouble
         self._tell = tell
         self._live: dict[AttemptKey, Attempt] = {}
 
@@ -86,11 +89,16 @@ class Jobs:
             return
         try:
             job = await _runner_for(attempt.task, self._runners).start(assignment, attempt)
+        except RunnerUnable as unable:  # the worker's own trouble: another may do it
+            self._hear_trouble(str(unable))
+            self._over(attempt, NEVER_STARTED)
+            return
         except Exception as error:  # the task's failure, never the worker's end
             description = str(error) or repr(error)
             self._tell("job.not_started", task=attempt.task.id, error=description)
             self._over(attempt, failure(START_FAILED, description))
             return
+        self._hear_trouble(None)
         await self._watch(attempt, job)
 
     async def _watch(self, attempt: Attempt, job: Job) -> None:

@@ -11,7 +11,8 @@ a database clock that did not move as the local one did (the machine slept, or s
 clock).
 
 Any number of monitors may run: the store decides each lease once, and deleting twice is
-nothing. Every transaction is short: leases and expired tasks are worked off in batches.
+nothing. Every transaction is short: leases, expired tasks and workers that are long gone are
+worked off in batches.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BATCHES_PER_PASS_MAX = 100
+# Every worker that lives and can reach the store is heard within this time.
+HEARD_SECONDS_MAX = 60.0
 STANDSTILL_SECONDS_MIN = 1.0  # a shorter one is not worth a full lease of patience
 
 
@@ -92,6 +95,7 @@ class Monitor(Service):
             reports = await self._take_back()
             if self._clock.monotonic() >= self._retention_at:
                 reports += await self._keep_retention()
+                reports += await self._forget_workers()
         except Unavailable:
             self._watch.lost()
             raise
@@ -130,6 +134,18 @@ class Monitor(Service):
         if deleted and len(expired) == count_max:
             self._retention_at = self._clock.monotonic()
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
+
+    async def _forget_workers(self) -> list[ServiceReport]:
+        """After an outage all workers seem silent until they are heard again."""
+        retention_seconds = self._settings.workers_retention_seconds
+        watched_seconds = self._watch.seconds(self._clock.monotonic())
+        if retention_seconds is None or watched_seconds < HEARD_SECONDS_MAX:
+            return []
+        count_max = self._settings.deleted_per_batch_max
+        forgotten = await self._store.delete_workers(retention_seconds, count_max)
+        if forgotten == count_max:
+            self._retention_at = self._clock.monotonic()
+        return [self.report("workers.forgotten", count=forgotten)] if forgotten else []
 
     async def _export(self, expired: Sequence[TaskView]) -> None:
         directory = self._settings.export_directory

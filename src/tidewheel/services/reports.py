@@ -104,6 +104,7 @@ def _report(attempt: Attempt, draft: _Draft) -> Report:
         messages=_numbered(attempt, draft) if draft.messages else (),
         usage=tuple(draft.usage[-USAGE_PER_REPORT_MAX:]) if draft.usage else (),
         end=draft.end if complete else None,
+        frees=attempt.task.queue if attempt.task.limited else None,
     )
 
 

@@ -12,14 +12,14 @@ from random import Random
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT
-from tidewheel.core.tasks.requests import HeldLease, HostProcess, Wake
+from tidewheel.core.tasks.requests import ANY_TASKS, Abilities, HeldLease, HostProcess, Wake
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.ports import Job, Runner, TaskStore
 from tidewheel.services.adoption import Adoption, Fate, IsAlive
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.cancellations import Cancellations
-from tidewheel.services.claims import ANY_TASKS, Abilities, Claims
+from tidewheel.services.claims import Claims
 from tidewheel.services.crew import Crew
 from tidewheel.services.heartbeats import (
     BEATS_PER_LEASE,
@@ -30,7 +30,7 @@ from tidewheel.services.heartbeats import (
 from tidewheel.services.jobs import NEVER_STARTED, Jobs
 from tidewheel.services.reports import Reporter
 from tidewheel.services.room import Room
-from tidewheel.services.service import Backoff, Surroundings
+from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
 from tidewheel.services.threads import in_loop, run_in_thread
 from tidewheel.services.workplace import Workplace
 
@@ -88,7 +88,14 @@ class Shift:
             Room(settings.slots, settings.capacity),
             self.reporter.outbox,
         )
-        self.jobs = Jobs(equipment.runners, crew, surroundings.clock, self._on_end, tell)
+        self.jobs = Jobs(
+            equipment.runners,
+            crew,
+            surroundings.clock,
+            self._on_end,
+            self._hear_trouble,
+            tell,
+        )
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings
         )
@@ -165,7 +172,8 @@ class Shift:
     def _surroundings_of_heartbeats(self) -> Surroundings:
         """After an outage a worker must be heard within one lease, so it asks more often."""
         lease_seconds = self._equipment.settings.lease_seconds or LEASE_SECONDS_DEFAULT
-        patience = Backoff(seconds_max=lease_seconds / BEATS_PER_LEASE)
+        longest = min(BACKOFF_DEFAULT.seconds_max, lease_seconds / BEATS_PER_LEASE)
+        patience = Backoff(seconds_max=longest)
         return replace(self._equipment.surroundings, backoff=patience)
 
     def _on_end(self, attempt: Attempt, end: End | None) -> None:
@@ -180,6 +188,9 @@ class Shift:
         self._workplace.let_go(attempts)
         self.claims.wake()
         self._on_change()
+
+    def _hear_trouble(self, text: str | None) -> None:
+        self.claims.hear_trouble(text)
 
     def _on_lost(self, attempt: Attempt) -> None:
         self.jobs.stop(attempt, StopReason.LOST, 0.0)

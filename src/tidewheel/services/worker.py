@@ -113,6 +113,7 @@ class Worker(Service):
                 queues=settings.queues,
                 slots=settings.slots,
                 capacity=settings.capacity,
+                abilities=host.abilities,
             )
         )
         directory = settings.home / "tasks" / store_id[:STORE_ID_LENGTH]

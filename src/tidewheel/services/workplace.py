@@ -37,7 +37,7 @@ class Workplace:
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
         """An attempt whose lease was asked for at that time of the local clock."""
-        return Attempt(task, self.worker, self._listener, asked_at)
+        return Attempt(task, self.worker, self._listener, self.book.hear_progress, asked_at)
 
     def assignment(self, task: Claimed) -> Assignment:
         return Assignment(

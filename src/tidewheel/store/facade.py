@@ -30,7 +30,7 @@ from tidewheel.core.tasks.requests import (
     Wake,
 )
 from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.submission import SubmitLimits, refusal
+from tidewheel.core.tasks.submission import SubmitLimits, message_refusal, refusal
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
@@ -45,10 +45,11 @@ from tidewheel.core.tasks.views import (
 )
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.rows import labels_text, worker_number
+from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import Script, Transaction
+from tidewheel.store.worker_rows import abilities_text
 
 Result = TypeVar("Result")
 WritingScript = Callable[[Transaction, Effects], Result]
@@ -163,6 +164,7 @@ class ScriptedStore(ABC):
             "memory_bytes": worker.capacity.memory_bytes,
             "gpu": worker.capacity.gpu,
             "labels": labels_text(worker.capacity.labels),
+            "abilities": abilities_text(worker.abilities),
         }
         number = await self._write(
             "register_worker", lambda tx, _: tx.rows("insert_worker", **row)[0][0]
@@ -174,6 +176,11 @@ class ScriptedStore(ABC):
         if not await self._write(
             "stop_worker", lambda tx, _: tx.rows("stop_worker", worker_number=number)
         ):
+            raise NotFound("worker", worker)
+
+    async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
+        given = {"worker_number": worker_number(worker), "trouble": storable(trouble)}
+        if not await self._write("set_trouble", lambda tx, _: tx.rows("set_trouble", **given)):
             raise NotFound("worker", worker)
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
@@ -190,9 +197,21 @@ class ScriptedStore(ABC):
         return await self._write("heartbeat", lambda tx, _: report.heartbeat(tx, worker, beats))
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        return await self._write(
-            "report", lambda tx, effects: report.report(tx, reports, self._chance, effects)
+        refused = {
+            position: Reported(task_id=one.holder.task_id, refused=why)
+            for position, one in enumerate(reports)
+            if one.messages and (why := message_refusal(one, self._limits))
+        }
+        good = (
+            [one for k, one in enumerate(reports) if k not in refused] if refused else reports
         )
+        answers = await self._write(
+            "report", lambda tx, effects: report.report(tx, good, self._chance, effects)
+        )
+        if not refused:
+            return answers
+        rest = iter(answers)
+        return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         return await self.look(lambda tx: report.cancelling(tx, worker))
@@ -221,10 +240,19 @@ class ScriptedStore(ABC):
     async def delete_tasks(self, seqs: Sequence[int]) -> int:
         return await self._write("delete_tasks", lambda tx, _: watch.delete_tasks(tx, seqs))
 
+    async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
+        return await self._write(
+            "delete_workers",
+            lambda tx, _: watch.delete_workers(tx, retention_seconds, count_max),
+        )
+
     # ---- looking ----
 
     async def get(self, task_id: TaskId) -> TaskView:
         return await self.look(lambda tx: look.get(tx, task_id))
+
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+        return await self.look(lambda tx: look.get_many(tx, task_ids))
 
     async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
         return await self.look(lambda tx: look.list_tasks(tx, which, page))

@@ -265,8 +265,9 @@ def translated() -> Iterator[None]:
         # A promise of the schema was about to be broken: that is a bug, not an outage.
         raise AssertionError(str(error)) from error
     except (psycopg.OperationalError, *_ALSO_UNREACHABLE) as error:
+        seen = " ".join(str(error).split())  # the driver's words fill several lines
         raise StoreUnreachable(
-            f"the database does not answer ({str(error).strip()}); check that it runs and "
+            f"the database does not answer ({seen}); check that it runs and "
             "that the address is right"
         ) from error
 

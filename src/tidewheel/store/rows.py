@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.core.tasks.requests import Claimed, HostProcess, UsageSample
+from tidewheel.core.tasks.requests import Claimed, UsageSample
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.tasks.status import LEASED, Signal, Status
@@ -28,7 +28,7 @@ from tidewheel.core.tasks.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.core.tasks.views import AttemptView, HistoryEntry, TaskView, WorkerView
+from tidewheel.core.tasks.views import AttemptView, HistoryEntry, TaskView
 
 
 class TaskStateRow(NamedTuple):
@@ -156,7 +156,9 @@ def task_state(row: Sequence[Any]) -> TaskState:
     )
 
 
-def claimed(row: Sequence[Any], *, lease_seconds: float, fence_kill: bool) -> Claimed:
+def claimed(
+    row: Sequence[Any], *, lease_seconds: float, fence_kill: bool, limited: bool
+) -> Claimed:
     """From a ClaimedRow and what the queue says about leases."""
     r = ClaimedRow._make(row)
     return Claimed(
@@ -175,6 +177,7 @@ def claimed(row: Sequence[Any], *, lease_seconds: float, fence_kill: bool) -> Cl
         max_termination_seconds=r.max_termination_seconds,
         resources=resources(r.cpu, r.memory_bytes, r.gpu, r.labels),
         fence_kill=fence_kill,
+        limited=limited,
     )
 
 
@@ -299,23 +302,6 @@ def attempt_view(row: Sequence[Any]) -> AttemptView:
         exit_status=exit_status,
         error=task_error(*row[7:10]),
         metrics=row[10],
-    )
-
-
-def worker_view(row: Sequence[Any]) -> WorkerView:
-    """From list_workers."""
-    (id_, name, host, boot_id, pid, started, queues, slots, cpu, memory, gpu, labels) = row[:12]
-    return WorkerView(
-        id=id_,
-        name=name,
-        process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
-        queues=tuple(json.loads(queues)),
-        slots=slots,
-        capacity=resources(cpu, memory, gpu, labels),
-        leases=row[12],
-        registered_at=row[13],
-        seen_at=row[14],
-        stopped_at=row[15],
     )
 
 

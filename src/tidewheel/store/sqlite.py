@@ -38,6 +38,7 @@ from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.transaction import PlainEnd, Row, Script, as_parameter
 
 READERS = 2
+BY_RULES = "claim_tasks_by_rules"  # its rows end with the aged priority, their order
 _STOP = object()
 
 
@@ -63,6 +64,9 @@ class SqliteTransaction:
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
         rows = self.rows(query, **parameters)
+        if query == BY_RULES:
+            rows.sort(key=lambda row: (-row[-1], row[0]))
+            rows = [row[:-1] for row in rows]
         seqs = [row[0] for row in rows]
         self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
         self.rows("add_claims", seqs=seqs)

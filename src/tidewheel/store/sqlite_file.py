@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 
 import apsw
 
@@ -125,6 +127,8 @@ def prepare(
     elif path.stat().st_size == 0:
         # Nothing of ours is ever empty. To fill it again would hide that all tasks are gone.
         raise CorruptStore(str(path), "the file is empty")
+    else:
+        _refuse_exposed(path)
     connection = connect(path, settings, clock=lambda: 0.0, vfs=vfs)
     try:
         with translated(path):
@@ -136,6 +140,18 @@ def prepare(
                 check_version(known, version)
     finally:
         connection.close()
+
+
+def _refuse_exposed(path: Path) -> None:
+    """S31: who can write a command into the store runs it as the worker's user. A group was
+    chosen by somebody; all users of a machine are nobody's choice."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    reachable = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
+    if mode & stat.S_IRWXO and reachable:
+        raise UnsafeStore(
+            f"every user of this machine can open the store {path} (mode {mode:04o}). "
+            f"Close it: chmod o= {quote(str(path))}"
+        )
 
 
 def migrate_sqlite(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tidewheel.config import MonitorSettings, WorkerSettings
-from tidewheel.services.claims import Abilities
+from tidewheel.core.tasks.requests import Abilities
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import Service, Surroundings
 from tidewheel.services.shift import Host

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from random import Random
 
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
-from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.requests import Abilities, Claimed
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.services.claims import Abilities
 from tidewheel.testing.inhabitants import Inhabitant, Scene, monitor, worker
 from tidewheel.testing.machines import Machine, Script, write_script
 from tidewheel.testing.people import (

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from tidewheel.core.tasks.requests import Claimed, HostProcess, UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
+from tidewheel.errors import RunnerUnable
 from tidewheel.ports import Assignment, Clock, JobReports
 
 HANDLER = "work"  # the one that every scripted host knows
@@ -42,6 +43,7 @@ class Script:
     end_when_asked: End | None = None  # after SIGTERM; None: ended by that signal
     start_seconds: float = 0.0
     start_error: str | None = None
+    host_error: str | None = None  # no job can be started here just now
 
 
 UNTIL_TOLD = Script()
@@ -205,6 +207,8 @@ class ScriptedRunner:
         script = self._host.script(assignment.task)
         if script.start_seconds > 0.0:
             await self._host.clock.sleep(script.start_seconds)
+        if script.host_error is not None:
+            raise RunnerUnable(script.host_error)
         if script.start_error is not None:
             raise OSError(script.start_error)
         job = ScriptedJob(assignment, script, self._host.clock)

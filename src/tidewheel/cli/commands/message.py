@@ -28,7 +28,7 @@ def _send(text: str, output: str | None, progress: float | None) -> str:
     from pathlib import Path
 
     from tidewheel.errors import Refused
-    from tidewheel.runners.message_client import send_message
+    from tidewheel.runners.message_client import MESSAGE_LIMIT, send_message
 
     directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
     if not directory or not secret:
@@ -36,5 +36,13 @@ def _send(text: str, output: str | None, progress: float | None) -> str:
             "this command speaks for a job, and nobody here is one; "
             "call it inside a command that a worker runs"
         )
-    sent = send_message(Path(directory), secret, text=text, output=output, progress=progress)
+    limit = os.environ.get(MESSAGE_LIMIT, "")
+    sent = send_message(
+        Path(directory),
+        secret,
+        text=text,
+        output=output,
+        progress=progress,
+        text_bytes_max=int(limit) if limit.isdecimal() else None,
+    )
     return sent.value

@@ -18,11 +18,17 @@ from tidewheel.cli.session import Session, session_command
     type=click.Path(file_okay=False),
     help="Write tasks there before they are deleted.",
 )
+@click.option(
+    "--wait-for-store",
+    type=DURATION,
+    help="Give up when the database is down for so long. [default: never]",
+)
 def command(
     session: Session,
     interval: float | None,
     retention: float | None,
     export_directory: str | None,
+    wait_for_store: float | None,
 ) -> int:
     """Take back leases that ran out, and delete tasks after their retention.
 
@@ -32,4 +38,4 @@ def command(
     from tidewheel.cli.roles import monitor_settings_from, run_monitor
 
     settings = monitor_settings_from(interval, retention, export_directory)
-    return run_monitor(session, settings)
+    return run_monitor(session, settings, wait_for_store)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tidewheel.cli.parameters import DURATION, SIZE
+from tidewheel.cli.parameters import DURATION, JOB_LIMIT, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
 
@@ -27,6 +27,14 @@ from tidewheel.client.fields import QUEUE_DEFAULT
 @click.option("--label", "labels", multiple=True, help="A label to offer; repeatable.")
 @click.option("--name", help="What to call it. [default: host:pid]")
 @click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
+@click.option(
+    "--job-limit",
+    "job_limits",
+    multiple=True,
+    type=JOB_LIMIT,
+    help="For each process of a command: cpu=1h, memory=4GiB, files=1024, processes=100 or "
+    "file-size=10GiB; repeatable.",
+)
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this worker, whatever happens.")
 @click.option(
     "--yield/--drain",
@@ -42,6 +50,11 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     "exit_when_idle",
     is_flag=True,
     help="Stop when there is nothing left to do.",
+)
+@click.option(
+    "--wait-for-store",
+    type=DURATION,
+    help="Give up when the database is down for so long. [default: never]",
 )
 @click.option("--no-monitor", is_flag=True, help="Run no monitor beside it (SQLite only).")
 def command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.documents import worker_document
-from tidewheel.cli.printing import Row, note, say_json, say_table
+from tidewheel.cli.printing import Row, note, safe, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.explain import SILENT_SECONDS
 from tidewheel.quantities import show_duration, show_size
@@ -43,6 +43,9 @@ def command(session: Session, *, show_all: bool) -> int:
     else:
         rows = [_row(worker, now) for worker in workers]
         say_table(HEADERS, rows, drop=DROP)
+        for worker in workers:
+            if worker.trouble is not None and worker.stopped_at is None:
+                note(f"{worker.id} takes no tasks: {safe(worker.trouble)}")
     return 0
 
 
@@ -69,4 +72,6 @@ def _row(worker: WorkerView, now: float) -> Row:
 def _state(worker: WorkerView, now: float) -> str:
     if worker.stopped_at is not None:
         return "stopped"
+    if now - worker.seen_at <= SILENT_SECONDS and worker.trouble is not None:
+        return "in trouble"
     return "silent" if now - worker.seen_at > SILENT_SECONDS else "live"

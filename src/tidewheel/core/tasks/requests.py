@@ -78,6 +78,18 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Which tasks the runners of a worker can execute."""
+
+    commands: bool = True
+    handlers: frozenset[str] | None = None  # None: any
+    bare: bool = True  # tasks with only a spec, for applications that know what it means
+
+
+ANY_TASKS = Abilities()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
     """A worker asks for up to ``count`` tasks of one queue."""
 
@@ -110,6 +122,7 @@ class Claimed:
     max_termination_seconds: float
     resources: Resources
     fence_kill: bool  # the job must end before its lease does, should the store be out of reach
+    limited: bool = False  # the queue has limits: others may be waiting for this one's end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +162,7 @@ class Report:
     messages: tuple[Message, ...] = ()
     usage: tuple[UsageSample, ...] = ()
     end: End | None = None
+    frees: str | None = None  # the queue in which this end leaves a place that was limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +193,7 @@ class NewWorker:
     queues: tuple[str, ...]
     slots: int
     capacity: Resources
+    abilities: Abilities = ANY_TASKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tidewheel.core.tasks.limits import EACH_KEY
+from tidewheel.core.tasks.requests import Report
 from tidewheel.core.tasks.resources import resource_findings
 from tidewheel.core.tasks.retry import DELAY_SECONDS_MAX, retry_findings
 from tidewheel.core.tasks.task import PRIORITY_MAX, NewTask
@@ -15,15 +16,18 @@ from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
 
 NAME_LENGTH_MAX = 256
 DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many
+MESSAGES_MAX = 10_000  # of one attempt
+MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmitLimits:
-    """How much a client may store at once."""
+    """How much a client, or a job, may store at once."""
 
     payload_bytes_max: int = 256 * 1024
     tasks_per_call_max: int = 100_000
+    message_bytes_max: int = MESSAGE_BYTES_MAX  # of one message of an attempt
 
 
 def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
@@ -34,7 +38,7 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
         if text is not None
     ]
     for what, text in texts:
-        size = _utf8_length(text)
+        size = utf8_length(text)
         if size > limits.payload_bytes_max:
             return PayloadTooLarge(
                 f"{what} of task {task.id!r}", size, limits.payload_bytes_max
@@ -53,6 +57,16 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
     return InvalidTask(task.id, findings) if findings else None
 
 
+def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
+    """Why what a job says is not accepted, or None."""
+    for message in report.messages:
+        size = utf8_length(message.text)
+        if size > limits.message_bytes_max:
+            what = f"message {message.number} of task {report.holder.task_id!r}"
+            return PayloadTooLarge(what, size, limits.message_bytes_max)
+    return None
+
+
 def name_finding(what: str, text: str) -> str | None:
     """One rule for every name that people choose: printable, not empty, not endless."""
     if not text.strip():
@@ -64,7 +78,8 @@ def name_finding(what: str, text: str) -> str | None:
     return None
 
 
-def _utf8_length(text: str) -> int:
+def utf8_length(text: str) -> int:
+    """How many bytes it takes where it is stored."""
     return len(text.encode(errors="replace"))
 
 

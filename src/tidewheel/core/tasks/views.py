@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidewheel.core.tasks.dependency import EdgeState
-from tidewheel.core.tasks.requests import HostProcess, QueueSettings, UsageSample
+from tidewheel.core.tasks.requests import Abilities, HostProcess, QueueSettings, UsageSample
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.retry import RetryPolicy
 from tidewheel.core.tasks.status import Signal, Status
@@ -132,6 +132,8 @@ class WorkerView:
     registered_at: Instant
     seen_at: Instant
     stopped_at: Instant | None
+    trouble: str | None  # why it takes no tasks just now
+    abilities: Abilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Queries of the memory store about claiming, leases, reports, queues and workers."""
+"""Queries of the memory store about claiming, leases, reports and queues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ __all__ = [
     "extend_leases",
     "get_claimed",
     "insert_limits",
-    "insert_worker",
     "list_buckets",
     "list_cancelling",
     "list_lapsed_leases",
@@ -42,8 +41,6 @@ __all__ = [
     "save_buckets",
     "save_queue",
     "start_attempts",
-    "stop_worker",
-    "touch_worker",
 ]
 
 AGED_PRIORITY_MAX = 255
@@ -141,6 +138,14 @@ def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
     return [row for task in fitting for row in get_claimed(t, task["seq"])]
 
 
+def aged_priority(task: Record, now: float) -> int:
+    """One more for each whole second of being ready, up to 255."""
+    priority: int = task["priority"]
+    if priority >= AGED_PRIORITY_MAX:
+        return priority
+    return min(AGED_PRIORITY_MAX, priority + int(now - task["ready_at"]))
+
+
 def claim_tasks(t: Tables, **given: Any) -> list[Row]:
     return _take(t, _candidates(t, given)[: given["count"]], given)
 
@@ -148,11 +153,8 @@ def claim_tasks(t: Tables, **given: Any) -> list[Row]:
 def claim_tasks_by_rules(t: Tables, **given: Any) -> list[Row]:
     now = t.clock()
 
-    def aged(task: Record) -> float:
-        priority: int = task["priority"]
-        if not given["aging"] or priority >= AGED_PRIORITY_MAX:
-            return priority
-        return min(AGED_PRIORITY_MAX, priority + int(now - task["ready_at"]))
+    def aged(task: Record) -> int:
+        return aged_priority(task, now) if given["aging"] else int(task["priority"])
 
     allowed = {row["key"]: row["count"] for row in given["by_key"]}
     taken: Counter[str] = Counter()
@@ -287,29 +289,6 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
             what = (lease["messages"], lease["lease_seconds"], fence)
             found.append((*who, *what, *get_claimed(t, seq)[0]))
     return found
-
-
-def insert_worker(t: Tables, **row: Any) -> list[Row]:
-    number = t.next_number("worker")
-    now = t.clock()
-    times = {"registered_at": now, "seen_at": now, "stopped_at": None}
-    t.worker[f"worker-{number}"] = row | times | {"number": number}
-    return [(number,)]
-
-
-def touch_worker(t: Tables, worker_number: int) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker in t.worker:
-        t.update(t.worker, worker, seen_at=t.clock())
-    return []
-
-
-def stop_worker(t: Tables, worker_number: int) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker not in t.worker:
-        return []
-    t.update(t.worker, worker, stopped_at=t.clock())
-    return [(worker_number,)]
 
 
 def save_queue(t: Tables, queue: str, **settings: Any) -> list[Row]:

@@ -9,13 +9,13 @@ from typing import Any
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.store.facade import Result, ScriptedStore
-from tidewheel.store.memory import changes, leases, views
+from tidewheel.store.memory import changes, leases, views, workers
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.rows import lease_rows
 from tidewheel.store.transaction import PlainEnd, Row, Script
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views)
+_MODULES = (changes, leases, views, workers)
 
 
 class MemoryTransaction:

@@ -9,6 +9,7 @@ from typing import Any
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.status import FINAL, LEASED, Status, legal_steps
 from tidewheel.store.memory.changes import matches
+from tidewheel.store.memory.leases import aged_priority
 from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.rows import TaskViewRow
 from tidewheel.store.transaction import Row
@@ -16,8 +17,10 @@ from tidewheel.store.transaction import Row
 __all__ = [
     "count_tasks",
     "find_expired_tasks",
+    "find_next_aged_tasks",
     "find_next_tasks",
     "find_task",
+    "find_task_numbers",
     "find_tasks",
     "find_tasks_by_memory",
     "find_tasks_by_runtime",
@@ -34,7 +37,6 @@ __all__ = [
     "list_messages",
     "list_queues",
     "list_usage",
-    "list_workers",
     "verify_attempts",
     "verify_ends",
     "verify_keys",
@@ -50,10 +52,6 @@ __all__ = [
 _ATTEMPT = (
     *("worker", "claimed_at", "started_at", "ended_at", "ended_by", "exit_status"),
     *("error_code", "error_args", "error_description", "metrics"),
-)
-_WORKER = (
-    *("name", "host", "boot_id", "pid", "process_started", "queues", "slots"),
-    *("cpu", "memory_bytes", "gpu", "labels"),
 )
 
 
@@ -92,6 +90,10 @@ def find_task(t: Tables, id: str) -> list[Row]:
     return [(t.id[id],)] if id in t.id else []
 
 
+def find_task_numbers(t: Tables, ids: Sequence[str]) -> list[Row]:
+    return [(id_, t.id[id_]) for id_ in ids if id_ in t.id]
+
+
 def get_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:
     return [_view(t, t.task[seq]) for seq in seqs if seq in t.task]
 
@@ -125,16 +127,25 @@ find_tasks_by_tag = find_tasks_by_memory = find_tasks_by_runtime = find_tasks
 
 
 def find_next_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:
+    first = sorted(_due(t, queue), key=lambda task: (-task["priority"], task["seq"]))
+    return [(task["seq"],) for task in first[:count]]
+
+
+def find_next_aged_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:
     now = t.clock()
-    due = [
+    first = sorted(_due(t, queue), key=lambda task: (-aged_priority(task, now), task["seq"]))
+    return [(task["seq"],) for task in first[:count]]
+
+
+def _due(t: Tables, queue: str) -> list[Record]:
+    now = t.clock()
+    return [
         task
         for task in t.task.values()
         if task["queue"] == queue
         and task["status"] == Status.READY
         and (task["due_at"] is None or task["due_at"] <= now)
     ]
-    first = sorted(due, key=lambda task: (-task["priority"], task["seq"]))[:count]
-    return [(task["seq"],) for task in first]
 
 
 def find_expired_tasks(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:
@@ -220,18 +231,6 @@ def _oldest(tasks: Iterable[Record], now: float) -> float | None:
         if task["ready_at"] is not None and (task["due_at"] is None or task["due_at"] <= now)
     ]
     return max(waits, default=None)
-
-
-def list_workers(t: Tables, *, live_only: bool) -> list[Row]:
-    names = _WORKER
-    found = []
-    for id_, row in sorted(t.worker.items(), key=lambda item: -item[1]["number"]):
-        if live_only and row["stopped_at"] is not None:
-            continue
-        leases = sum(1 for lease in t.lease.values() if lease["owner"] == id_)
-        times = (row["registered_at"], row["seen_at"], row["stopped_at"])
-        found.append((id_, *(row[name] for name in names), leases, *times))
-    return found
 
 
 def _history(t: Tables) -> dict[int, list[Row]]:

@@ -55,11 +55,8 @@ def claim(tx: Transaction, request: ClaimRequest) -> list[Claimed]:
         rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
-    rows.sort(key=_claim_order)
-    return [
-        claimed(row, lease_seconds=plan.lease_seconds, fence_kill=bool(plan.fence_kill))
-        for row in rows
-    ]
+        rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
+    return [_claimed(row, plan) for row in rows]
 
 
 def claim_by_id(
@@ -79,7 +76,16 @@ def claim_by_id(
     write_changes(tx, [change])
     rows = tx.rows("get_claimed", seq=task.seq)
     tx.rows("add_leases", leases=lease_rows(rows, worker, plan.lease_seconds))
-    return claimed(rows[0], lease_seconds=plan.lease_seconds, fence_kill=bool(plan.fence_kill))
+    return _claimed(rows[0], plan)
+
+
+def _claimed(row: Row, plan: _Plan) -> Claimed:
+    return claimed(
+        row,
+        lease_seconds=plan.lease_seconds,
+        fence_kill=bool(plan.fence_kill),
+        limited=bool(plan.limited),
+    )
 
 
 def _refuse_delayed(tx: Transaction, task: TaskState) -> None:

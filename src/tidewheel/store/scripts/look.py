@@ -28,14 +28,15 @@ from tidewheel.core.tasks.views import (
 )
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import (
+    ClaimedRow,
     attempt_view,
     claimed,
     history_entry,
     task_view,
     usage_sample,
-    worker_view,
 )
 from tidewheel.store.transaction import Transaction, rows_in_chunks
+from tidewheel.store.worker_rows import worker_view
 
 PAGE_COUNT_MAX = 10_000
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
@@ -55,6 +56,18 @@ INVARIANTS = {
 def get(tx: Transaction, task_id: TaskId) -> TaskView:
     """One task, or a clear refusal."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
+
+
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[TaskView]:
+    """Tasks in the order asked for; the first that is unknown is a refusal."""
+    page_count(max(1, len(task_ids)))
+    wanted = list(dict.fromkeys(task_ids))
+    seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))
+    for task_id in wanted:
+        if task_id not in seqs:
+            raise NotFound("task", task_id)
+    found = {view.id: view for view in views_of(tx, [seqs[task_id] for task_id in wanted])}
+    return [found[task_id] for task_id in task_ids]
 
 
 def _seq_of(tx: Transaction, task_id: TaskId) -> int:
@@ -130,7 +143,9 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
 
 def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
     """What would be claimed next, without taking it."""
-    found = tx.rows("find_next_tasks", queue=queue, count=page_count(count))
+    aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
+    query = "find_next_aged_tasks" if aging else "find_next_tasks"
+    found = tx.rows(query, queue=queue, count=page_count(count))
     return views_of(tx, [row[0] for row in found])
 
 
@@ -215,11 +230,17 @@ def workers(tx: Transaction, *, live_only: bool) -> list[WorkerView]:
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Every lease that workers of one host and boot hold; the caller knows which are dead."""
     found = []
+    limited = {row[0] for row in tx.rows("list_limits")}
     for row in tx.rows("list_orphans", host=host, boot_id=boot_id):
         owner, pid, started, messages, lease_seconds, fence_kill = row[:6]
         found.append(
             HeldLease(
-                task=claimed(row[6:], lease_seconds=lease_seconds, fence_kill=bool(fence_kill)),
+                task=claimed(
+                    row[6:],
+                    lease_seconds=lease_seconds,
+                    fence_kill=bool(fence_kill),
+                    limited=ClaimedRow._make(row[6:]).queue in limited,
+                ),
                 owner=WorkerId(owner),
                 process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
                 messages=messages,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidewheel.core.tasks.lease import Answer, Holder, check_holder
@@ -79,7 +79,18 @@ def report(
             seen.add(one.holder.task_id)
         answers |= _report_round(tx, now, chance, effects)
         waiting = later
+    _note_freed_places(reports, answers, effects)
     return [answers[position] for position in range(len(reports))]
+
+
+def _note_freed_places(
+    reports: Sequence[Report], answers: Mapping[int, Reported], effects: Effects
+) -> None:
+    """Whoever found a limit reached can go on; the reporter says where there is one, since
+    asking the database would cost the common case a statement."""
+    for position, one in enumerate(reports):
+        if one.frees is not None and one.end is not None and answers[position].refused is None:
+            effects.queues.add(one.frees)
 
 
 def _succeed_plainly(tx: Transaction, reports: Sequence[Report]) -> dict[int, Reported]:
@@ -189,13 +200,19 @@ def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
         raise NotFound("task", holder.task_id)
     check_holder(task, holder, "adopt")
     number = worker_number(new_owner)
-    if not tx.rows("plan_claim", queue=task.queue, worker_number=number)[0][0]:
+    known, _, _, limited, *_ = tx.rows("plan_claim", queue=task.queue, worker_number=number)[0]
+    if not known:
         raise NotFound("worker", new_owner)
     write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
     moved = tx.rows("move_lease", seq=task.seq, owner=new_owner)
     fence_kill, lease_seconds = moved[0]
     row = ClaimedRow._make(tx.rows("get_claimed", seq=task.seq)[0])
-    return claimed(row, lease_seconds=lease_seconds, fence_kill=bool(fence_kill))
+    return claimed(
+        row,
+        lease_seconds=lease_seconds,
+        fence_kill=bool(fence_kill),
+        limited=bool(limited),
+    )
 
 
 def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:

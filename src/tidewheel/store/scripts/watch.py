@@ -37,7 +37,14 @@ def take_back_lapsed_leases(
         if signal is not None and not (too_long and signal is not Signal.TIME_OUT):
             decided.append((task, step(task, signal)))
     apply(tx, decided, effects)
+    _note_freed_places(tx, {task.queue for task, _ in decided}, effects)
     return [(task.id, change.signal) for task, change in decided]
+
+
+def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
+    """A lease that ended, however it did, leaves a place where places are limited."""
+    if not queues <= effects.queues:
+        effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 
 
 def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[TaskView]:
@@ -54,3 +61,9 @@ def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)
     return len(deleted)
+
+
+def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
+    """Forget workers of which nothing was heard for so long; their numbers are never reused."""
+    count = page_count(count_max)
+    return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))

@@ -32,11 +32,6 @@ def expected_claims(request: ClaimRequest, everything: Facts, now: float) -> lis
     return [facts.seq for facts in chosen]
 
 
-def answer_order(seqs: list[int], everything: Facts) -> list[int]:
-    """An answer lists the highest priority first, then the oldest, aged or not."""
-    return sorted(seqs, key=lambda seq: (-everything.tasks[seq].asked.priority, seq))
-
-
 def _may_run(facts: TaskFacts, request: ClaimRequest, now: float) -> bool:
     asked = facts.asked
     return (

@@ -54,9 +54,11 @@ CREATE TABLE tidewheel.worker (
     memory_bytes bigint NOT NULL,
     gpu integer NOT NULL,
     labels text,  -- JSON array
+    abilities text NOT NULL,  -- JSON: which tasks it can execute
     registered_at double precision NOT NULL,
     seen_at double precision NOT NULL,
-    stopped_at double precision
+    stopped_at double precision,
+    trouble text  -- why it takes no tasks just now
 );
 
 CREATE INDEX worker_host ON tidewheel.worker (host, boot_id);

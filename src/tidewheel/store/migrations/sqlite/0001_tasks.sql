@@ -49,9 +49,11 @@ CREATE TABLE worker (
     memory_bytes INTEGER NOT NULL,
     gpu INTEGER NOT NULL,
     labels TEXT,  -- JSON array
+    abilities TEXT NOT NULL,  -- JSON: which tasks it can execute
     registered_at REAL NOT NULL,
     seen_at REAL NOT NULL,
-    stopped_at REAL
+    stopped_at REAL,
+    trouble TEXT  -- why it takes no tasks just now
 ) STRICT;
 
 CREATE INDEX worker_host ON worker (host, boot_id);

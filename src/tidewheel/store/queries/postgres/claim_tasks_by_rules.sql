@@ -1,4 +1,5 @@
 -- Claim from a queue with aging or limits: looks at every ready task of the queue.
+-- It answers in the order of priority with its aging.
 WITH candidate AS (
     SELECT rank, task_seq, cpu, memory_bytes, gpu, limit_key,
            CASE WHEN %(aging)s::boolean AND -rank < 255
@@ -36,7 +37,7 @@ WITH candidate AS (
      ORDER BY chosen.place
        FOR UPDATE OF ready, task SKIP LOCKED
 ), total AS (
-    SELECT locked.row, sum(cpu) OVER earlier AS cpu,
+    SELECT locked.row, locked.place, sum(cpu) OVER earlier AS cpu,
            sum(memory_bytes::float8) OVER earlier AS memory_bytes, sum(gpu) OVER earlier AS gpu
       FROM locked
     WINDOW earlier AS (ORDER BY place)
@@ -45,7 +46,7 @@ WITH candidate AS (
      WHERE ready.ctid = total.row
        AND round(total.cpu::numeric, 6) <= %(cpu)s
        AND total.memory_bytes <= %(memory_bytes)s AND total.gpu <= %(gpu)s
-    RETURNING ready.task_seq
+    RETURNING ready.task_seq, total.place
 ), taken AS (
     UPDATE tidewheel.task
        SET status = 'running', attempt = attempt + 1, owner = %(worker)s, progress = 0,
@@ -55,7 +56,7 @@ WITH candidate AS (
     RETURNING task.seq, task.id, task.queue, task.name, task.attempt, task.spec, task.command,
               task.handler, task.priority, task.timeout_seconds, task.max_termination_seconds,
               task.cpu, task.memory_bytes, task.gpu, task.labels, task.limit_key,
-              tidewheel.now_seconds() AS now
+              tidewheel.now_seconds() AS now, gone.place
 ), leased AS (
     INSERT INTO tidewheel.lease
            (task_seq, attempt, owner, queue, limit_key, claimed_at, lease_seconds, deadline_at)
@@ -71,4 +72,5 @@ WITH candidate AS (
 SELECT seq, id, queue, name, attempt, spec, command, handler,
        priority, timeout_seconds, max_termination_seconds, cpu,
        memory_bytes, gpu, labels, limit_key, now
-  FROM taken;
+  FROM taken
+ ORDER BY place;

@@ -1,4 +1,5 @@
 -- Claim from a queue with aging or limits: looks at every ready task of the queue.
+-- The last column is the priority with its aging: what is returned has no order here.
 WITH candidate AS (
     SELECT rank, task_seq, cpu, memory_bytes, gpu, limit_key,
            CASE WHEN :aging AND -rank < 255
@@ -43,4 +44,10 @@ UPDATE task
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
           memory_bytes, gpu, labels, limit_key,
-          now_seconds();
+          now_seconds(),
+          CASE WHEN :aging AND priority < 255
+               THEN min(255, priority + CAST(now_seconds() - (
+                        SELECT ready_at FROM ready
+                         WHERE ready.queue = :queue AND delayed = 0 AND rank = -task.priority
+                           AND task_seq = task.seq) AS INTEGER))
+               ELSE priority END;

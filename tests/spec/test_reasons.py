@@ -1,0 +1,87 @@
+"""DESIGN 9, "why": what keeps a ready task waiting, as far as workers are concerned."""
+
+import pytest
+
+from tidewheel.client.explain import reasons
+from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.testing.small_world import SmallWorld
+from tidewheel.testing.virtual_time import in_virtual_time
+
+RUNS_COMMANDS = Abilities(handlers=frozenset({"ship"}), bare=False)
+
+
+async def hire(world, abilities=RUNS_COMMANDS, **capacity):
+    return await world.store.register_worker(
+        NewWorker(
+            name="one",
+            process=HostProcess(host="h", boot_id="b", pid=1, started=1.0),
+            queues=("default",),
+            slots=1,
+            capacity=Resources(**capacity),
+            abilities=abilities,
+        )
+    )
+
+
+async def why(world, task_id):
+    return " ".join(await reasons(world.store, TaskId(task_id)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"command": None, "handler": "plot"}, "alive knows handler 'plot'; start one"),
+        ({"command": None, "spec": "1"}, "It has only a spec, and no worker"),
+        ({"command": None, "handler": "ship"}, ""),
+        ({"resources": Resources(labels=frozenset({"fast"}))}, "label 'fast'"),
+        ({"resources": Resources(memory_bytes=64 * 2**30)}, "It asks for 64 GiB of memory"),
+    ],
+)
+@in_virtual_time
+async def test_a_task_names_what_every_living_worker_lacks(fields, sentence):
+    world = SmallWorld()
+    await hire(world, memory_bytes=2**30)
+    await world.submit("a", **fields)
+    found = await why(world, "a")
+    assert sentence in found
+    assert bool(sentence) == bool(found)
+
+
+@in_virtual_time
+async def test_a_worker_that_fell_silent_offers_nothing():
+    world = SmallWorld()
+    await hire(world, Abilities(handlers=frozenset({"plot"})))
+    await world.submit("a", command=None, handler="plot")
+    assert await why(world, "a") == ""
+    await world.passes(60.0)
+    await hire(world)
+    assert "knows handler 'plot'" in await why(world, "a")
+
+
+@in_virtual_time
+async def test_only_workers_that_can_execute_a_task_count_as_large_enough():
+    world = SmallWorld()
+    await hire(world, memory_bytes=2**40)
+    await hire(world, Abilities(handlers=frozenset({"plot"})), memory_bytes=2**30)
+    big = Resources(memory_bytes=2**33)
+    await world.submit("a", command=None, handler="plot", resources=big)
+    assert "the largest worker offers 1 GiB" in await why(world, "a")
+
+
+@in_virtual_time
+async def test_workers_that_run_no_commands_are_told_from_those_that_do():
+    world = SmallWorld()
+    await hire(world, Abilities(commands=False))
+    await world.submit("a")
+    assert "runs commands" in await why(world, "a")
+
+
+@in_virtual_time
+async def test_a_worker_in_trouble_is_named_with_its_trouble():
+    world = SmallWorld()
+    worker = await hire(world)
+    await world.store.set_trouble(worker, "the disk is full")
+    await world.submit("a")
+    assert "worker-1 (the disk is full)" in await why(world, "a")
