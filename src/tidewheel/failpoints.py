@@ -17,7 +17,7 @@ from tidewheel.errors import BadSetting
 Failpoint = Callable[[str], None]
 
 # Operations of a store that write. Each can end before its commit, and after it before anybody
-# has heard of it. What only the list of workers shows (set_trouble, delete_workers) has no name.
+# has heard of it. What only the list of workers shows (set_trouble, delete_workers) has none.
 OPERATIONS = (
     "submit",
     "arm",
