@@ -1,4 +1,4 @@
-"""Do tasks wait for each other in a circle, at one point or through later ones?
+"""Tasks that wait for each other in a circle, at one point or through later ones.
 
 Theory of operation. A circle needs a way back whose offsets add up to zero or more. Nearly
 all workflows have none: within a point their arrows form no circle, and no offset leads into

@@ -1,4 +1,4 @@
-"""What will a handled failure leave undone?
+"""What a handled failure will leave undone.
 
 Handling a failure lets a run go on without the task that failed. Whoever needs its success does
 not run then: within the point that is a branch not taken, at other points it stops the workflow

@@ -1,4 +1,4 @@
-"""Does every name in the graph stand for something?"""
+"""Names in the graph that stand for nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every parent there when it is asked for?
+"""Parents that are not there when they are asked for.
 
 A task without an offset is placed by being named, so only parents with an offset can be
 missing: named nowhere without one, or off their sequences where children look for them.

@@ -1,4 +1,4 @@
-"""Is the graph small enough to be run? (RELIABILITY S17)"""
+"""Whether the graph is small enough to be run: RELIABILITY S17."""
 
 from __future__ import annotations
 
