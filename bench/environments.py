@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.folders import NODE, VENV, ignored_folder
+from bench.folders import BUILD, NODE, VENV, ignored_folder
 
 PYTHON = VENV / "bin" / "python"
 INSTALL_SECONDS_MAX = 600.0
@@ -29,6 +29,18 @@ def ensure_python_peer(*requirements: str) -> Path:
         if not _has(wanted):
             _install([str(PYTHON), "-m", "pip", "install", "--quiet", *wanted])
     return PYTHON
+
+
+def ensure_own_environment(requirement: str) -> Path:
+    """The interpreter of an environment for one peer alone, whose pins suit no other."""
+    folder = BUILD / f"bench-venv-{requirement}"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        ignored_folder(folder)
+        _install([sys.executable, "-m", "venv", str(folder)])
+    if python_version_of(requirement, python) == "?":
+        _install([str(python), "-m", "pip", "install", "--quiet", requirement])
+    return python
 
 
 def ensure_node_peer(*packages: str) -> Path:

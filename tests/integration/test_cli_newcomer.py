@@ -78,6 +78,11 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
     listed = shown.partition("Commands:\n")[2].partition("\n\n")[0]
     commands = [line.split()[0] for line in listed.splitlines()]
     assert commands == [
+        "validate",
+        "graph",
+        "list",
+        "config",
+        "view",
         "submit",
         "tasks",
         "task",

@@ -7,19 +7,27 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def cli_page_writer():
-    path = ROOT / "docs/write_cli_page.py"
-    spec = importlib.util.spec_from_file_location("write_cli_page", path)
+def writer_of(name):
+    path = ROOT / f"docs/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_page_of_commands_is_what_the_commands_say():
-    writer = cli_page_writer()
+    writer = writer_of("write_cli_page")
     assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), (
         "run: .venv/bin/python docs/write_cli_page.py"
     )
+
+
+def test_the_files_for_editors_are_what_the_table_of_items_says():
+    writer = writer_of("write_editor_files")
+    for name, text in writer.files().items():
+        assert (writer.FOLDER / name).read_text(encoding="utf-8") == text, (
+            "run: .venv/bin/python docs/write_editor_files.py"
+        )
 
 
 def test_every_local_link_leads_somewhere():

@@ -21,6 +21,11 @@ NOTHING_ASKED = 2
 
 # In the order of --help; the texts are here so that --help loads no command.
 COMMANDS = {
+    "validate": "Check a workflow definition.",
+    "graph": "Draw a workflow's graph, or print it for programs.",
+    "list": "List the tasks and families of a workflow.",
+    "config": "Print a workflow's settings after inheritance.",
+    "view": "Print a definition after includes and templates.",
     "submit": "Store a task, or many from a file.",
     "tasks": "List tasks, newest first.",
     "task": "Show everything about one task, and why it does not run.",
@@ -73,7 +78,8 @@ def _unknown(name: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context
 def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
-    """A durable task queue: submit tasks, run workers, look at what happens.
+    """Workflows and a durable task queue: check and draw definitions, submit tasks, run
+    workers, look at what happens.
 
     Tasks are kept in a file of yours unless --store names another store.
     """

@@ -85,6 +85,11 @@ class Findings:
     def has_errors(self) -> bool:
         return any(finding.severity is Severity.ERROR for finding in self._seen)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether looking for more is a waste: they would only be counted."""
+        return len(self._seen) >= FINDINGS_MAX
+
     def sorted(self) -> list[Finding]:
         """Errors first, each kind in the order of the source."""
         return sorted(self._seen, key=lambda one: (one.severity, one.position, one.message))
@@ -92,7 +97,7 @@ class Findings:
     def _add(
         self, severity: Severity, code: str, message: str, hint: str, position: Position
     ) -> None:
-        if len(self._seen) >= FINDINGS_MAX:
+        if self.is_full:
             self.left_out += 1
             return
         finding = Finding(

@@ -1,0 +1,1 @@
+"""How long it takes to read, compile and check a definition, beside cylc-flow (goal P12)."""

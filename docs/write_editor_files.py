@@ -1,0 +1,27 @@
+"""Writes docs/editors/ from the table of flow.cylc's items; a test compares the two."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tidewheel.sources.flow_cylc.editor_files import grammar, json_schema
+
+FOLDER = Path(__file__).with_name("editors")
+
+
+def files() -> dict[str, str]:
+    """The text of each file by its name."""
+    made = {
+        "flow.cylc.schema.json": json_schema(),
+        "flow-cylc.tmLanguage.json": grammar(),
+    }
+    return {
+        name: json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        for name, content in made.items()
+    }
+
+
+if __name__ == "__main__":
+    for name, text in files().items():
+        (FOLDER / name).write_text(text)

@@ -1,0 +1,69 @@
+"""``tidewheel view``: the text of a definition as it is parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.definitions import Definition, definition_command
+
+if TYPE_CHECKING:
+    from tidewheel.core.graph.findings import Findings
+    from tidewheel.sources.flow_cylc.source_text import SourceText
+
+
+@definition_command("view")
+@click.option("-i", "--plain", "--inline", "plain", is_flag=True, help="Before templating.")
+@click.option("-m", "--mark", is_flag=True, help="Begin each line with where it was written.")
+@click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
+def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
+    """Print a definition with its included files in place and its templates rendered."""
+    from tidewheel.cli.findings_page import refuse
+    from tidewheel.cli.printing import safe, say, say_json
+    from tidewheel.core.graph.findings import Findings
+
+    if plain and process:
+        raise click.UsageError("--plain is before templating, --process after it")
+    findings = Findings()
+    source = _plain(definition, findings) if plain else _rendered(definition, findings)
+    if source is None or (findings.has_errors and not source.lines):
+        return refuse(findings, source, as_json=definition.as_json)
+    places = [source.position(number) for number in range(len(source.lines))]
+    if definition.as_json:
+        lines = [
+            {"text": text, "file": place.file, "line": place.line or None}
+            for text, place in zip(source.lines, places, strict=True)
+        ]
+        say_json({"files": list(source.files), "lines": lines})
+    else:
+        width = max((len(str(place)) for place in places), default=0)
+        for text, place in zip(source.lines, places, strict=True):
+            head = f"{place!s:<{width}} | " if mark else ""
+            say(head + "\t".join(safe(part) for part in text.split("\t")))
+    if findings.has_errors:
+        return refuse(findings, source, as_json=definition.as_json)
+    return 0
+
+
+def _rendered(definition: Definition, findings: Findings) -> SourceText:
+    from tidewheel.sources.flow_cylc.loading import read_source
+
+    return read_source(definition.path, definition.source_options(), findings)
+
+
+def _plain(definition: Definition, findings: Findings) -> SourceText | None:
+    from tidewheel.core.graph.findings import Position
+    from tidewheel.sources.flow_cylc.including import Inlined
+    from tidewheel.sources.flow_cylc.loading import find_flow_file
+    from tidewheel.sources.flow_cylc.source_files import SourceFolder
+    from tidewheel.sources.flow_cylc.source_text import SourceText
+
+    found = find_flow_file(definition.path, findings)
+    if found is None:
+        return None
+    folder, name = found
+    inlined = Inlined(SourceFolder(folder.resolve()), findings)
+    inlined.add(name, Position(name))
+    files = tuple(inlined.folder.names) or (name,)
+    return SourceText(folder, files, inlined.lines, inlined.origins)

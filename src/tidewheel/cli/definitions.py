@@ -1,0 +1,150 @@
+"""What every command about a definition shares: its options, reading it, and its findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from tidewheel.cli.session import GlobalOptions, stop_writing
+from tidewheel.errors import Refused
+
+if TYPE_CHECKING:
+    from tidewheel.core.graph.findings import Findings
+    from tidewheel.sources.flow_cylc.loading import SourceOptions
+    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+
+HERE = "."
+
+
+class UnknownName(Refused):
+    """A name that the definition does not have."""
+
+    code = "unknown_name"
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, list(known), n=1)
+        do = f"did you mean {near[0]!r}?" if near else advice
+        super().__init__(f"there is no {kind} {name!r} in this workflow; {do}")
+
+
+class Definition(NamedTuple):
+    """A definition that somebody named on the command line, and how to read it."""
+
+    path: Path
+    as_json: bool
+    settings: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    set_file: Path | None = None
+    compat: str | None = None
+    icp: str = ""
+    fcp: str = ""
+
+    def source_options(self) -> SourceOptions:
+        from tidewheel.sources.flow_cylc.loading import SourceOptions
+        from tidewheel.sources.flow_cylc.template_variables import VariableTexts
+
+        texts = VariableTexts(settings=self.settings, lists=self.lists, file=self.set_file)
+        return SourceOptions(variables=texts)
+
+    def load(self, findings: Findings) -> LoadedWorkflow:
+        """Read, compiled and checked; whatever is wrong with it is in the findings."""
+        from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
+        from tidewheel.sources.flow_cylc.loading import read_source
+        from tidewheel.sources.flow_cylc.points import PointTexts
+        from tidewheel.sources.flow_cylc.settings import FlowSettings
+        from tidewheel.sources.flow_cylc.workflow import (
+            LoadedWorkflow,
+            LoadOptions,
+            load_source,
+        )
+
+        options = LoadOptions(
+            # Here the clock comes in; below it is an argument.
+            now=time.time_ns() / 1e9,
+            source=self.source_options(),
+            points=PointTexts(initial=self.icp, final=self.fcp),
+            policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
+        )
+        source = read_source(self.path, options.source, findings)
+        if not source.lines and findings.has_errors:
+            # That there is no graph either would be no news.
+            return LoadedWorkflow(source=source, settings=FlowSettings())
+        return load_source(source, options, findings)
+
+
+def definition_command(
+    name: str, *, epilog: str | None = None
+) -> Callable[[Callable[..., object]], click.Command]:
+    """A click command for a folder or file, whose function gets a Definition first."""
+
+    def build(function: Callable[..., object]) -> click.Command:
+        def call(*args: object, **options: object) -> object:
+            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            path = Path(str(options.pop("path")))
+            as_json = bool(options.pop("as_json")) or outer.as_json
+            given = {key: options.pop(key) for key in _READING}
+            definition = Definition(path, as_json, **given)  # type: ignore[arg-type]
+            try:
+                return function(definition, *args, **options)
+            except BrokenPipeError:  # here, as click would call it a failure
+                return stop_writing()
+
+        command = click.command(name, epilog=epilog)(update_wrapper(call, function))
+        # As a path, so that shells complete it.
+        path = click.Argument(
+            ["path"], metavar="[DIR|FILE]", default=HERE, type=click.Path(path_type=Path)
+        )
+        command.params = [path, *command.params, *_reading_options()]
+        return command
+
+    return build
+
+
+_READING = ("settings", "lists", "set_file", "compat", "icp", "fcp")
+
+
+def _reading_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["-s", "--set", "settings"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
+        ),
+        click.Option(
+            ["-z", "--set-list", "lists"],
+            multiple=True,
+            metavar="NAME=A,B",
+            help="A template variable that is a list of texts.",
+        ),
+        click.Option(
+            ["-S", "--set-file"],
+            type=click.Path(path_type=Path),
+            help="A file of such lines.",
+        ),
+        click.Option(
+            ["--compat"],
+            type=click.Choice(["cylc8"]),
+            help="Judge the definition as Cylc 8 does.",
+        ),
+        click.Option(
+            ["--icp", "--initial-cycle-point", "icp"],
+            metavar="POINT",
+            default="",
+            help="Begin at this point, whatever the definition says.",
+        ),
+        click.Option(
+            ["--fcp", "--final-cycle-point", "fcp"],
+            metavar="POINT",
+            default="",
+            help="End at this point, whatever the definition says.",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
+    ]

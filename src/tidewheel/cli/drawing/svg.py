@@ -1,0 +1,174 @@
+"""A page as SVG: no script, no link, nothing to load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from tidewheel.cli.drawing.frame_walls import FRAME_PAD
+from tidewheel.cli.drawing.layout import LINE_HEIGHT, Page, Rectangle, text_width
+from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
+from tidewheel.cli.palette import PALETTE
+from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
+from tidewheel.core.tasks.status import Status
+from tidewheel.runners.texts import printable
+
+FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+INK = "#1d2430"
+LABEL_SIZE = 10
+SOLID_AGAIN = "4 3"  # the dashes
+
+_BOX_COLOUR = {
+    Kind.TASK: PALETTE[Status.RUNNING].web_colour,
+    Kind.FAMILY: PALETTE[Status.SUCCEEDED].web_colour,
+    Kind.XTRIGGER: PALETTE[Status.CANCELLING].web_colour,
+}
+PLAIN = PALETTE[Status.WAITING].web_colour
+FRAME_COLOUR = PALETTE[Status.WAITING].web_colour
+_BAD = PALETTE[Status.FAILED].web_colour
+_SUICIDE = PALETTE[Status.CANCELLED].web_colour
+_OTHER_OUTPUT = PALETTE[Status.READY].web_colour
+_LINE_COLOURS = (PLAIN, _BAD, _SUICIDE, _OTHER_OUTPUT)
+
+
+def svg_lines(sketch: Sketch, page: Page, title: str) -> Iterator[str]:
+    """The document, line by line."""
+    width, height = _number(page.width), _number(page.height)
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}" font-size="12">'
+    )
+    yield f"<title>{_text(title)}</title>"
+    yield "<defs>"
+    for colour in _LINE_COLOURS:
+        yield (
+            f'<marker id="{_marker(colour)}" viewBox="0 0 8 8" refX="7.5" refY="4" '
+            'markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
+            f'<path d="M0 .8 8 4 0 7.2Z" fill="{colour}"/></marker>'
+        )
+    yield "</defs>"
+    yield f'<rect width="{width}" height="{height}" fill="#fff"/>'
+    for frame, place in zip(sketch.frames, page.frames, strict=True):
+        yield from _frame(frame, place)
+    for line, route in zip(sketch.lines, page.routes, strict=True):
+        yield _line(line, route, sketch)
+    for line, route in zip(sketch.lines, page.routes, strict=True):
+        if line.label and not line.suicide:
+            yield _label(line, route)
+    for box, place in zip(sketch.boxes, page.boxes, strict=True):
+        yield from _box(box, place)
+    yield "</svg>"
+
+
+def _frame(frame: Frame, place: Rectangle) -> Iterator[str]:
+    dash = "" if frame.order is not None else ' stroke-dasharray="1 3"'
+    yield (
+        f'<rect {_rectangle(place)} rx="8" fill="{FRAME_COLOUR}" fill-opacity=".07" '
+        f'stroke="{FRAME_COLOUR}" stroke-opacity=".6"{dash}/>'
+    )
+    x, y = _number(place.x + FRAME_PAD), _number(place.y + LINE_HEIGHT)
+    yield (
+        f'<text x="{x}" y="{y}" font-size="11" fill="{INK}" fill-opacity=".7">'
+        f"{_text(frame.title)}</text>"
+    )
+
+
+def _line(line: Line, route: tuple[tuple[float, float], ...], sketch: Sketch) -> str:
+    colour = line_colour(line)
+    dash = f' stroke-dasharray="{SOLID_AGAIN}"' if line.dashed or line.suicide else ""
+    output = f":{line.label}" if line.label else ""
+    said = f"{sketch.boxes[line.parent].key}{output} → {sketch.boxes[line.child].key}"
+    return (
+        f'<path d="{_path(route, loop=line.parent == line.child)}" fill="none" '
+        f'stroke="{colour}" stroke-width="1.3"{dash} marker-end="url(#{_marker(colour)})">'
+        f"<title>{_text(said)}</title></path>"
+    )
+
+
+def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
+    (x, y), *rest = route
+    parts = [f"M{_number(x)} {_number(y)}"]
+    if loop:
+        [(end_x, end_y)] = rest
+        parts.append(
+            f"C{_number(x + 24)} {_number(y)} {_number(end_x)} {_number(end_y - 24)} "
+            f"{_number(end_x)} {_number(end_y)}"
+        )
+        return "".join(parts)
+    for next_x, next_y in rest:
+        if next_y == y:
+            parts.append(f"H{_number(next_x)}")
+        else:
+            middle = _number((x + next_x) / 2)
+            parts.append(
+                f"C{middle} {_number(y)} {middle} {_number(next_y)} "
+                f"{_number(next_x)} {_number(next_y)}"
+            )
+        x, y = next_x, next_y
+    return "".join(parts)
+
+
+def _label(line: Line, route: tuple[tuple[float, float], ...]) -> str:
+    """On the line's first part, on white so that lines behind do not disturb."""
+    (x, y), (next_x, next_y), *_ = route
+    middle = (x + next_x) / 2
+    height = (y + next_y) / 2
+    width = text_width(line.label) * LABEL_SIZE / 12 + 4
+    return (
+        f"<rect {_rectangle(Rectangle(middle - width / 2, height - 7, width, 13))} "
+        'fill="#fff" fill-opacity=".85"/>'
+        f'<text x="{_number(middle)}" y="{_number(height + 3)}" font-size="{LABEL_SIZE}" '
+        f'text-anchor="middle" fill="{line_colour(line)}">{_text(line.label)}</text>'
+    )
+
+
+def _box(box: Box, place: Rectangle) -> Iterator[str]:
+    colour = box_colour(box)
+    radius = {Kind.TASK: 5, Kind.FAMILY: 2, Kind.XTRIGGER: place.height / 2}[box.kind]
+    yield f"<g><title>{_text(box.key)}</title>"
+    if box.kind is Kind.FAMILY:  # a pile
+        behind = Rectangle(place.x + 4, place.y - 4, place.width, place.height)
+        yield f'<rect {_rectangle(behind)} rx="{radius}" fill="#fff" stroke="{colour}"/>'
+    yield f'<rect {_rectangle(place)} rx="{_number(radius)}" fill="#fff"/>'
+    yield (
+        f'<rect {_rectangle(place)} rx="{_number(radius)}" fill="{colour}" '
+        f'fill-opacity=".1" stroke="{colour}"/>'
+    )
+    first = place.y + place.height / 2 - (len(box.lines) - 1) * LINE_HEIGHT / 2 + 4
+    x = _number(place.x + place.width / 2)
+    for number, text in enumerate(box.lines):
+        look = f' fill="{INK}"' if number == 0 else f' fill="{PLAIN}" font-size="{LABEL_SIZE}"'
+        y = _number(first + number * LINE_HEIGHT)
+        yield f'<text x="{x}" y="{y}" text-anchor="middle"{look}>{_text(text)}</text>'
+    yield "</g>"
+
+
+def box_colour(box: Box) -> str:
+    return _BOX_COLOUR[box.kind]
+
+
+def line_colour(line: Line) -> str:
+    """Of a line and its label: what is bad is red, what removes is violet."""
+    if line.suicide:
+        return _SUICIDE
+    if line.label in (FAILED, SUBMIT_FAILED, EXPIRED):
+        return _BAD
+    return _OTHER_OUTPUT if line.label else PLAIN
+
+
+def _marker(colour: str) -> str:
+    return f"arrow-{colour[1:]}"
+
+
+def _rectangle(place: Rectangle) -> str:
+    x, y, width, height = map(_number, place)
+    return f'x="{x}" y="{y}" width="{width}" height="{height}"'
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(text: str) -> str:
+    """Fit for XML, which knows no control characters either."""
+    return escape(printable(text))

@@ -1,0 +1,131 @@
+"""The graph as text: per point, the tasks by depth and what each of them waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidewheel.cli.drawing.ranks import find_depths, without_circles
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.graph.condition import AllOf, AnyOf, Atom, Condition, Group
+from tidewheel.core.graph.edges import TaskAt, Window
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.outputs import FAILED, FINISHED, SUCCEEDED
+
+INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
+
+
+class TextRow(NamedTuple):
+    """A task at one point: how deep it is, and what it waits for or is removed by."""
+
+    depth: int
+    name: str
+    waits_for: str
+    removed_by: str
+
+
+class TextPoint(NamedTuple):
+    """A point and its tasks."""
+
+    point: str
+    rows: list[TextRow]
+
+
+def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
+    """All points of the window in order."""
+    by_point: dict[Point, list[TaskAt]] = {}
+    numbers = {name: number for number, name in enumerate(graph.nodes)}
+    for task in sorted(shown.tasks, key=lambda one: (one.point, numbers.get(one.node, -1))):
+        if task.node in graph.nodes:
+            by_point.setdefault(task.point, []).append(task)
+    depths = _depths(shown)
+    writer = _Conditions(graph)
+    for point, tasks in by_point.items():
+        tasks.sort(key=lambda task: depths[task])
+        yield TextPoint(
+            graph.cycling.style.text(point),
+            [writer.row(task, min(depths[task], INDENT_MAX)) for task in tasks],
+        )
+
+
+def _depths(shown: Window) -> dict[TaskAt, int]:
+    """How far each task is from the first ones of its own point."""
+    tasks = sorted(task for task in shown.tasks if not task.node.startswith("@"))
+    numbers = {task: number for number, task in enumerate(tasks)}
+    pairs = sorted(
+        (numbers[edge.parent], numbers[edge.child])
+        for edge in shown.edges
+        if edge.parent in numbers and edge.parent.point == edge.child.point and not edge.suicide
+    )
+    depths = find_depths(len(tasks), without_circles(len(tasks), pairs))
+    return dict(zip(tasks, depths, strict=True))
+
+
+class _Conditions:
+    """Writes what a task waits for, at its point."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def row(self, task: TaskAt, depth: int) -> TextRow:
+        node = self._graph.nodes[task.node]
+        waits = [
+            f"@{label}" for sequence, label in node.xtriggers if sequence.contains(task.point)
+        ]
+        removals: list[str] = []
+        for index in (*node.arrows, *node.suicides):
+            arrow = self._graph.arrows[index]
+            if arrow.sequence.contains(task.point):
+                text = self._text(arrow.condition, task.point)
+                if text:
+                    (removals if arrow.suicide else waits).append(text)
+        return TextRow(depth, task.node, _all(waits), _any(removals))
+
+    def _text(self, condition: Condition, point: Point) -> str:
+        """Empty for what is before the initial point, which nothing waits for."""
+        match condition:
+            case Atom(name, output, offset):
+                return self._leaf(name, (output,), offset, point)
+            case Group(family, outputs, every, offset):
+                leaf = self._leaf(family, outputs, offset, point)
+                return leaf and ("all of " if every else "any of ") + leaf
+            case AllOf(terms):
+                return _all([text for term in terms if (text := self._text(term, point))])
+            case AnyOf(terms):
+                texts = [self._text(term, point) for term in terms]
+                return _finished(texts) or (_any(texts) if all(texts) else "")
+            case _:
+                return f"@{condition.label}"
+
+    def _leaf(
+        self, name: str, outputs: tuple[str, ...], offset: Offset | None, point: Point
+    ) -> str:
+        at = self._graph.parent_point(offset, point)
+        if at < self._graph.cycling.initial:
+            return ""
+        output = FINISHED if set(outputs) == {SUCCEEDED, FAILED} else outputs[0]
+        place = "" if at == point else f"{self._graph.cycling.style.text(at)}/"
+        return f"{place}{name}" + ("" if output == SUCCEEDED else f":{output}")
+
+
+def _all(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return " & ".join(
+        f"({text})" if " | " in text and text[0] != "(" else text
+        for text in dict.fromkeys(texts)
+    )
+
+
+def _any(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return " | ".join(f"({text})" if " & " in text else text for text in dict.fromkeys(texts))
+
+
+def _finished(texts: list[str]) -> str:
+    """`a | a:failed` is `a:finished`."""
+    if len(texts) == 2 and texts[0] and set(texts) == {texts[0], f"{texts[0]}:{FAILED}"}:  # noqa: PLR2004
+        return f"{texts[0]}:{FINISHED}"
+    return ""

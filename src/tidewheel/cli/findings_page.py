@@ -1,0 +1,132 @@
+"""Findings as people read them: the place, what is wrong, the line itself, what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.failures import REFUSED
+from tidewheel.cli.palette import PALETTE
+from tidewheel.cli.printing import json_line, note, plural, safe
+from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, Position, Severity
+from tidewheel.core.tasks.status import Status
+
+if TYPE_CHECKING:
+    from tidewheel.sources.flow_cylc.source_text import SourceText
+
+SHOWN_BYTES_MAX = 4_000_000  # of a file whose lines are shown
+SHOWN_LENGTH_MAX = 160  # of a line
+
+COLOURS = {
+    Severity.ERROR: PALETTE[Status.FAILED].colour,
+    Severity.WARNING: PALETTE[Status.CANCELLING].colour,
+    Severity.NOTE: PALETTE[Status.READY].colour,
+}
+
+
+def judged(findings: Findings, *, strict: bool) -> list[Finding]:
+    """Sorted; warnings are errors to those who ask for it."""
+    if not strict:
+        return findings.sorted()
+    stricter = (
+        replace(one, severity=Severity.ERROR) if one.severity is Severity.WARNING else one
+        for one in findings.sorted()
+    )
+    return sorted(stricter, key=lambda one: (one.severity, one.position, one.message))
+
+
+def show_findings(
+    findings: Sequence[Finding], source: SourceText | None, tell: Callable[[str], None]
+) -> None:
+    """Each with the line it is about, where that is known."""
+    files = _Files(source)
+    for finding in findings:
+        for line in _lines(finding, files):
+            tell(line)
+
+
+def finding_document(finding: Finding) -> dict[str, object]:
+    position = finding.position
+    return {
+        "severity": finding.severity.word,
+        "code": finding.code,
+        "message": finding.message,
+        "hint": finding.hint,
+        "file": position.file or None,
+        "line": position.line or None,
+        "column": position.column or None,
+    }
+
+
+def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
+    """`2 errors, 1 warning`."""
+    counts = Counter(one.severity for one in findings)
+    return ", ".join(plural(counts[one], one.word) for one in severities if counts[one])
+
+
+def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> int:
+    """The definition leaves nothing to show: say why, and answer with the exit status."""
+    errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
+    if as_json:
+        found = [finding_document(one) for one in errors]
+        error = {
+            "code": "definition",
+            "message": f"the definition has {counted(errors, Severity)}",
+            "advice": "Correct what the findings name",
+            "findings": found,
+        }
+        note(json_line({"error": error}))
+    else:
+        show_findings(errors, source, note)
+    return REFUSED
+
+
+def _lines(finding: Finding, files: _Files) -> Iterable[str]:
+    place = f"{safe(finding.position)}: " if finding.position != NOWHERE else ""
+    word = click.style(finding.severity.word, fg=COLOURS[finding.severity], bold=True)
+    yield f"{place}{word}: {safe(finding.message)}"
+    yield from files.excerpt(finding.position)
+    if finding.hint:
+        yield f"    {safe(finding.hint)}"
+
+
+class _Files:
+    """The files of a definition; each is read when one of its lines is shown."""
+
+    def __init__(self, source: SourceText | None) -> None:
+        self._source = source
+        self._known: dict[str, Mapping[int, str]] = {}
+
+    def excerpt(self, position: Position) -> Iterable[str]:
+        """The line and, under its column, a sign; nothing where the line is not known."""
+        line = self._lines(position.file).get(position.line, "")
+        before = line[: max(position.column - 1, 0)]
+        if not line.strip() or len(before) > SHOWN_LENGTH_MAX:
+            return
+        indent = len(line) - len(line.lstrip())
+        yield "  | " + safe(line.strip().replace("\t", " ")[:SHOWN_LENGTH_MAX])
+        if position.column and position.column <= len(line):
+            # What is spelled out before the column moves it.
+            width = len(safe(before[indent:].replace("\t", " ")))
+            yield "  | " + " " * width + click.style("^", fg=COLOURS[Severity.ERROR])
+
+    def _lines(self, name: str) -> Mapping[int, str]:
+        if self._source is None or name not in self._source.files:
+            return {}
+        if name not in self._known:
+            self._known[name] = _read(self._source.folder / name)
+        return self._known[name]
+
+
+def _read(path: Path) -> Mapping[int, str]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(SHOWN_BYTES_MAX).decode("utf-8-sig", "replace")
+    except OSError:
+        return {}
+    return dict(enumerate(text.replace("\r\n", "\n").split("\n"), 1))

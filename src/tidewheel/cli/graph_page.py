@@ -1,0 +1,109 @@
+"""A window of a graph in each form that `tidewheel graph` has: text, JSON, dot, SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.drawing.edge_facts import edge_facts
+from tidewheel.cli.drawing.subject import Wishes, make_sketch
+from tidewheel.cli.graph_window import BadWindow, Shown
+from tidewheel.cli.printing import safe
+
+if TYPE_CHECKING:
+    from tidewheel.cli.drawing.sketch import Sketch
+    from tidewheel.core.graph.edges import Edge
+
+BOXES_MAX = 3000  # of a picture; nobody reads more
+LINES_MAX = 20_000
+EDGES_LOOKED_AT_MAX = 200_000  # before families are collapsed
+
+
+def text_lines(shown: Shown, *, suicides: bool) -> Iterator[str]:
+    """For a person at a terminal."""
+    from tidewheel.cli.drawing.terminal import text_points
+
+    if shown.is_empty:
+        yield "there is no task between START and STOP"
+    for page in text_points(shown.graph, shown.window):
+        yield click.style(page.point, bold=True)
+        width = max(2 * row.depth + len(row.name) for row in page.rows)
+        for row in page.rows:
+            name = "  " * row.depth + row.name
+            waits = f"after {row.waits_for}" if row.waits_for else ""
+            removed = f"removed by {row.removed_by}" if suicides and row.removed_by else ""
+            told = "; ".join(part for part in (waits, removed) if part)
+            if told:
+                yield f"  {name:<{width}}  " + click.style(safe(told), dim=True)
+            else:
+                yield f"  {name}"
+
+
+def graph_document(shown: Shown, drawn_in: Mapping[str, str]) -> dict[str, object]:
+    """For programs."""
+    style = shown.graph.cycling.style
+    texts = {point: style.text(point) for point in {task.point for task in shown.window.tasks}}
+    facts = edge_facts(shown.graph, shown.window, shown.start)
+    return {
+        "workflow": shown.graph.name,
+        "points": [texts[point] for point in sorted(texts)],
+        "tasks": [
+            {
+                "id": f"{texts[task.point]}/{task.node}",
+                "name": task.node,
+                "point": texts[task.point],
+                "family": drawn_in.get(task.node),
+            }
+            for task in sorted(shown.window.tasks, key=lambda one: (one.point, one.node))
+        ],
+        "edges": [
+            {
+                "parent": f"{texts[edge.parent.point]}/{edge.parent.node}",
+                "child": f"{texts[edge.child.point]}/{edge.child.node}",
+                "outputs": sorted(facts[edge].outputs),
+                "certain": facts[edge].certain,
+                "suicide": edge.suicide,
+            }
+            for edge in sorted(facts, key=_edge_order)
+        ],
+        "cut": shown.window.cut,
+    }
+
+
+def _edge_order(edge: Edge) -> tuple[int, str, int, str, bool]:
+    child, parent = edge.child, edge.parent
+    return child.point, child.node, parent.point, parent.node, edge.suicide
+
+
+def dot_document(shown: Shown, wishes: Wishes) -> Iterator[str]:
+    from tidewheel.cli.drawing.dot import dot_lines
+
+    return dot_lines(_sketch(shown, wishes), shown.graph.name)
+
+
+def svg_document(shown: Shown, wishes: Wishes) -> Iterator[str]:
+    from tidewheel.cli.drawing.layout import lay_out
+    from tidewheel.cli.drawing.svg import svg_lines
+
+    seen = shown.window
+    if len(seen.tasks) + len(seen.edges) > EDGES_LOOKED_AT_MAX:
+        raise _too_large(len(seen.tasks), len(seen.edges))
+    sketch = _sketch(shown, wishes)
+    if len(sketch.boxes) > BOXES_MAX or len(sketch.lines) > LINES_MAX:
+        raise _too_large(len(sketch.boxes), len(sketch.lines))
+    return svg_lines(sketch, lay_out(sketch), shown.graph.name)
+
+
+def _too_large(boxes: int, lines: int) -> BadWindow:
+    return BadWindow(
+        f"the picture would have {boxes} boxes and {lines} lines; at most {BOXES_MAX} and "
+        f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "
+        "--group-all"
+    )
+
+
+def _sketch(shown: Shown, wishes: Wishes) -> Sketch:
+    facts = edge_facts(shown.graph, shown.window, shown.start)
+    return make_sketch(shown.graph, shown.window, facts, wishes)

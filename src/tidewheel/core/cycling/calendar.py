@@ -1,0 +1,160 @@
+"""Days and dates in each calendar, by arithmetic alone.
+
+A point of date-time cycling is a number of seconds since 1970-01-01T00:00:00Z of its own
+calendar: proleptic, without leap seconds, with a year 0 and negative years before it. A local
+date is found by adding the UTC offset first. Every function here costs the same for any year.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NewType
+
+Point = NewType("Point", int)  # integer cycling: the number itself
+
+SECONDS_PER_MINUTE = 60
+SECONDS_PER_HOUR = 3600
+SECONDS_PER_DAY = 86_400
+HOURS_PER_DAY = 24
+DAYS_PER_WEEK = 7
+MONTHS_PER_YEAR = 12
+YEARS_PER_ERA = 400  # after which the Gregorian calendar repeats itself, weekdays included
+MONTHS_PER_ERA = YEARS_PER_ERA * MONTHS_PER_YEAR
+
+_DAYS_PER_ERA = 146_097
+_EPOCH_YEAR = 1970
+_DAYS_TO_EPOCH = 719_468  # from 1 March of year 0 to 1 January 1970
+_MARCH = 3
+_FEBRUARY = 2
+_MONTHS_FROM_MARCH_TO_JANUARY = 10
+_MONTHS_360 = (30,) * 12
+_MONTHS_365 = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MONTHS_366 = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+class Calendar(StrEnum):
+    """The values of `cycling mode`."""
+
+    INTEGER = "integer"
+    GREGORIAN = "gregorian"
+    DAYS_360 = "360day"
+    DAYS_365 = "365day"
+    DAYS_366 = "366day"
+
+
+_MONTHS_OF_FIXED_YEAR = {
+    Calendar.DAYS_360: _MONTHS_360,
+    Calendar.DAYS_365: _MONTHS_365,
+    Calendar.DAYS_366: _MONTHS_366,
+}
+# Per calendar of fixed years: the days of a year, and the days before each month.
+_FIXED = {
+    calendar: (sum(months), tuple(sum(months[:month]) for month in range(MONTHS_PER_YEAR)))
+    for calendar, months in _MONTHS_OF_FIXED_YEAR.items()
+}
+
+
+def is_leap_year(calendar: Calendar, year: int) -> bool:
+    """Whether it has a day more than other years, as only the Gregorian calendar knows it."""
+    return (
+        calendar is Calendar.GREGORIAN
+        and year % 4 == 0
+        and (year % 100 != 0 or year % YEARS_PER_ERA == 0)
+    )
+
+
+def days_in_month(calendar: Calendar, year: int, month: int) -> int:
+    """The length of a month, 1 to 12."""
+    if calendar is Calendar.GREGORIAN:
+        if month == _FEBRUARY:
+            return 29 if is_leap_year(calendar, year) else 28
+        return _MONTHS_365[month - 1]
+    return _MONTHS_OF_FIXED_YEAR[calendar][month - 1]
+
+
+def days_in_year(calendar: Calendar, year: int) -> int:
+    """The length of a year."""
+    if calendar is Calendar.GREGORIAN:
+        return 366 if is_leap_year(calendar, year) else 365
+    return _FIXED[calendar][0]
+
+
+def shortest_month(calendar: Calendar) -> int:
+    """A day of the month that every month has, and the last such."""
+    return 28 if calendar is Calendar.GREGORIAN else min(_MONTHS_OF_FIXED_YEAR[calendar])
+
+
+def days_from_date(calendar: Calendar, year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01; a day beyond the end of its month runs on into the next."""
+    if calendar is Calendar.GREGORIAN:
+        # Years are counted from March, so that the leap day is the last of a year.
+        from_march = year if month >= _MARCH else year - 1
+        day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+        leap_days = from_march // 4 - from_march // 100 + from_march // 400
+        return from_march * 365 + leap_days + day_of_year - _DAYS_TO_EPOCH
+    year_days, before = _FIXED[calendar]
+    return (year - _EPOCH_YEAR) * year_days + before[month - 1] + day - 1
+
+
+def date_from_days(calendar: Calendar, days: int) -> tuple[int, int, int]:
+    """Year, month and day of month."""
+    if calendar is Calendar.GREGORIAN:
+        era, day_of_era = divmod(days + _DAYS_TO_EPOCH, _DAYS_PER_ERA)
+        # Four years have 1460 days and a leap day, a hundred 36524, the era one day more.
+        year_of_era = (
+            day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+        ) // 365
+        day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+        from_march = (5 * day_of_year + 2) // 153
+        day = day_of_year - (153 * from_march + 2) // 5 + 1
+        year = year_of_era + era * YEARS_PER_ERA
+        if from_march < _MONTHS_FROM_MARCH_TO_JANUARY:
+            return year, from_march + _MARCH, day
+        return year + 1, from_march - _MONTHS_FROM_MARCH_TO_JANUARY + 1, day
+    year_days, before = _FIXED[calendar]
+    years, day_of_year = divmod(days, year_days)
+    month = min(day_of_year // 28, MONTHS_PER_YEAR - 1)
+    while before[month] > day_of_year:
+        month -= 1
+    return years + _EPOCH_YEAR, month + 1, day_of_year - before[month] + 1
+
+
+def day_of_year(calendar: Calendar, days: int) -> tuple[int, int]:
+    """The year and the day in it, counted from 1."""
+    year, _, _ = date_from_days(calendar, days)
+    return year, days - days_from_date(calendar, year, 1, 1) + 1
+
+
+def day_of_week(calendar: Calendar, days: int) -> int:
+    """Monday is 1, Sunday 7; every calendar agrees that 2000-01-03 is a Monday (metomi)."""
+    return (days - _MONDAY[calendar]) % DAYS_PER_WEEK + 1
+
+
+def first_day_of_week_year(calendar: Calendar, week_year: int) -> int:
+    """The Monday that begins week 1: the one of the week that has 4 January in it."""
+    fourth = days_from_date(calendar, week_year, 1, 4)
+    return fourth - day_of_week(calendar, fourth) + 1
+
+
+def week_date(calendar: Calendar, days: int) -> tuple[int, int, int]:
+    """Week year, week and day of the week."""
+    # The Thursday of a week lies in the year that the week belongs to.
+    thursday = days - day_of_week(calendar, days) + 4
+    year, _, _ = date_from_days(calendar, thursday)
+    week = (days - first_day_of_week_year(calendar, year)) // DAYS_PER_WEEK + 1
+    return year, week, day_of_week(calendar, days)
+
+
+def weeks_in_year(calendar: Calendar, week_year: int) -> int:
+    """52 or 53, and 51 or 52 in a year of 360 days."""
+    days = first_day_of_week_year(calendar, week_year + 1) - first_day_of_week_year(
+        calendar, week_year
+    )
+    return days // DAYS_PER_WEEK
+
+
+_MONDAY: dict[Calendar, int] = {
+    calendar: days_from_date(calendar, 2000, 1, 3)
+    for calendar in Calendar
+    if calendar is not Calendar.INTEGER
+}

@@ -1,0 +1,22 @@
+"""What can be known to be wrong with a workflow before it runs (SEMANTICS §2)."""
+
+from __future__ import annotations
+
+from tidewheel.core.graph.checks.circles import check_circles
+from tidewheel.core.graph.checks.failures import check_failures
+from tidewheel.core.graph.checks.names import check_names
+from tidewheel.core.graph.checks.placement import check_placement
+from tidewheel.core.graph.checks.size import check_size
+from tidewheel.core.graph.definition import WorkflowDef
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import Graph
+
+
+def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Every check; each reports all that it finds."""
+    if not check_size(graph, findings):
+        return  # the others would take as long as the run itself
+    check_names(workflow, graph, findings)
+    check_placement(workflow, graph, findings)
+    check_circles(graph, findings)
+    check_failures(graph, findings)

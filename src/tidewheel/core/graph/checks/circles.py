@@ -1,0 +1,203 @@
+"""Tasks that wait for each other in a circle, at one point or through later ones.
+
+Theory of operation. A circle needs a way back whose offsets add up to zero or more. Nearly
+all workflows have none: within a point their arrows form no circle, and no offset leads into
+the future. Both are seen on the names alone. Only where names do form such a circle are tasks
+looked at point by point, because arrows of different recurrences may never meet (`T00 = a => b`
+and `T12 = b => a` is no circle).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.graph.checks.components import strong_components
+from tidewheel.core.graph.condition import Atom, Group, leaves
+from tidewheel.core.graph.edges import TaskAt
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import CompiledArrow, Graph, atoms_of
+
+POINTS_OF_A_SEQUENCE = 4  # at which suspicious arrows are looked at
+TASKS_MAX = 50_000  # looked at for one suspicious set of names
+PATH_SHOWN_MAX = 12
+
+
+def check_circles(graph: Graph, findings: Findings) -> None:
+    for names in _suspects(graph):
+        path = _circle_among(graph, names)
+        if path is None:
+            continue
+        texts = [f"{graph.cycling.style.text(task.point)}/{task.node}" for task in path]
+        into_the_future = path[0] != path[-1]
+        arrow = _arrow_between(graph, path[0], path[1])
+        findings.error(
+            "future-circle" if into_the_future else "circle",
+            (
+                "a task waits for its own future: "
+                if into_the_future
+                else "tasks wait for each other: "
+            )
+            + " => ".join(_shortened(texts)),
+            "remove one of these arrows, or give it an offset into the past such as [-P1]",
+            arrow.position,
+        )
+
+
+def _shortened(texts: list[str]) -> list[str]:
+    if len(texts) <= PATH_SHOWN_MAX:
+        return texts
+    half = PATH_SHOWN_MAX // 2
+    return [*texts[:half], f"({len(texts) - PATH_SHOWN_MAX} more)", *texts[-half:]]
+
+
+def _suspects(graph: Graph) -> Iterator[frozenset[str]]:
+    """Sets of names among which a circle is possible."""
+    same_point, every = _name_graphs(graph)
+    forward = set()
+    if every.forward:
+        forward = {
+            _only_names(component)
+            for component in strong_components(every.children)
+            if any(
+                parent in component and child in component for parent, child in every.forward
+            )
+        }
+    yield from forward
+    for component in strong_components(same_point):
+        names = _only_names(component)
+        if not any(names <= other for other in forward):
+            yield names
+
+
+def _only_names(component: frozenset[Hashable]) -> frozenset[str]:
+    return frozenset(vertex for vertex in component if isinstance(vertex, str))
+
+
+class _NameGraph:
+    """Arrows between names; a family is a vertex of its own, to keep their number small."""
+
+    def __init__(self) -> None:
+        self.children: dict[Hashable, list[Hashable]] = defaultdict(list)
+        self.forward: list[tuple[Hashable, Hashable]] = []
+
+
+def _name_graphs(graph: Graph) -> tuple[Mapping[Hashable, list[Hashable]], _NameGraph]:
+    same_point: dict[Hashable, list[Hashable]] = defaultdict(list)
+    every = _NameGraph()
+    joined: set[str] = set()
+    directions: dict[Offset, int] = {}
+    for index, arrow in enumerate(graph.arrows):
+        if arrow.suicide:
+            continue
+        hub = ("arrow", index)  # N parents and M children: N + M edges
+        for name in arrow.targets:
+            same_point[hub].append(name)
+            every.children[hub].append(name)
+        for leaf in leaves(arrow.condition):
+            assert isinstance(leaf, Atom | Group)
+            parent: Hashable = leaf.node if isinstance(leaf, Atom) else ("family", leaf.family)
+            if isinstance(leaf, Group) and leaf.family not in joined:
+                joined.add(leaf.family)
+                for member in graph.families[leaf.family].members:
+                    same_point[member].append(parent)
+                    every.children[member].append(parent)
+            every.children[parent].append(hub)
+            if leaf.offset is None:
+                same_point[parent].append(hub)
+                continue
+            if leaf.offset not in directions:
+                directions[leaf.offset] = _direction(graph, leaf.offset)
+            if directions[leaf.offset] >= 0:
+                every.forward.append((parent, hub))
+    return same_point, every
+
+
+def _direction(graph: Graph, offset: Offset) -> int:
+    """-1 for a parent in the past; an absolute one may be anywhere."""
+    if offset.is_absolute:
+        return 0
+    here = graph.cycling.initial
+    there = graph.parent_point(offset, here)
+    return (there > here) - (there < here)
+
+
+def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:
+    """A path from a task back to itself, or on to its own later self."""
+    arrows = [
+        arrow for arrow in graph.arrows if not arrow.suicide and names & set(arrow.targets)
+    ]
+    parents: dict[TaskAt, list[TaskAt]] = defaultdict(list)
+    for point in sorted(_sample(graph, arrows)):
+        for arrow in arrows:
+            if arrow.sequence.contains(point):
+                _add_parents(graph, arrow, point, names, parents)
+        if len(parents) > TASKS_MAX:
+            break
+    for task in sorted(parents, key=lambda task: (task.point, task.node)):
+        path = _way_back(task, parents)
+        if path is not None:
+            return path[::-1]
+    return None
+
+
+def _sample(graph: Graph, arrows: Iterable[CompiledArrow]) -> set[Point]:
+    points: set[Point] = set()
+    final = graph.cycling.final
+    for sequence in dict.fromkeys(arrow.sequence for arrow in arrows):
+        point = sequence.first_from(graph.cycling.initial)
+        for _ in range(POINTS_OF_A_SEQUENCE):
+            if point is None or (final is not None and point > final):
+                break
+            points.add(point)
+            point = sequence.next_after(point)
+    return points
+
+
+def _add_parents(
+    graph: Graph,
+    arrow: CompiledArrow,
+    point: Point,
+    names: frozenset[str],
+    parents: dict[TaskAt, list[TaskAt]],
+) -> None:
+    for atom in atoms_of(arrow.condition, graph.families):
+        if atom.node not in names:
+            continue
+        at = graph.parent_point(atom.offset, point)
+        if at < graph.cycling.initial or not graph.nodes[atom.node].is_at(at):
+            continue
+        for target in arrow.targets:
+            if target in names:
+                parents[TaskAt(target, point)].append(TaskAt(atom.node, at))
+
+
+def _way_back(start: TaskAt, parents: Mapping[TaskAt, list[TaskAt]]) -> list[TaskAt] | None:
+    """From a task through its parents to itself or its later self."""
+    came_from: dict[TaskAt, TaskAt | None] = {start: None}
+    waiting = [start]
+    while waiting:
+        task = waiting.pop()
+        for parent in parents.get(task, ()):
+            if parent.node == start.node and parent.point >= start.point:
+                path = [parent]
+                step: TaskAt | None = task
+                while step is not None:
+                    path.append(step)
+                    step = came_from[step]
+                return path[::-1]
+            if parent not in came_from:
+                came_from[parent] = task
+                waiting.append(parent)
+    return None
+
+
+def _arrow_between(graph: Graph, parent: TaskAt, child: TaskAt) -> CompiledArrow:
+    for index in graph.nodes[child.node].arrows:
+        arrow = graph.arrows[index]
+        for atom in atoms_of(arrow.condition, graph.families):
+            if atom.node == parent.node and arrow.sequence.contains(child.point):
+                return arrow
+    raise AssertionError("every step of a circle is an arrow")

@@ -1,0 +1,204 @@
+"""Parents that are not there when they are asked for.
+
+A task without an offset is placed by being named, so only parents with an offset can be
+missing: named nowhere without one, or off their sequences where children look for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.condition import Atom, leaves
+from tidewheel.core.graph.definition import GraphSection, WorkflowDef
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
+from tidewheel.core.graph.graph import Graph, Node, atoms_of
+
+POINTS_FIRST = 60  # looked at for every parent with an offset
+POINTS_MAX = 2_000  # looked at before a parent is called missing at every point
+
+
+@dataclass(slots=True)
+class _Look:
+    """At how many points a parent was asked for, and where it was missing."""
+
+    present: int = 0
+    missing: int = 0
+    missing_at: Point | None = None
+    ended: bool = False  # the sequence has no further point
+
+
+def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    _check_unplaced(workflow, graph, findings)
+    _check_sequences(workflow, findings)
+    asked: dict[tuple[Sequence, str, Offset], Position] = {}
+    for arrow in graph.arrows:
+        for atom in atoms_of(arrow.condition, graph.families):
+            if atom.offset is not None:
+                asked.setdefault((arrow.sequence, atom.node, atom.offset), arrow.position)
+    # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
+    looks: dict[tuple[Sequence, Offset, tuple[Sequence, ...]], _Look] = {}
+    for (sequence, name, offset), position in asked.items():
+        node = graph.nodes[name]
+        if not node.sequences:
+            continue
+        alike = (sequence, offset, node.sequences)
+        if alike not in looks:
+            looks[alike] = _look_for(graph, node, offset, sequence)
+        if looks[alike].missing:
+            _report_missing(graph, node, offset, looks[alike], position, findings)
+    _check_surprises(workflow, findings)
+
+
+def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    doomed = {
+        name
+        for section in workflow.sections
+        for arrow in section.arrows
+        if arrow.suicide
+        for name in arrow.targets
+    }
+    mentions = _mentions(graph)
+    for node in graph.nodes.values():
+        if node.sequences:
+            continue
+        if node.name in doomed and not node.links:
+            findings.warning(
+                "removed-but-not-there",
+                f"{node.name} is removed by an arrow, but no recurrence places it",
+                "remove the arrow, or name the task without '!' where it should run",
+                mentions.get(node.name, NOWHERE),
+            )
+            continue
+        findings.error(
+            "task-at-no-point",
+            f"{node.name} is only named with an offset, so it is at no point of any sequence",
+            f"name it without an offset under the recurrence where it runs, for example "
+            f"R1 = {node.name}",
+            mentions.get(node.name, NOWHERE),
+        )
+
+
+def _check_sequences(workflow: WorkflowDef, findings: Findings) -> None:
+    initial = workflow.cycling.initial
+    for section in workflow.sections:
+        first = section.sequence.first_from(initial)
+        final = workflow.cycling.final
+        if first is None or (final is not None and first > final):
+            findings.warning(
+                "empty-recurrence",
+                f"{section.recurrence} has no point between the initial and the final point",
+                "its tasks will not run; check the recurrence and the two points",
+                section.position,
+            )
+
+
+def _mentions(graph: Graph) -> dict[str, Position]:
+    """Where each task is first named in an arrow."""
+    places: dict[str, Position] = {}
+    for arrow in graph.arrows:
+        for leaf in leaves(arrow.condition):
+            if isinstance(leaf, Atom):
+                places.setdefault(leaf.node, arrow.position)
+        for target in arrow.targets:
+            places.setdefault(target, arrow.position)
+    return places
+
+
+def _report_missing(
+    graph: Graph,
+    node: Node,
+    offset: Offset,
+    look: _Look,
+    position: Position,
+    findings: Findings,
+) -> None:
+    assert look.missing_at is not None
+    where = graph.cycling.style.text(look.missing_at)
+    if look.present:
+        findings.warning(
+            "parent-sometimes-missing",
+            f"{node.name} is asked for at points where it does not run, first at {where}",
+            "children that wait for it there cannot run; check offset and recurrences",
+            position,
+        )
+        return
+    missing = graph.policy.parent_off_sequence is Severity.ERROR
+    report = findings.error if missing else findings.warning
+    report(
+        "parent-never-there",
+        f"{node.name} is asked for at {where}"
+        + ("" if offset.is_absolute else " and later points")
+        + ", and never runs there",
+        f"{node.name} runs at {_example(graph, node)}; check offset and recurrences",
+        position,
+    )
+
+
+def _look_for(graph: Graph, node: Node, offset: Offset, sequence: Sequence) -> _Look:
+    look = _Look()
+    initial, final = graph.cycling.initial, graph.cycling.final
+    count = 0
+    for point in _points(sequence, initial, final):
+        count += 1
+        if count > POINTS_MAX or (count > POINTS_FIRST and look.present):
+            return look
+        parent = graph.parent_point(offset, point)
+        if parent < initial or (final is not None and parent > final):
+            continue  # before the start everything is true; beyond the end nothing is asked
+        if node.is_at(parent):
+            look.present += 1
+        else:
+            look.missing += 1
+            look.missing_at = look.missing_at or parent
+        if offset.is_absolute:
+            break
+    return look
+
+
+def _points(sequence: Sequence, initial: Point, final: Point | None) -> Iterator[Point]:
+    point = sequence.first_from(initial)
+    while point is not None and (final is None or point <= final):
+        yield point
+        point = sequence.next_after(point)
+
+
+def _example(graph: Graph, node: Node) -> str:
+    points: list[str] = []
+    point = node.first_from(graph.cycling.initial)
+    while point is not None and len(points) < 3:  # noqa: PLR2004 - enough to see the pattern
+        points.append(graph.cycling.style.text(point))
+        point = node.next_after(point)
+    return ", ".join(points) or "no point"
+
+
+def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
+    """`R1 = a` and `P1 = a:fail => m`: naming a task places it, so `a` runs at every point."""
+    for once in workflow.sections:
+        if once.sequence.first is None or once.sequence.first != once.sequence.last:
+            continue
+        heads = _heads(once)
+        for often in workflow.sections:
+            if often.sequence.first == often.sequence.last:
+                continue
+            if not often.sequence.contains(once.sequence.first):
+                continue
+            for name in heads & _heads(often):
+                place = next(p.position for p in often.placements if p.node == name)
+                findings.warning(
+                    "placed-twice",
+                    f"{name} runs at every point of {often.recurrence}, because it is named "
+                    f"there without an offset, though {once.recurrence} has it once",
+                    f"write {name}[^] if one run is meant; else remove it from "
+                    f"{once.recurrence}",
+                    place,
+                )
+
+
+def _heads(section: GraphSection) -> set[str]:
+    """Tasks that the section places but leads no arrow to."""
+    targets = {name for arrow in section.arrows for name in arrow.targets}
+    return {placement.node for placement in section.placements} - targets

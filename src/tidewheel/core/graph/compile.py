@@ -1,0 +1,212 @@
+"""From a definition to the graph. Judges nothing: that is the checks' part.
+
+What is wrong with a definition is found by `tidewheel.core.graph.checks` on the result, so that
+one pass over a broken definition finds everything that is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.completion import (
+    BadCompletion,
+    Completion,
+    completion_of,
+    read_completion,
+)
+from tidewheel.core.graph.condition import (
+    AllOf,
+    Atom,
+    Condition,
+    Group,
+    Xtrigger,
+    all_of,
+    leaves,
+)
+from tidewheel.core.graph.definition import Arrow, OutputMark, WorkflowDef
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import CompiledArrow, CountedGroup, Graph, Link, Node
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.outputs import ENDS
+
+Item = TypeVar("Item")
+_GroupKey = tuple[str, tuple[str, ...], bool]
+
+
+@dataclass(slots=True)
+class _NodeDraft:
+    """What is known of a node while the arrows are being read."""
+
+    sequences: dict[Sequence, None] = field(default_factory=dict)
+    arrows: list[int] = field(default_factory=list)
+    suicides: list[int] = field(default_factory=list)
+    links: dict[str, list[Link]] = field(default_factory=dict)
+    groups: dict[str, list[int]] = field(default_factory=dict)
+    xtriggers: dict[tuple[Sequence, str], None] = field(default_factory=dict)
+    marks: list[OutputMark] = field(default_factory=list)
+    ends_used: set[str] = field(default_factory=set)
+
+
+class _Compiler:
+    """Holds the drafts; one method for each kind of thing that is read."""
+
+    def __init__(self, workflow: WorkflowDef) -> None:
+        self._workflow = workflow
+        self._initial = workflow.cycling.initial
+        self.nodes: dict[str, _NodeDraft] = defaultdict(_NodeDraft)
+        self.arrows: list[CompiledArrow] = []
+        self.groups: dict[_GroupKey, list[Link]] = {}
+        self.absolute: dict[tuple[str, Point, str], list[int]] = {}
+        self._group_index: dict[_GroupKey, int] = {}
+
+    def read(self) -> None:
+        for section in self._workflow.sections:
+            for placement in section.placements:
+                self.nodes[placement.node].sequences.setdefault(section.sequence)
+            for arrow in section.arrows:
+                self._read_arrow(section.sequence, arrow)
+        for mark in self._workflow.marks:
+            self.nodes[mark.node].marks.append(mark)
+
+    def _read_arrow(self, sequence: Sequence, arrow: Arrow) -> None:
+        condition, labels = _without_xtriggers(arrow.condition)
+        for target in arrow.targets:
+            if not arrow.suicide:
+                self.nodes[target].sequences.setdefault(sequence)
+            for label in labels:
+                self.nodes[target].xtriggers.setdefault((sequence, label))
+        if condition is None:
+            return
+        index = len(self.arrows)
+        self.arrows.append(
+            CompiledArrow(sequence, condition, arrow.targets, arrow.suicide, arrow.position)
+        )
+        for target in arrow.targets:
+            draft = self.nodes[target]
+            (draft.suicides if arrow.suicide else draft.arrows).append(index)
+        for leaf in dict.fromkeys(leaves(condition)):
+            if isinstance(leaf, Atom):
+                self._read_atom(leaf, index)
+            elif isinstance(leaf, Group):
+                self._read_group(leaf, index)
+
+    def _read_atom(self, atom: Atom, arrow: int) -> None:
+        draft = self.nodes[atom.node]
+        if atom.output in ENDS:
+            draft.ends_used.add(atom.output)
+        if (point := self._absolute_point(atom.offset)) is not None:
+            self.absolute.setdefault((atom.node, point, atom.output), []).append(arrow)
+        else:
+            draft.links.setdefault(atom.output, []).append(Link(arrow, atom.offset))
+
+    def _read_group(self, group: Group, arrow: int) -> None:
+        members = self._workflow.families[group.family].members
+        if self._absolute_point(group.offset) is not None:
+            for member in members:
+                for output in group.outputs:
+                    self._read_atom(Atom(member, output, group.offset), arrow)
+            return
+        key = (group.family, group.outputs, group.every)
+        if key not in self.groups:
+            self.groups[key] = []
+            self._group_index[key] = len(self._group_index)
+            for member in members:
+                draft = self.nodes[member]
+                draft.ends_used.update(output for output in group.outputs if output in ENDS)
+                for output in group.outputs:
+                    draft.groups.setdefault(output, []).append(self._group_index[key])
+        self.groups[key].append(Link(arrow, group.offset))
+
+    def _absolute_point(self, offset: Offset | None) -> Point | None:
+        if offset is None or not offset.is_absolute:
+            return None
+        return offset.parent_point(self._initial, self._initial)
+
+
+def compile_workflow(workflow: WorkflowDef, findings: Findings) -> Graph:
+    """The graph of a definition; what contradicts itself in it becomes a finding."""
+    compiler = _Compiler(workflow)
+    compiler.read()
+    return Graph(
+        name=workflow.name,
+        cycling=workflow.cycling,
+        nodes=dict(_nodes(workflow, compiler, findings)),
+        arrows=tuple(compiler.arrows),
+        groups=tuple(
+            CountedGroup(*key, links=tuple(links)) for key, links in compiler.groups.items()
+        ),
+        families=workflow.families,
+        xtriggers=workflow.xtriggers,
+        limit_groups=workflow.limit_groups,
+        special=workflow.special,
+        absolute_links={key: tuple(arrows) for key, arrows in compiler.absolute.items()},
+        policy=workflow.policy,
+    )
+
+
+def _nodes(
+    workflow: WorkflowDef, compiler: _Compiler, findings: Findings
+) -> Iterator[tuple[str, Node]]:
+    for name, draft in compiler.nodes.items():
+        defined = workflow.nodes.get(name)
+        definition = defined or replace(workflow.root, name=name, lineage=(name, "root"))
+        yield (
+            name,
+            Node(
+                name=name,
+                definition=definition,
+                completion=_completion(definition, draft, workflow, findings),
+                sequences=tuple(draft.sequences),
+                arrows=tuple(draft.arrows),
+                suicides=tuple(draft.suicides),
+                links=_frozen(draft.links),
+                groups=_frozen(draft.groups),
+                xtriggers=tuple(draft.xtriggers),
+                implicit=defined is None,
+            ),
+        )
+
+
+def _completion(
+    definition: NodeDef, draft: _NodeDraft, workflow: WorkflowDef, findings: Findings
+) -> Completion:
+    derived = completion_of(
+        definition.name,
+        draft.marks,
+        draft.ends_used,
+        marked_by_policy=workflow.policy.marks_apply_to_all or bool(definition.completion),
+        findings=findings,
+    )
+    if not definition.completion:
+        return derived
+    try:
+        return read_completion(definition.completion, dict(definition.outputs))
+    except BadCompletion as bad:
+        findings.error(
+            "completion",
+            f"completion of {definition.name}: {bad}",
+            "write outputs joined by 'and' and 'or', for example: succeeded or failed",
+            definition.position,
+        )
+        return derived
+
+
+def _without_xtriggers(condition: Condition) -> tuple[Condition | None, list[str]]:
+    """Xtriggers are waited for beside the arrows, by the task itself: all of them."""
+    if isinstance(condition, Xtrigger):
+        return None, [condition.label]
+    if not isinstance(condition, AllOf):
+        return condition, []
+    labels = [term.label for term in condition.terms if isinstance(term, Xtrigger)]
+    rest = tuple(term for term in condition.terms if not isinstance(term, Xtrigger))
+    return (all_of(rest) if rest else None), labels
+
+
+def _frozen(lists: dict[str, list[Item]]) -> dict[str, tuple[Item, ...]]:
+    return {key: tuple(items) for key, items in lists.items()}

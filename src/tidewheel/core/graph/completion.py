@@ -1,0 +1,236 @@
+"""When an ended task is complete (SEMANTICS §3).
+
+An unmarked task is judged by its end alone: it is complete when it succeeded, or when it ended
+otherwise and the graph uses that end. One `?` on any of its outputs, a `completion` setting or
+the policy puts it under Cylc 8's rule: every output that is asked for without `?` is required.
+Either way the answer is a list of alternatives, each a set of outputs that suffices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from tidewheel.core.graph.definition import OutputMark
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.outputs import (
+    ENDS,
+    EXPIRED,
+    FAILED,
+    OPPOSITE,
+    SHORT_FORMS,
+    STANDARD,
+    SUBMIT_FAILED,
+    SUBMITTED,
+    SUCCEEDED,
+)
+
+ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
+
+_WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Complete as soon as all outputs of one alternative were made."""
+
+    alternatives: tuple[frozenset[str], ...]
+    marked: bool
+
+    def is_complete(self, made: Collection[str]) -> bool:
+        outputs = frozenset(made)
+        return any(alternative <= outputs for alternative in self.alternatives)
+
+    @property
+    def required(self) -> frozenset[str]:
+        """What every alternative needs."""
+        return frozenset.intersection(*self.alternatives)
+
+    def __str__(self) -> str:
+        parts = [" and ".join(sorted(one)) for one in self.alternatives]
+        if len(parts) > 1:
+            parts = [f"({part})" if " and " in part else part for part in parts]
+        return " or ".join(parts)
+
+
+class BadCompletion(ValueError):
+    """A `completion` that cannot be read; says what is accepted."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What the graph says of one output: required, optional or both, and where."""
+
+    required_at: Position | None = None
+    optional_at: Position | None = None
+
+    @property
+    def optional(self) -> bool:
+        return self.optional_at is not None
+
+
+def completion_of(
+    node: str,
+    marks: Iterable[OutputMark],
+    ends_used: Collection[str],
+    *,
+    marked_by_policy: bool,
+    findings: Findings,
+) -> Completion:
+    """The rule of a task without a `completion` setting."""
+    marks = list(marks)
+    reason = next((one for one in marks if one.explicit and one.optional), None)
+    if reason is None and not marked_by_policy:
+        ends = [frozenset({end}) for end in ENDS if end == SUCCEEDED or end in ends_used]
+        return Completion(tuple(ends), marked=False)
+    standings = _standings(node, marks, findings)
+    _check_opposites(node, standings, reason, findings)
+    return Completion(_alternatives(standings), marked=True)
+
+
+def _standings(
+    node: str, marks: Iterable[OutputMark], findings: Findings
+) -> Mapping[str, _Standing]:
+    own: dict[str, _Standing] = {}
+    inherited: dict[str, _Standing] = {}
+    for mark in marks:
+        standing = (inherited if mark.by_family else own).setdefault(mark.output, _Standing())
+        if mark.optional:
+            standing.optional_at = standing.optional_at or mark.position
+        else:
+            standing.required_at = standing.required_at or mark.position
+    standings = {**inherited, **own}
+    for output, standing in standings.items():
+        if standing.required_at is not None and standing.optional_at is not None:
+            findings.error(
+                "required-and-optional",
+                f"{node}:{output} is required here and optional at {standing.optional_at}",
+                f"write '?' behind every {node}:{output}, or behind none",
+                standing.required_at,
+            )
+        elif standing.required_at is not None and output in (EXPIRED, SUBMIT_FAILED):
+            findings.error(
+                "must-be-optional",
+                f"{node}:{output} cannot be required: it does not happen when all goes well",
+                f"write {node}:{output}?",
+                standing.required_at,
+            )
+    return standings
+
+
+def _check_opposites(
+    node: str,
+    standings: Mapping[str, _Standing],
+    reason: OutputMark | None,
+    findings: Findings,
+) -> None:
+    because = f" (the '?' at {reason.position} asks for this)" if reason else ""
+    for output in (SUCCEEDED, SUBMITTED):
+        here, there = standings.get(output), standings.get(OPPOSITE[output])
+        if here is None or there is None:
+            continue
+        required = here if not here.optional else there
+        if required.required_at is not None and not required.optional:
+            name = output if required is here else OPPOSITE[output]
+            findings.error(
+                "opposite-outputs",
+                f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "
+                f"be required{because}",
+                f"write {node}:{name}? wherever it stands",
+                required.required_at,
+            )
+
+
+def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], ...]:
+    required = {output for output, one in standings.items() if not one.optional}
+    if SUCCEEDED not in standings and FAILED not in standings:
+        required.add(SUCCEEDED)
+    failure_is_fine = any(
+        output in standings and standings[output].optional for output in (SUCCEEDED, FAILED)
+    )
+    alternatives = []
+    if failure_is_fine:
+        alternatives = [frozenset(required | {SUCCEEDED}), frozenset({FAILED})]
+    elif required:
+        alternatives = [frozenset(required)]
+    for ends, tolerated in (((SUBMITTED, SUBMIT_FAILED), SUBMIT_FAILED), ((EXPIRED,), EXPIRED)):
+        if any(end in standings and standings[end].optional for end in ends):
+            alternatives.append(frozenset({tolerated}))
+    return tuple(alternatives)
+
+
+def read_completion(text: str, outputs: Collection[str]) -> Completion:
+    """A `completion` setting: outputs joined by `and`, `or` and parentheses.
+
+    Hyphens in names of outputs are written as underscores, as Cylc has it.
+    """
+    names = {output.replace("-", "_"): output for output in (*STANDARD, *outputs)}
+    words = [match for match in _WORD.finditer(text) if match.group().strip()]
+    reader = _Reader(words, names)
+    alternatives = reader.disjunction()
+    reader.expect_end()
+    smallest = [one for one in alternatives if not any(other < one for other in alternatives)]
+    return Completion(tuple(dict.fromkeys(smallest)), marked=True)
+
+
+class _Reader:
+    """Recursive descent that builds alternatives as it goes."""
+
+    def __init__(self, words: list[re.Match[str]], names: Mapping[str, str]) -> None:
+        self._words = [match.group().strip() for match in words]
+        self._names = names
+        self._at = 0
+
+    def disjunction(self) -> list[frozenset[str]]:
+        found = self._conjunction()
+        while self._take("or"):
+            found = found + self._conjunction()
+        return found
+
+    def expect_end(self) -> None:
+        if self._at < len(self._words):
+            raise BadCompletion(
+                f"{self._words[self._at]!r} is not understood; "
+                "join outputs with 'and', 'or' and parentheses"
+            )
+
+    def _conjunction(self) -> list[frozenset[str]]:
+        found = self._term()
+        while self._take("and"):
+            found = [left | right for left, right in product(found, self._term())]
+            if len(found) > ALTERNATIVES_MAX:
+                raise BadCompletion(f"it has more than {ALTERNATIVES_MAX} alternatives")
+        return found
+
+    def _term(self) -> list[frozenset[str]]:
+        if self._take("("):
+            found = self.disjunction()
+            if not self._take(")"):
+                raise BadCompletion("'(' is not closed")
+            return found
+        if self._at == len(self._words):
+            raise BadCompletion("it ends where an output should stand")
+        word = self._words[self._at]
+        self._at += 1
+        if word not in self._names:
+            raise BadCompletion(_unknown(word, self._names))
+        return [frozenset({self._names[word]})]
+
+    def _take(self, word: str) -> bool:
+        if self._at < len(self._words) and self._words[self._at] == word:
+            self._at += 1
+            return True
+        return False
+
+
+def _unknown(word: str, names: Mapping[str, str]) -> str:
+    full = SHORT_FORMS.get(word.replace("_", "-"))
+    if word in ("finished", "finish"):
+        return "'finished' is no output: write 'succeeded or failed'"
+    if full:
+        return f"{word!r} is written {full.replace('-', '_')!r} here"
+    if word == "-":
+        return "write '_' for '-' in names of outputs"
+    return f"{word!r} is no output of this task; those are {', '.join(sorted(names))}"

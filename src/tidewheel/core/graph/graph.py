@@ -1,0 +1,190 @@
+"""The compiled workflow: what the scheduler steps through. Immutable and picklable.
+
+Theory of operation. An arrow is kept once, whatever its number of targets. A parent knows, for
+each of its outputs, the arrows that wait for it; an arrow knows its sequence and its targets.
+So "who hears of this output" is a look-up and a little arithmetic on points, and nothing is
+ever searched for (SEMANTICS §2). A family on the left is a group: each member knows its groups
+and a group its arrows, N + M links for N × M edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.completion import Completion
+from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigger, leaves
+from tidewheel.core.graph.definition import (
+    CyclingDef,
+    FamilyDef,
+    LimitGroup,
+    SpecialNodes,
+    XtriggerDef,
+)
+from tidewheel.core.graph.findings import NOWHERE, Position
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.policy import Policy
+
+
+class Child(NamedTuple):
+    """A task that hears of an output, through which arrow."""
+
+    node: str
+    point: Point
+    arrow: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledArrow:
+    """A condition, the tasks it leads to, and the points at which it holds."""
+
+    sequence: Sequence
+    condition: Condition
+    targets: tuple[str, ...]
+    suicide: bool = False
+    position: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From an output to an arrow that waits for it, and where its child lies."""
+
+    arrow: int
+    offset: Offset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedGroup:
+    """Members of a family of which each or any must make one of the outputs."""
+
+    family: str
+    outputs: tuple[str, ...]
+    every: bool
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A named step, with everything that happens because of it."""
+
+    name: str
+    definition: NodeDef
+    completion: Completion
+    sequences: tuple[Sequence, ...]
+    arrows: tuple[int, ...] = ()  # into it; all of them must be true
+    suicides: tuple[int, ...] = ()
+    links: Mapping[str, tuple[Link, ...]] = field(default_factory=dict)  # by output
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # by output
+    xtriggers: tuple[tuple[Sequence, str], ...] = ()
+    implicit: bool = False
+
+    def is_at(self, point: Point) -> bool:
+        return any(sequence.contains(point) for sequence in self.sequences)
+
+    def first_from(self, point: Point) -> Point | None:
+        """Its first point at or after this one."""
+        found = (sequence.first_from(point) for sequence in self.sequences)
+        return min((one for one in found if one is not None), default=None)
+
+    def next_after(self, point: Point) -> Point | None:
+        found = (sequence.next_after(point) for sequence in self.sequences)
+        return min((one for one in found if one is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A whole workflow, ready to be run."""
+
+    name: str
+    cycling: CyclingDef
+    nodes: Mapping[str, Node]
+    arrows: tuple[CompiledArrow, ...]
+    groups: tuple[CountedGroup, ...]
+    families: Mapping[str, FamilyDef]
+    xtriggers: Mapping[str, XtriggerDef]
+    limit_groups: tuple[LimitGroup, ...]
+    special: SpecialNodes
+    # Arrows that wait for one output at one fixed point, at whichever of their own points.
+    absolute_links: Mapping[tuple[str, Point, str], tuple[int, ...]]
+    policy: Policy
+
+    def children(self, node: str, point: Point, output: str) -> Iterator[Child]:
+        """Every task that hears of this output at a point that depends on the parent's.
+
+        Suicide arrows are among them; arrows with an absolute parent are in `absolute_links`.
+        """
+        step = self.nodes[node]
+        for link in step.links.get(output, ()):
+            yield from self._along(link, point)
+        for index in step.groups.get(output, ()):
+            for link in self.groups[index].links:
+                yield from self._along(link, point)
+
+    def _along(self, link: Link, point: Point) -> Iterator[Child]:
+        arrow = self.arrows[link.arrow]
+        for child_point in self.child_points(link.offset, point, arrow.sequence):
+            for target in arrow.targets:
+                yield Child(target, child_point, link.arrow)
+
+    def child_points(
+        self, offset: Offset | None, point: Point, sequence: Sequence
+    ) -> Iterator[Point]:
+        """Where the children of a parent at this point lie."""
+        if offset is None:
+            if sequence.contains(point):
+                yield point
+        else:
+            yield from offset.child_points(point, sequence, self.cycling.initial)
+
+    def parent_point(self, offset: Offset | None, point: Point) -> Point:
+        """Where the parent of a child at this point lies."""
+        return point if offset is None else offset.parent_point(point, self.cycling.initial)
+
+    def prerequisites(self, node: str, point: Point) -> Iterator[CompiledArrow]:
+        """The arrows into a task that hold at this point."""
+        for index in self.nodes[node].arrows:
+            if self.arrows[index].sequence.contains(point):
+                yield self.arrows[index]
+
+    def sequences(self) -> Iterator[Sequence]:
+        """Every sequence that places a node, once."""
+        yield from dict.fromkeys(one for node in self.nodes.values() for one in node.sequences)
+
+
+def meaning(graph: Graph) -> frozenset[object]:
+    """What a graph says, however it was written: two texts of one workflow mean the same."""
+    facts: set[object] = {
+        (name, sequence) for name, node in graph.nodes.items() for sequence in node.sequences
+    }
+    facts |= {(name, node.completion) for name, node in graph.nodes.items()}
+    facts |= {
+        (name, sequence, label)
+        for name, node in graph.nodes.items()
+        for sequence, label in node.xtriggers
+    }
+    for arrow in graph.arrows:
+        condition = arrow.condition
+        terms = condition.terms if isinstance(condition, AllOf) else (condition,)
+        facts |= {
+            (arrow.sequence, term, target, arrow.suicide)
+            for term in terms
+            for target in arrow.targets
+        }
+    return frozenset(facts)
+
+
+def atoms_of(condition: Condition, families: Mapping[str, FamilyDef]) -> Iterator[Atom]:
+    """Every atom of a condition, a group as its members."""
+    for leaf in leaves(condition):
+        if isinstance(leaf, Atom):
+            yield leaf
+        elif isinstance(leaf, Group):
+            for member in families[leaf.family].members:
+                for output in leaf.outputs:
+                    yield Atom(member, output, leaf.offset)
+        else:
+            assert isinstance(leaf, Xtrigger)

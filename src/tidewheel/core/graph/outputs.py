@@ -1,0 +1,58 @@
+"""The outputs of a task: the standard ones, their short forms, and what one implies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SUBMITTED = "submitted"
+SUBMIT_FAILED = "submit-failed"
+STARTED = "started"
+SUCCEEDED = "succeeded"
+FAILED = "failed"
+EXPIRED = "expired"
+
+STANDARD = (EXPIRED, SUBMITTED, SUBMIT_FAILED, STARTED, SUCCEEDED, FAILED)
+
+# A task ends with one of these; of an unmarked task only they matter (SEMANTICS §3).
+ENDS = (SUCCEEDED, FAILED, SUBMIT_FAILED, EXPIRED)
+
+# Not an output but a way to ask for either end.
+FINISHED = "finished"
+
+SHORT_FORMS = {
+    "submit": SUBMITTED,
+    "submit-fail": SUBMIT_FAILED,
+    "start": STARTED,
+    "succeed": SUCCEEDED,
+    "fail": FAILED,
+    "expire": EXPIRED,
+    "finish": FINISHED,
+}
+
+OPPOSITE = {
+    SUCCEEDED: FAILED,
+    FAILED: SUCCEEDED,
+    SUBMITTED: SUBMIT_FAILED,
+    SUBMIT_FAILED: SUBMITTED,
+}
+
+# In the order in which they come true when the later one is reported first.
+IMPLIED = {
+    STARTED: (SUBMITTED,),
+    SUCCEEDED: (SUBMITTED, STARTED),
+    FAILED: (SUBMITTED, STARTED),
+}
+
+
+def standard_name(qualifier: str) -> str:
+    """`fail` and `failed` are one output; any other word names a custom one."""
+    return SHORT_FORMS.get(qualifier, qualifier)
+
+
+def made_by(name: str) -> tuple[str, ...]:
+    """The outputs that a qualifier stands for: `:finish` is either end."""
+    return (SUCCEEDED, FAILED) if name == FINISHED else (name,)
+
+
+def custom(outputs: Iterable[str]) -> list[str]:
+    return [output for output in outputs if output not in STANDARD]

@@ -1,0 +1,42 @@
+"""A function as a task: the script with which its job calls it."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from tidewheel.sources.python_api.refusals import BadStatement
+
+CALLER = "tidewheel.sources.python_api"  # its __main__
+
+TaskFunction = Callable[[], object]
+
+
+def check_function(function: TaskFunction) -> None:
+    """A job must be able to find it and to call it."""
+    where = getattr(function, "__qualname__", repr(function))
+    if not (hasattr(function, "__code__") and where.isidentifier()):
+        raise BadStatement(
+            f"a job cannot find the function {where}",
+            "define it with 'def' at the top level of its module",
+        )
+    needed = [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    if needed:
+        raise BadStatement(
+            f"the function {where} needs {', '.join(needed)}, and a task is called without "
+            "arguments",
+            "give them defaults, or read them from the environment",
+        )
+
+
+def script_of(function: TaskFunction, task: str) -> str:
+    """Shell text that calls the function; it needs tidewheel in the job's Python."""
+    module = function.__module__
+    home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
+    return shlex.join(["python3", "-m", CALLER, home, task])

@@ -1,0 +1,184 @@
+"""SEMANTICS §2, errors: everything that can be known to be wrong before a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.flows import codes, findings_of, flow
+from tidewheel.core.graph.findings import Severity
+from tidewheel.core.graph.policy import CYLC8
+
+
+@pytest.mark.req("R001-9")
+def test_a_task_that_is_only_named_with_an_offset_is_at_no_point() -> None:
+    (finding,) = findings_of(flow("P1 = start[^] => foo"))
+    assert finding.code == "task-at-no-point"
+    assert "R1 = start" in finding.hint
+
+
+@pytest.mark.req("R001-9")
+def test_an_absolute_parent_off_its_sequence_is_named_with_where_it_runs() -> None:
+    (finding,) = findings_of(flow("R1 = start\nP1 = start[2] => foo"))
+    assert finding.code == "parent-never-there"
+    assert finding.message == "start is asked for at 2, and never runs there"
+    assert finding.hint.startswith("start runs at 1;")
+
+
+def test_a_parent_that_is_never_at_the_points_asked_for_is_an_error() -> None:
+    text = flow("P2 = a\nR/1/P2 = a[-P1] => b")
+    assert codes(text) == ["parent-never-there"]
+
+
+def test_a_parent_that_is_missing_at_some_points_is_a_warning() -> None:
+    text = flow("P2 = a\nP1 = a[-P1] => b", final="9")
+    assert codes(text) == []
+    assert "parent-sometimes-missing" in codes(text, severity=Severity.WARNING)
+
+
+def test_a_parent_off_its_sequence_is_no_error_for_cylc() -> None:
+    text = flow("P2 = a\nP2 = a[-P1] => b", "[[a, b]]")
+    assert codes(text) == ["parent-never-there"]
+    assert findings_of(text, policy=CYLC8) == []
+
+
+def test_tasks_that_wait_for_each_other_are_named_as_a_path() -> None:
+    (finding,) = findings_of(flow("R1 = a => b => c => a"))
+    assert finding.code == "circle"
+    assert finding.message == "tasks wait for each other: 1/a => 1/b => 1/c => 1/a"
+
+
+def test_a_task_that_waits_for_itself_is_a_circle() -> None:
+    assert codes(flow("P1 = a => a")) == ["circle"]
+
+
+def test_a_circle_across_points_whose_offsets_add_up_to_zero_is_found() -> None:
+    text = flow("P1 = a[-P1] => b\nP1 = b[+P1] => a")
+    assert codes(text) == ["circle"]
+
+
+def test_a_task_that_waits_for_its_own_future_is_named() -> None:
+    (finding,) = findings_of(flow("P1 = a[+P1] => a", final="9"))
+    assert finding.code == "future-circle"
+
+
+def test_a_circle_through_families_is_found() -> None:
+    runtime = "[[FAM]]\n[[m1, m2]]\n    inherit = FAM"
+    assert codes(flow("R1 = FAM:succeed-all => a => m2", runtime)) == ["circle"]
+
+
+def test_the_way_to_the_next_point_is_no_circle() -> None:
+    assert codes(flow("P1 = a[-P1] => a => b\nP1 = b[-P1] => a")) == []
+
+
+def test_arrows_that_never_meet_are_no_circle() -> None:
+    assert codes(flow("R/1/P2 = a => b\nR/2/P2 = b => a")) == []
+
+
+def test_a_suicide_arrow_closes_no_circle() -> None:
+    assert codes(flow('R1 = """\na => b\nb => !a\n"""')) == []
+
+
+def test_an_undeclared_output_is_named_with_the_nearest() -> None:
+    runtime = "[[a]]\n    [[[outputs]]]\n        ready = it is ready"
+    (finding,) = findings_of(flow("R1 = a:redy => b", runtime))
+    assert finding.code == "unknown-output"
+    assert finding.message == "a has no output 'redy'"
+    assert "did you mean 'ready'" in finding.hint
+
+
+def test_an_undefined_xtrigger_is_named_with_the_nearest() -> None:
+    text = flow("P1 = @clok => a", scheduling="[[xtriggers]]\n    clock = echo(succeed=True)")
+    (finding,) = findings_of(text)
+    assert finding.code == "unknown-xtrigger"
+    assert finding.hint == "did you mean @clock?"
+
+
+def test_a_clock_needs_dates() -> None:
+    assert codes(flow("P1 = @wall_clock => a")) == ["clock-without-dates"]
+
+
+@pytest.mark.req("R001-1")
+def test_tasks_without_a_section_are_one_warning_with_the_nearest_name() -> None:
+    text = flow("R1 = model => port", "[[model]]\n[[post]]")
+    assert codes(text) == []
+    (finding,) = [
+        one
+        for one in findings_of(text, severity=Severity.WARNING)
+        if one.code == "implicit-tasks"
+    ]
+    assert "port (did you mean post?)" in finding.message
+
+
+def test_tasks_without_a_section_are_an_error_for_cylc_or_when_forbidden() -> None:
+    text = flow("R1 = a")
+    assert [one.code for one in findings_of(text, policy=CYLC8)] == ["implicit-tasks"]
+    forbidden = "[scheduler]\n    allow implicit tasks = False\n" + text
+    assert codes(forbidden) == ["implicit-tasks"]
+    allowed = "[scheduler]\n    allow implicit tasks = True\n" + text
+    assert findings_of(allowed, policy=CYLC8) == []
+
+
+def test_naming_a_task_that_runs_once_under_a_repeating_recurrence_is_a_warning() -> None:
+    """`R1 = a` and `P1 = a:fail => m` place `a` at every point."""
+    text = flow("R1 = a\nP1 = a:fail => m")
+    assert "placed-twice" in codes(text, severity=Severity.WARNING)
+    fine = flow("R1 = a => b\nP1 = b[-P1] => b => c")
+    assert "placed-twice" not in codes(fine, severity=Severity.WARNING)
+
+
+def test_a_handled_failure_that_stops_later_points_is_a_warning() -> None:
+    text = flow('P1 = """\nobs & model[-P1] => model\nmodel:fail => mail\n"""')
+    (finding,) = [
+        one
+        for one in findings_of(text, severity=Severity.WARNING)
+        if one.code == "failure-stops-later-points"
+    ]
+    assert "model is handled (by mail)" in finding.message
+
+
+def test_finish_across_points_is_no_trap() -> None:
+    text = flow('P1 = """\nmodel[-P1]:finish => model\nmodel:fail => mail\n"""')
+    assert "failure-stops-later-points" not in codes(text, severity=Severity.WARNING)
+
+
+def test_a_recurrence_without_a_point_is_a_warning() -> None:
+    text = flow("P1 = a\nR1/9 = b")
+    assert "empty-recurrence" in codes(text, severity=Severity.WARNING)
+
+
+def test_a_defined_task_outside_the_graph_is_a_note() -> None:
+    assert "unused-tasks" in codes(flow("R1 = a", "[[a]]\n[[b]]"), severity=Severity.NOTE)
+
+
+@pytest.mark.parametrize(
+    ("graph", "code"),
+    [
+        ("R1 = a => b | c", "or-on-the-right"),
+        ("R1 = !a => b", "suicide-on-the-left"),
+        ("P1 = a => b[-P1]", "offset-on-the-right"),
+        ("P1 = a[-Q1] => b", "offset"),
+        ("P1 = a => @x", "xtrigger-on-the-right"),
+        ("P1 = @wall_clock | a => b", "xtrigger-in-or"),
+        ("R1 = FAM => a", "family-output"),
+        ("R1 = FAM:succeeded => a", "family-output"),
+        ("R1 = a:succeed-all => b", "no-family"),
+        ("R1 = a:finish? => b", "finish-is-optional"),
+        ('R1 = """\na => b\na => !b\n"""', "contrary-arrows"),
+        ("Q1 = a", "recurrence"),
+        ("R1 = a => => b", "graph-syntax"),
+    ],
+)
+def test_each_mistake_in_a_graph_text_has_its_own_finding(graph: str, code: str) -> None:
+    runtime = "[[FAM]]\n[[m1]]\n    inherit = FAM"
+    assert code in codes(flow(graph, runtime))
+
+
+def test_every_mistake_is_reported_at_once_in_the_order_of_the_lines() -> None:
+    text = flow('P1 = """\na b => c\nd => !e => f\ng:nope => h\n"""')
+    found = findings_of(text)
+    assert [one.code for one in found] == [
+        "graph-syntax",
+        "suicide-on-the-left",
+        "unknown-output",
+    ]
+    assert [one.position.line for one in found] == [8, 9, 10]
