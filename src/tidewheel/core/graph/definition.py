@@ -148,3 +148,5 @@ class WorkflowDef:
     root: NodeDef = ROOT_NODE
     implicit_nodes_allowed: bool | None = None
     policy: Policy = TIDEWHEEL
+    # Whether every line of the graph was understood: if not, nothing can be called missing.
+    is_whole: bool = field(default=True, compare=False)

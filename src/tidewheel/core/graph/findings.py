@@ -83,7 +83,11 @@ class Findings:
 
     @property
     def has_errors(self) -> bool:
-        return any(finding.severity is Severity.ERROR for finding in self._seen)
+        return self.error_count > 0
+
+    @property
+    def error_count(self) -> int:
+        return sum(finding.severity is Severity.ERROR for finding in self._seen)
 
     @property
     def is_full(self) -> bool:

@@ -26,6 +26,7 @@ class GraphRead:
     sections: list[GraphSection] = field(default_factory=list)
     marks: list[OutputMark] = field(default_factory=list)
     polled: dict[str, str] = field(default_factory=dict)
+    is_whole: bool = True  # all of it was understood
 
 
 def read_graph_sections(
@@ -37,6 +38,7 @@ def read_graph_sections(
     lowering = Lowering(families, reader.offset, findings)
     table = ParameterTable(settings.parameters.values, settings.parameters.templates)
     found = GraphRead()
+    errors_before = findings.error_count
     marks: dict[OutputMark, None] = {}
     for string in settings.graph:
         lowered = lowering.lower(
@@ -49,6 +51,7 @@ def read_graph_sections(
         marks.update(dict.fromkeys(lowered.marks.values()))
         found.polled.update(lowered.polled)
     found.marks = list(marks)
+    found.is_whole = findings.error_count == errors_before
     return found
 
 

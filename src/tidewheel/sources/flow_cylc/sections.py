@@ -23,6 +23,7 @@ _PARAMETERS = re.compile(r"\s*<[^<>]*>\s*\Z")
 _TRIPLE_QUOTES = ('"""', "'''")
 # The last line of a text that was never closed: the next item's opening quotes end it.
 _OPENING = re.compile(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
+_ODD_ITEM = re.compile(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
 _GRAPHS = (("scheduling", "graph"), ("scheduling", "dependencies"))
 
 
@@ -149,8 +150,7 @@ class _Parser:
         """Reads one item; the answer is the next line to read."""
         name, text = split_item(line)
         if name is None:
-            self._bad_line(index, line)
-            return index + 1
+            return self._odd_item(index, line)
         following = index + 1
         if text.startswith(_TRIPLE_QUOTES):
             text, following = self._long_text(index, text)
@@ -165,6 +165,26 @@ class _Parser:
             )
             return following
         self._set(Item(name, text, index))
+        return following
+
+    def _odd_item(self, index: int, line: str) -> int:
+        """No name that an item could have; a long text behind it is passed over as a whole."""
+        found = _ODD_ITEM.match(line)
+        if found is None:
+            self._bad_line(index, line)
+            return index + 1
+        text, following = self._long_text(index, line[found.end() - 3 :].strip())
+        if self._in_graph():
+            self._set(
+                Item(found[1], text, index)
+            )  # whoever reads recurrences says what is wrong
+        else:
+            self._error(
+                "bad-name",
+                f"{found[1]!r} cannot be the name of an item",
+                "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $",
+                index,
+            )
         return following
 
     def _set(self, item: Item) -> None:

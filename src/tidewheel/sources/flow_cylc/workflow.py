@@ -85,6 +85,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         root=settings.nodes.get(ROOT, NodeDef(name=ROOT)),
         implicit_nodes_allowed=settings.scheduler.implicit_tasks_allowed,
         policy=options.policy,
+        is_whole=graph_read.is_whole,
     )
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)

@@ -32,6 +32,7 @@ def assemble(
         return None
     reader, cycling = read
     statements = StatementReader(nodes, resolver.members, reader, cycling, findings)
+    errors_before = findings.error_count
     sections, marks = statements.read(ledger.sections)
     return WorkflowDef(
         name=ledger.workflow,
@@ -48,4 +49,5 @@ def assemble(
         special=resolver.special_nodes(reader),
         root=resolver.node(ROOT),
         policy=options.policy,
+        is_whole=findings.error_count == errors_before,
     )

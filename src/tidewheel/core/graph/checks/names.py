@@ -17,9 +17,14 @@ GUESSED_MAX = 20  # names without a section for which a likely one is looked for
 WALL_CLOCK = "wall_clock"  # known without a definition, as in Cylc: no offset
 
 
-def check_names(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def check_references(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Outputs and xtriggers that the graph uses."""
     _check_outputs(workflow, graph, findings)
     _check_xtriggers(workflow, graph, findings)
+
+
+def check_sections(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Tasks that are in the graph or defined, but not both."""
     _check_implicit(workflow, graph, findings)
     _check_unused(workflow, graph, findings)
 

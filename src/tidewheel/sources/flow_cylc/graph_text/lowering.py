@@ -229,7 +229,10 @@ class Lowering:
         near = nearest(name, self._families)
         if near:
             return f"did you mean the family {near}?"
-        return "-all and -any are for families; leave them out for a task"
+        return (
+            f"-all and -any are for families, and nothing inherits from {name}; "
+            "leave them out for a task"
+        )
 
     def _members(self, token: Token) -> tuple[str, ...]:
         return self._families.get(token.text, (token.text,))
