@@ -54,11 +54,16 @@ class Sequence:
     _index_max: int | None = field(init=False, compare=False, repr=False)
     _is_plain: bool = field(init=False, compare=False, repr=False)
     _swallowing: tuple[Sequence, ...] = field(init=False, compare=False, repr=False)
+    _hash: int = field(init=False, compare=False, repr=False)
     first: Point | None = field(init=False, compare=False, repr=False)
     last: Point | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        step = self.step or _ONE_POINT
+        # Of numbers alone: a pickled sequence must have the same one in every process.
+        facts = (self.start, step.years, step.months, step.units, self.upper or 0)
+        put(self, "_hash", hash((facts, self.excluded_points, self.exclusions)))
         points = progression(
             self.calendar,
             self.start,
@@ -75,6 +80,10 @@ class Sequence:
         put(self, "_swallowing", tuple(swallowing))
         put(self, "first", self._forwards(self._index_min))
         put(self, "last", self._find_last())
+
+    def __hash__(self) -> int:
+        """Made once: graphs are full of sequences as keys."""
+        return self._hash
 
     @property
     def is_empty(self) -> bool:

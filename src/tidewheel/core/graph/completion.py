@@ -126,7 +126,6 @@ def _check_opposites(
     reason: OutputMark | None,
     findings: Findings,
 ) -> None:
-    because = f" (the '?' at {reason.position} asks for this)" if reason else ""
     for output in (SUCCEEDED, SUBMITTED):
         here, there = standings.get(output), standings.get(OPPOSITE[output])
         if here is None or there is None:
@@ -134,6 +133,7 @@ def _check_opposites(
         required = here if not here.optional else there
         if required.required_at is not None and not required.optional:
             name = output if required is here else OPPOSITE[output]
+            because = f" (the '?' at {reason.position} asks for this)" if reason else ""
             findings.error(
                 "opposite-outputs",
                 f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Calendar, Point
 from tidewheel.core.cycling.interval import Interval
@@ -34,8 +35,7 @@ class Arrow:
     position: Position = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """A node named without an offset stands on the sequence of its section."""
 
     node: str
@@ -53,8 +53,7 @@ class GraphSection:
     position: Position = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class OutputMark:
+class OutputMark(NamedTuple):
     """One mention of an output in the graph: with `?` it is optional.
 
     A family's mark holds for each member that the graph does not mark itself, and a plain name

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only
 
@@ -25,8 +26,7 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """A place in a source file: lines and columns count from 1, 0 is unknown."""
 
     file: str

@@ -49,8 +49,7 @@ class CompiledArrow:
     position: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """From an output to an arrow that waits for it, and where its child lies."""
 
     arrow: int

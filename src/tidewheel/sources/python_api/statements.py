@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tidewheel.core.cycling.sequence import Sequence
@@ -89,7 +89,7 @@ class StatementReader:
             f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})",
             side.position,
         )
-        return replace(side, qualifier=None)
+        return side._replace(qualifier=None)
 
     def _check_members(self, family: Token) -> None:
         if not self.members[family.text]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.flow_cylc.graph_strings import GraphLine
@@ -65,8 +65,7 @@ class Kind(StrEnum):
     XTRIGGER = "xtrigger"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One sign, node or xtrigger, and where it stands."""
 
     kind: Kind

@@ -156,7 +156,7 @@ def _bind_side(
         if "<" not in side.text:
             return side
         name = _bind_name(side.text, bound, uses, table)
-        return None if name is None else replace(side, text=name)
+        return None if name is None else side._replace(text=name)
     kept = tuple(
         term
         for inner in side.terms
