@@ -126,7 +126,10 @@ class _Files:
 def _read(path: Path) -> Mapping[int, str]:
     try:
         with path.open("rb") as file:
-            text = file.read(SHOWN_BYTES_MAX).decode("utf-8-sig", "replace")
+            raw = file.read(SHOWN_BYTES_MAX)
     except OSError:
         return {}
+    if b"\0" in raw:
+        return {}  # no text: there is nothing to read in it
+    text = raw.decode("utf-8-sig", "replace")
     return dict(enumerate(text.replace("\r\n", "\n").split("\n"), 1))
