@@ -1,4 +1,4 @@
-"""tidewheel: a durable task queue, and later graphs of tasks that repeat over cycle points.
+"""tidewheel: a durable task queue, and graphs of tasks that repeat over cycle points.
 
     import tidewheel
 
@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient, Client
     from tidewheel.client.embedded import Monitor, Worker
     from tidewheel.runners.handlers import Abort, Handlers, JobContext
+    from tidewheel.sources.python_api import Workflow
 
 __version__ = "0.1.0"
-__all__ = ["Client", "AsyncClient", "Worker", "Monitor", "Handlers", "JobContext", "Abort"]
+__all__ = [
+    "Client",
+    "AsyncClient",
+    "Worker",
+    "Monitor",
+    "Handlers",
+    "JobContext",
+    "Abort",
+    "Workflow",
+]
 
 _HOMES = {
     "Client": "tidewheel.client",
@@ -28,6 +38,7 @@ _HOMES = {
     "Handlers": "tidewheel.runners.handlers",
     "JobContext": "tidewheel.runners.handlers",
     "Abort": "tidewheel.runners.handlers",
+    "Workflow": "tidewheel.sources.python_api",
 }
 
 

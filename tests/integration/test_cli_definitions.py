@@ -322,3 +322,38 @@ def test_a_shell_completes_the_commands_and_their_options(tidewheel):
     assert completed("tidewheel val", 1) == ["validate"]
     assert completed("tidewheel view fl", 2) == ["fl"]  # a file or folder: the shell knows
     assert completed("tidewheel graph --gr", 2) == ["--group", "--group-all"]
+
+
+PYTHON = """\
+from tidewheel import Workflow
+
+flow = Workflow("small", final=2)
+ensemble = flow.family("ENS")
+first = flow.task("first", script="true")
+member = flow.task("member", script="true", family=ensemble)
+with flow.cycle("P1"):
+    (first & member[-1]) >> member
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("validate",), "valid: 2 tasks, 1 family"),
+        (("list", "--tree"), "ENS"),
+        (("graph", "--reference"), 'edge "1/member" "2/member"'),
+    ],
+)
+def test_a_workflow_in_python_is_shown_like_a_flow_file(tidewheel, flow, arguments, expected):
+    flow(PYTHON, "small.py")
+    command, *options = arguments
+    answer = tidewheel(command, "flow/small.py", *options)
+    assert (answer.status, answer.err) == (0, "")
+    assert expected in answer.out
+
+
+def test_the_text_of_a_workflow_in_python_is_not_shown(tidewheel, flow):
+    flow(PYTHON, "small.py")
+    answer = tidewheel("config", "flow/small.py")
+    assert answer.status == 2
+    assert "validate, graph and list take both" in answer.err.lower()

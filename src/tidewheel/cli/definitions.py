@@ -53,8 +53,27 @@ class Definition(NamedTuple):
         texts = VariableTexts(settings=self.settings, lists=self.lists, file=self.set_file)
         return SourceOptions(variables=texts)
 
+    @property
+    def is_python(self) -> bool:
+        return self.path.suffix == ".py"
+
+    def refuse_python(self, command: str) -> None:
+        """For commands that show the text of a flow.cylc."""
+        if self.is_python:
+            raise Refused(
+                f"{command} shows a flow.cylc, and {self.path} is Python; "
+                "validate, graph and list take both"
+            )
+
     def load(self, findings: Findings) -> LoadedWorkflow:
         """Read, compiled and checked; whatever is wrong with it is in the findings."""
+        if self.is_python:
+            from tidewheel.cli.python_definitions import load_python_file
+
+            return load_python_file(self, findings)
+        return self._load_text(findings)
+
+    def _load_text(self, findings: Findings) -> LoadedWorkflow:
         from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
         from tidewheel.sources.flow_cylc.loading import read_source
         from tidewheel.sources.flow_cylc.points import PointTexts

@@ -37,6 +37,7 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
     from tidewheel.cli.findings_page import refuse
     from tidewheel.core.graph.findings import Findings
 
+    definition.refuse_python("config")
     if task is not None and items:
         raise click.UsageError("give --task or --item, not both")
     findings = Findings()

@@ -23,6 +23,7 @@ def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -
     from tidewheel.cli.printing import safe, say, say_json
     from tidewheel.core.graph.findings import Findings
 
+    definition.refuse_python("view")
     if plain and process:
         raise click.UsageError("--plain is before templating, --process after it")
     findings = Findings()

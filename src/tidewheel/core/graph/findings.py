@@ -78,6 +78,12 @@ class Findings:
     ) -> None:
         self._add(Severity.NOTE, code, message, hint, position)
 
+    def add(self, finding: Finding) -> None:
+        if self.is_full:
+            self.left_out += 1
+        else:
+            self._seen.setdefault(finding)
+
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._seen)
 
@@ -101,10 +107,6 @@ class Findings:
     def _add(
         self, severity: Severity, code: str, message: str, hint: str, position: Position
     ) -> None:
-        if self.is_full:
-            self.left_out += 1
-            return
-        finding = Finding(
-            severity=severity, code=code, message=message, hint=hint, position=position
+        self.add(
+            Finding(severity=severity, code=code, message=message, hint=hint, position=position)
         )
-        self._seen.setdefault(finding)

@@ -158,25 +158,30 @@ class Workflow:
 
     def compile(self, options: ReadOptions | None = None) -> Compiled:
         """The graph that a scheduler runs; InvalidDefinition if the checks find an error."""
-        findings = deepcopy(self._ledger.findings)
-        graph = self._compile(options, findings)
-        if graph is None or findings.has_errors:
+        findings = Findings()
+        loaded = self.load(options, findings)
+        if loaded is None or findings.has_errors:
             raise InvalidDefinition(self.name, findings.sorted())
-        return Compiled(graph, findings.sorted())
+        return Compiled(loaded[1], findings.sorted())
 
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
         """Everything that is wrong or remarkable, worst first; for whoever wants to list it."""
-        findings = deepcopy(self._ledger.findings)
-        self._compile(options, findings)
+        findings = Findings()
+        self.load(options, findings)
         return findings.sorted()
 
-    def _compile(self, options: ReadOptions | None, findings: Findings) -> Graph | None:
+    def load(
+        self, options: ReadOptions | None, findings: Findings
+    ) -> tuple[WorkflowDef, Graph] | None:
+        """Definition and graph as far as they are understood, for whoever shows findings."""
+        for finding in self._ledger.findings:
+            findings.add(finding)
         definition = self._read(options, findings)
         if definition is None:
             return None
         graph = compile_workflow(definition, findings)
         check_workflow(definition, graph, findings)
-        return graph
+        return definition, graph
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
         if options is None:

@@ -1,0 +1,90 @@
+"""Workflows that are written in Python, as the commands about definitions want them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.definition import WorkflowDef
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
+from tidewheel.sources.cycling.reader import CyclingReader
+from tidewheel.sources.flow_cylc.families import ROOT, Families
+from tidewheel.sources.flow_cylc.points import PointTexts
+from tidewheel.sources.flow_cylc.settings import FlowSettings
+from tidewheel.sources.flow_cylc.source_text import SourceText, origin
+from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.sources.python_api.loading import load_python
+from tidewheel.sources.python_api.points import ReadOptions
+
+if TYPE_CHECKING:
+    from tidewheel.cli.definitions import Definition
+
+
+def load_python_file(asked: Definition, findings: Findings) -> LoadedWorkflow:
+    """The workflow that a file defines; the file is executed, as python3 would."""
+    source = _source(asked.path)
+    if not asked.path.is_file():
+        findings.error("no-such-file", f"there is no file {asked.path}")
+        return LoadedWorkflow(source=source, settings=FlowSettings())
+    flow = load_python(asked.path, findings)
+    if flow is None:
+        return LoadedWorkflow(source=source, settings=FlowSettings())
+    options = ReadOptions(
+        now=time.time_ns() / 1e9,
+        points=PointTexts(initial=asked.icp, final=asked.fcp),
+        policy=POLICIES[asked.compat] if asked.compat else TIDEWHEEL,
+    )
+    loaded = flow.load(options, findings)
+    if loaded is None:
+        return LoadedWorkflow(source=source, settings=FlowSettings())
+    workflow, graph = loaded
+    return LoadedWorkflow(
+        source=source,
+        settings=FlowSettings(
+            nodes={**_family_nodes(workflow), **workflow.nodes, ROOT: workflow.root},
+            families=_families(workflow),
+        ),
+        reader=_reader(workflow.cycling.style),
+        workflow=workflow,
+        graph=graph,
+    )
+
+
+def _reader(style: PointStyle) -> CyclingReader:
+    """Reads points of the command line as the workflow writes them."""
+    hours, minutes = divmod(abs(style.utc_offset_minutes), 60)
+    sign = "-" if style.utc_offset_minutes < 0 else "+"
+    return CyclingReader(
+        style.calendar.value,
+        time_zone=f"{sign}{hours:02}{minutes:02}" if style.utc_offset_minutes else None,
+        point_format=style.format,
+        expanded_year_digits=style.expanded_year_digits,
+    )
+
+
+def _source(path: Path) -> SourceText:
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    origins = [origin(0, number) for number in range(1, len(lines) + 1)]
+    return SourceText(Path(), (str(path),), lines, origins)
+
+
+def _family_nodes(workflow: WorkflowDef) -> dict[str, NodeDef]:
+    """Families are names, too, wherever all names are listed."""
+    return {name: NodeDef(name=name) for name in workflow.families}
+
+
+def _families(workflow: WorkflowDef) -> Families:
+    """Who inherits from whom, as it stands in the definition."""
+    lineages = {name: node.lineage for name, node in workflow.nodes.items()}
+    first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
+    first |= {name: family.parent or ROOT for name, family in workflow.families.items()}
+    members = {name: family.members for name, family in workflow.families.items()}
+    parents = {name: (parent,) for name, parent in first.items()}
+    return Families(parents, lineages, first, {**members, ROOT: tuple(workflow.nodes)})
