@@ -88,7 +88,9 @@ class Shift:
             Room(settings.slots, settings.capacity),
             self.reporter.outbox,
         )
-        self.jobs = Jobs(equipment.runners, crew, surroundings.clock, self._on_end, tell)
+        self.jobs = Jobs(
+            equipment.runners, self._workplace, crew, surroundings.clock, self._on_end, tell
+        )
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings
         )
