@@ -47,6 +47,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     until = None
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
+    wiring.spare_garbage_collector()
     asyncio.run(_attend(worker, beside, until))
     return 0
 
