@@ -103,7 +103,8 @@ class HandlerJob:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        self._on_end(end)
+        on_end, self._on_end = self._on_end, _tell_nobody
+        on_end(end)
 
 
 class PythonRunner:

@@ -130,6 +130,7 @@ class Jobs:
 
     def _over(self, attempt: Attempt, end: End) -> None:
         attempt.ended = True
+        attempt.job = None  # it knows whom to call: a circle that only the collector would find
         del self._live[attempt.key]
         self._on_end(attempt, end_to_report(end, attempt.reason, attempt.task))
 
