@@ -18,7 +18,7 @@ from tidewheel.cli.printing import note, plural, safe
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Worker
 from tidewheel.client.idle import until_idle
-from tidewheel.client.told_runner import ToldRunner
+from tidewheel.client.told_runner import told
 from tidewheel.config import MonitorSettings, OnStop, monitor_settings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
@@ -33,7 +33,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         session.store,
         handlers=handlers,
         on_report=journal.report,
-        around_runner=lambda runner: ToldRunner(runner, journal.job),
+        around_runner=lambda runner: told(runner, journal.job),
         **_worker_fields(options),
     )
     if not session.as_json:
