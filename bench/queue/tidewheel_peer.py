@@ -115,6 +115,7 @@ def work(variant: str, store: str, mark: Mark, gate: Gate) -> None:
     worker = tidewheel.Worker(store, handlers=_handlers(mark), queues=[QUEUE], slots=SLOTS)
     monitors = [tidewheel.Monitor(store)] if variant == "sqlite" else []
     asyncio.run(wiring.open_store(store).close())  # modules are loaded before the start
+    wiring.spare_garbage_collector()
     gate()
     asyncio.run(_run(worker, monitors))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
@@ -194,3 +194,20 @@ class Runner(Protocol):
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """The job that a dead worker left in this directory; None if there is none."""
         ...
+
+
+@runtime_checkable
+class PromptRunner(Runner, Protocol):
+    """A runner that starts a job without waiting for anything and calls back at its end.
+
+    Such a job needs neither a coroutine of the worker that waits for it nor, unless it asks
+    for one, a directory: with handlers that do little, these would be most of the work.
+    """
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job: ...

@@ -20,7 +20,7 @@ from tidewheel.cli.printing import note, plural, safe
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Worker
 from tidewheel.client.idle import until_idle
-from tidewheel.client.told_runner import ToldRunner
+from tidewheel.client.told_runner import told
 from tidewheel.config import JobLimits, MonitorSettings, OnStop, monitor_settings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
@@ -35,7 +35,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         session.store,
         handlers=handlers,
         on_report=journal.report,
-        around_runner=lambda runner: ToldRunner(runner, journal.job),
+        around_runner=lambda runner: told(runner, journal.job),
         wait_for_store_seconds=_patience(options["wait_for_store"]),
         **_worker_fields(options),
     )
@@ -52,6 +52,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     until = None
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
+    wiring.spare_garbage_collector()
     asyncio.run(_attend(worker, beside, until))
     return 0
 

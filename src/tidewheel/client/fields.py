@@ -68,8 +68,12 @@ _PLAIN = {
     "limit_key": "limit_key",
     "tag": "tag",
 }
-_TEXTS = ("id", "queue", "name", "command", "handler", "spec_text")
-_TEXTS_TOO = ("unique_key", "limit_key", "tag")
+_TEXTS = frozenset(
+    (
+        *("id", "queue", "name", "command", "handler", "spec_text"),
+        *("unique_key", "limit_key", "tag"),
+    )
+)
 _DURATIONS = {
     "delay": "delay_seconds",
     "timeout": "timeout_seconds",
@@ -83,18 +87,15 @@ FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -> NewTask:
     """The task that these fields describe; InvalidTask with every finding if they do not."""
     task_id = fields["id"] if fields.get("id") is not None else new_id()
-    findings: list[str] = [
-        *_unknown_findings(fields),
-        *_type_findings({**fields, "queue": queue}),
-    ]
+    findings = _unknown_findings(fields) + _type_findings({**fields, "queue": queue})
     if findings:
         raise InvalidTask(str(task_id), findings)
     given: dict[str, Any] = {
-        ours: fields[theirs]
-        for theirs, ours in _PLAIN.items()
-        if fields.get(theirs) is not None
+        _PLAIN[name]: value
+        for name, value in fields.items()
+        if value is not None and name in _PLAIN
     }
-    for build in (_spec, _durations, _edges, _retry, _resources):
+    for build in dict.fromkeys(_BUILT_BY[name] for name in fields if name in _BUILT_BY):
         try:
             given |= build(fields)
         except (BadSetting, ValueError) as error:
@@ -155,9 +156,9 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
 
 def _type_findings(fields: Mapping[str, Any]) -> list[str]:
     findings = [
-        f"{name} is {fields[name]!r}; accepted is a text"
-        for name in (*_TEXTS, *_TEXTS_TOO)
-        if fields.get(name) is not None and not isinstance(fields[name], str)
+        f"{name} is {value!r}; accepted is a text"
+        for name, value in fields.items()
+        if name in _TEXTS and value is not None and not isinstance(value, str)
     ]
     if fields.get("armed") is not None and not isinstance(fields["armed"], bool):
         findings.append(f"armed is {fields['armed']!r}; accepted is true or false")
@@ -279,3 +280,13 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
             labels=frozenset(labels),
         )
     }
+
+
+# Who builds what a field says. Most tasks say little: what is not given is not looked for.
+_BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    **dict.fromkeys(("spec", "spec_text"), _spec),
+    **dict.fromkeys(_DURATIONS, _durations),
+    **dict.fromkeys(("needs", "continuations"), _edges),
+    **dict.fromkeys(("retry_delays", "backoff"), _retry),
+    **dict.fromkeys(("resources", *_RESOURCES), _resources),
+}

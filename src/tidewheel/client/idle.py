@@ -39,12 +39,13 @@ async def _has_work(
 async def _has_ready(
     store: TaskStore, view: QueueView, settings: WorkerSettings, handlers: frozenset[str]
 ) -> bool:
-    if view.settings.paused or not view.counts.get(Status.READY):
+    counted = view.counts.get(Status.READY, 0)
+    if view.settings.paused or not counted:
         return False
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
     ready = await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
-    if len(ready) < min(view.counts[Status.READY], TASKS_LOOKED_AT_MAX):
-        return True  # somebody took one between the two looks
+    if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
+        return True  # some were taken since they were counted, and may run now
     return any(
         fits(task.resources, settings.capacity) and _can_run(task, handlers) for task in ready
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import Assignment, Job, JobReports, Runner
+from tidewheel.ports import Assignment, Job, JobReports, PromptRunner, Runner
 
 OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
@@ -55,3 +56,33 @@ class ToldRunner:
             return None
         self.on_job(assignment.task, None)
         return ToldJob(job, assignment.task, self.on_job)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptToldRunner(ToldRunner):
+    """The port PromptRunner."""
+
+    runner: PromptRunner
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job:
+        """Tell, and start; the end is told before anybody acts on it."""
+
+        def tell_end(end: End) -> None:
+            self.on_job(task, end)
+            on_end(end)
+
+        self.on_job(task, None)
+        return self.runner.start_now(task, directory, reports, tell_end)
+
+
+def told(runner: Runner, on_job: OnJob) -> Runner:
+    """The same runner, as prompt as it was, with somebody who is told."""
+    if isinstance(runner, PromptRunner):
+        return PromptToldRunner(runner, on_job)
+    return ToldRunner(runner, on_job)

@@ -26,7 +26,7 @@ from tidewheel.core.tasks.submission import (
     utf8_length,
 )
 from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
-from tidewheel.ports import Assignment, JobReports
+from tidewheel.ports import JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.texts import storable
 
@@ -138,16 +138,25 @@ class StopRequest:
 class JobContext:
     """The job that a handler is in; every method may be called from any thread."""
 
-    __slots__ = ("_assignment", "_message_bytes_max", "_messages", "_reports", "_stop")
+    __slots__ = (
+        "_directory",
+        "_message_bytes_max",
+        "_messages",
+        "_reports",
+        "_stop",
+        "_task",
+    )
 
     def __init__(
         self,
-        assignment: Assignment,
+        task: Claimed,
+        directory: Callable[[], Path],
         reports: JobReports,
         stop: StopRequest,
         message_bytes_max: int = MESSAGE_BYTES_MAX,
     ) -> None:
-        self._assignment = assignment
+        self._task = task
+        self._directory = directory
         self._message_bytes_max = message_bytes_max
         self._messages = 0
         self._reports: JobReports | None = reports
@@ -156,18 +165,19 @@ class JobContext:
     @property
     def task(self) -> Claimed:
         """The task that is executed."""
-        return self._assignment.task
+        return self._task
 
     @property
     def attempt(self) -> int:
         """Which attempt at the task this is: 1, 2, …"""
-        return self._assignment.task.attempt
+        return self._task.attempt
 
     @property
     def directory(self) -> Path:
         """A directory for this attempt alone; it is made when it is first asked for."""
-        make_private_directory(self._assignment.directory)
-        return self._assignment.directory
+        directory = self._directory()
+        make_private_directory(directory)
+        return directory
 
     def progress(self, value: float) -> None:
         """Say how far the work is, from 0 to 1."""

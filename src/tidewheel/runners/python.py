@@ -18,6 +18,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
@@ -40,12 +41,24 @@ __all__ = ["PythonRunner", "Handlers", "JobContext", "Abort"]
 class HandlerJob:
     """A call of a handler."""
 
-    __slots__ = ("_ask_harder", "_context", "_end", "_give_up", "_name", "_stop", "_waiters")
+    __slots__ = (
+        "_ask_harder",
+        "_context",
+        "_end",
+        "_give_up",
+        "_name",
+        "_on_end",
+        "_stop",
+        "_waiters",
+    )
 
-    def __init__(self, name: str, context: JobContext, stop: StopRequest) -> None:
+    def __init__(
+        self, name: str, context: JobContext, stop: StopRequest, on_end: Callable[[End], None]
+    ) -> None:
         self._name = name
         self._context = context
         self._stop = stop
+        self._on_end = on_end
         self._ask_harder: Callable[[], object] | None = None
         self._give_up: Callable[[], object] | None = None
         self._end: End | None = None
@@ -91,6 +104,8 @@ class HandlerJob:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+        on_end, self._on_end = self._on_end, _tell_nobody
+        on_end(end)
 
 
 class PythonRunner:
@@ -113,17 +128,30 @@ class PythonRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Call the handler."""
-        task = assignment.task
+        return self.start_now(
+            assignment.task, lambda: assignment.directory, reports, _tell_nobody
+        )
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job:
+        """Call the handler, and ``on_end`` in the worker's loop when it has ended."""
         handler = self._handlers.find(task.handler)
         assert handler is not None, "the worker asks accepts() first"
         try:
             spec = None if task.spec is None else json.loads(task.spec)
         except (ValueError, RecursionError) as error:
-            return EndedJob(bad_spec(error))
+            end = bad_spec(error)
+            on_end(end)
+            return EndedJob(end)
         reports.started()
         stop = StopRequest()
-        context = JobContext(assignment, reports, stop, self._message_bytes_max)
-        job = HandlerJob(handler.name, context, stop)
+        context = JobContext(task, directory, reports, stop, self._message_bytes_max)
+        job = HandlerJob(handler.name, context, stop, on_end)
         if handler.is_async:
             call = asyncio.get_running_loop().create_task(
                 _await_handler(job, handler, spec, context)
@@ -141,6 +169,10 @@ class PythonRunner:
     def stop(self) -> None:
         """Let the threads end after the work they are at."""
         self._threads.stop()
+
+
+def _tell_nobody(_end: End) -> None:
+    """Whoever started the job waits for it."""
 
 
 async def _await_handler(

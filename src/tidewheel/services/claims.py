@@ -134,7 +134,7 @@ class Claims(Service):
         for attempt in attempts:
             if self._stop_asked or waited_seconds > attempt.task.lease_seconds:
                 attempt.reason = StopReason.YIELD  # too late: it goes back without a start
-            jobs.begin(attempt, workplace.assignment(attempt.task))
+            jobs.begin(attempt)
 
     async def _give_back_unknown(self) -> None:
         """A claim whose answer got lost must not cost its tasks a lapse each."""

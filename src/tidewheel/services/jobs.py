@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports import Assignment, Clock, Job, Runner
+from tidewheel.ports import Clock, Job, PromptRunner, Runner
 from tidewheel.services.attempts import (
     Attempt,
     AttemptKey,
@@ -18,10 +19,20 @@ from tidewheel.services.attempts import (
     failure,
 )
 from tidewheel.services.crew import Crew
+from tidewheel.services.workplace import Workplace
 
 START_FAILED = "start"
 RUNNER_FAILED = "runner"
 NEVER_STARTED = End(ending=Ending.YIELDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Hearers:
+    """Who is told what happens to jobs."""
+
+    end: Callable[[Attempt, End | None], None]
+    trouble: Callable[[str | None], None]  # of the host; None when it is over
+    log: Callable[..., None]
 
 
 class Jobs:
@@ -30,27 +41,35 @@ class Jobs:
     def __init__(
         self,
         runners: Sequence[Runner],
+        workplace: Workplace,
         crew: Crew,
         clock: Clock,
-        on_end: Callable[[Attempt, End | None], None],
-        hear_trouble: Callable[[str | None], None],
-        tell: Callable[..., None],
+        hearers: Hearers,
     ) -> None:
-        self._runners = runners
+        self._runners = [(r, r if isinstance(r, PromptRunner) else None) for r in runners]
+        self._workplace = workplace
         self._crew = crew
         self._clock = clock
-        self._on_end = on_end
-        self._hear_trouble = hear_trouble
-        self._tell = tell
+        self._on_end = hearers.end
+        self._hear_trouble = hearers.trouble
+        self._tell = hearers.log
         self._live: dict[AttemptKey, Attempt] = {}
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def begin(self, attempt: Attempt, assignment: Assignment) -> None:
+    def begin(self, attempt: Attempt) -> None:
         """Start a job; one that already has a reason to be stopped is not started at all."""
         self._live[attempt.key] = attempt
-        self._crew.add(self._execute(attempt, assignment))
+        task = attempt.task
+        for runner, prompt in self._runners:
+            if runner.accepts(task):
+                if prompt is None or attempt.reason is not None or task.timeout_seconds:
+                    self._crew.add(self._execute(attempt, runner))
+                else:
+                    self._start_now(attempt, prompt)
+                return
+        self._not_started(attempt, "no runner of this worker executes such a task")
 
     def go_on(self, attempt: Attempt, job: Job) -> None:
         """Watch a job that a dead worker left behind."""
@@ -83,23 +102,35 @@ class Jobs:
             grace_seconds = min(attempt.task.max_termination_seconds, grace_seconds_max)
             self.stop(attempt, reason, grace_seconds)
 
-    async def _execute(self, attempt: Attempt, assignment: Assignment) -> None:
+    def _start_now(self, attempt: Attempt, runner: PromptRunner) -> None:
+        task = attempt.task
+        directory = partial(self._workplace.directory, task)
+        try:
+            attempt.job = runner.start_now(
+                task, directory, attempt, partial(self._over, attempt)
+            )
+        except Exception as error:  # the task's failure, never the worker's end
+            self._not_started(attempt, str(error) or repr(error))
+
+    async def _execute(self, attempt: Attempt, runner: Runner) -> None:
         if attempt.reason is not None:
             self._over(attempt, NEVER_STARTED)
             return
         try:
-            job = await _runner_for(attempt.task, self._runners).start(assignment, attempt)
+            job = await runner.start(self._workplace.assignment(attempt.task), attempt)
         except RunnerUnable as unable:  # the worker's own trouble: another may do it
             self._hear_trouble(str(unable))
             self._over(attempt, NEVER_STARTED)
             return
         except Exception as error:  # the task's failure, never the worker's end
-            description = str(error) or repr(error)
-            self._tell("job.not_started", task=attempt.task.id, error=description)
-            self._over(attempt, failure(START_FAILED, description))
+            self._not_started(attempt, str(error) or repr(error))
             return
         self._hear_trouble(None)
         await self._watch(attempt, job)
+
+    def _not_started(self, attempt: Attempt, description: str) -> None:
+        self._tell("job.not_started", task=attempt.task.id, error=description)
+        self._over(attempt, failure(START_FAILED, description))
 
     async def _watch(self, attempt: Attempt, job: Job) -> None:
         attempt.job = job
@@ -115,6 +146,7 @@ class Jobs:
 
     def _over(self, attempt: Attempt, end: End) -> None:
         attempt.ended = True
+        attempt.job = None  # it knows whom to call: a circle that only the collector would find
         del self._live[attempt.key]
         self._on_end(attempt, end_to_report(end, attempt.reason, attempt.task))
 
@@ -142,10 +174,3 @@ async def _end_of(job: Job) -> End:
         if task is None or task.cancelling():  # it is this worker that ends
             raise
         return failure(RUNNER_FAILED, "the runner lost this job: it was cancelled from within")
-
-
-def _runner_for(task: Claimed, runners: Sequence[Runner]) -> Runner:
-    for runner in runners:
-        if runner.accepts(task):
-            return runner
-    raise LookupError("no runner of this worker executes such a task")

@@ -27,7 +27,7 @@ from tidewheel.services.heartbeats import (
     OpenStore,
     StopJob,
 )
-from tidewheel.services.jobs import NEVER_STARTED, Jobs
+from tidewheel.services.jobs import NEVER_STARTED, Hearers, Jobs
 from tidewheel.services.reports import Reporter
 from tidewheel.services.room import Room
 from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
@@ -90,11 +90,10 @@ class Shift:
         )
         self.jobs = Jobs(
             equipment.runners,
+            self._workplace,
             crew,
             surroundings.clock,
-            self._on_end,
-            self._hear_trouble,
-            tell,
+            Hearers(end=self._on_end, trouble=self._hear_trouble, log=tell),
         )
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings

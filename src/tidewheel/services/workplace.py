@@ -43,9 +43,13 @@ class Workplace:
         return Assignment(
             task=task,
             worker=self.worker,
-            directory=self._directory / f"{task.seq}/{task.attempt}",
+            directory=self.directory(task),
             secret=self._new_secret(),
         )
+
+    def directory(self, task: Claimed) -> Path:
+        """Of this attempt alone."""
+        return self._directory / f"{task.seq}/{task.attempt}"
 
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

@@ -8,9 +8,7 @@ graph), and every write is guarded by (status, attempt), so what a decision has 
 it writes: no lost update and no write skew (docs/decisions/0003). Deadlocks, serialisation
 failures and our own Conflict run the script again.
 
-NOTIFY inside a writing transaction takes a database-wide lock at its commit; so it is sent
-afterwards, one for all that happened meanwhile. Behind a transaction pooler LISTEN hears
-nothing: then workers find tasks by polling.
+Other processes are told and heard as ``postgres_notices`` says.
 """
 
 from __future__ import annotations
@@ -23,19 +21,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
-import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.task import WorkerId
-from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, Unavailable
+from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import Result, ScriptedStore
+from tidewheel.store.postgres_notices import Listener, Notices
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.queries import load_queries
 from tidewheel.store.transaction import (
@@ -49,8 +46,6 @@ from tidewheel.store.transaction import (
 
 TRIES_MAX = 8
 CHANNEL = "tidewheel"
-NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
-RECONNECT_SECONDS = 1.0
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
     "keepalives_idle": 10,
@@ -66,17 +61,35 @@ BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
     b"; SET LOCAL enable_%s = off" % way
     for way in (b"seqscan", b"bitmapscan", b"hashjoin", b"mergejoin")
 )
+# There is one good way to execute the queries of the hot paths, whatever the tables hold: their
+# plan is made once per connection. To make it anew takes a third of a millisecond, as long as
+# the claim of one task. All others are planned for what is there and what is asked.
+ONE_PLAN = frozenset(
+    (
+        "claim_tasks",
+        "extend_leases",
+        "find_task_digests",
+        "insert_tasks",
+        "plan_claim",
+        "start_attempts",
+        "succeed_tasks",
+        "touch_worker",
+    )
+)
+KEEP_PLANS = b"; SET LOCAL plan_cache_mode = force_generic_plan"
+PLAN_ANEW = b"SET LOCAL plan_cache_mode = auto"
 # We stood still for too long; the server has become a standby and will store nothing.
 _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransaction)
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conflict)
 
 
 class PostgresTransaction:
-    """Named queries on one connection."""
+    """Named queries on one connection; one that ``keeps_plans`` began with KEEP_PLANS."""
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
         self._cursor = connection.cursor()
         self._queries = load_queries("postgres")
+        self._keeps_plans = keeps_plans
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
         query_text = self._queries[query]
@@ -86,8 +99,17 @@ class PostgresTransaction:
             for name, value in parameters.items()
         }
         # The text is one of our own files: nothing from outside ever becomes SQL.
-        self._cursor.execute(query_text.encode(), given)
+        self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
         return self._cursor.fetchall() if self._cursor.description else []
+
+    def _has_one_plan(self, query: str) -> bool | None:
+        """Whether to prepare it now; None: when it was used often."""
+        if query in ONE_PLAN:
+            return True
+        if self._keeps_plans:
+            self._cursor.execute(PLAN_ANEW)
+            self._keeps_plans = False
+        return None
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -135,8 +157,8 @@ class PostgresStore(ScriptedStore):
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
-        self._notices = _Notices(self._send_notice, self._threads)
-        self._listener: _Listener | None = None
+        self._notices = Notices(self._send_notice, self._threads)
+        self._listener: Listener | None = None
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
         limits = b"; ".join(
@@ -147,7 +169,7 @@ class PostgresStore(ScriptedStore):
                 (b"idle_in_transaction_session_timeout", busy),
             )
         )
-        self._begin = b"BEGIN; " + limits + BY_KEY_ONLY
+        self._begin = b"BEGIN; " + limits + BY_KEY_ONLY + KEEP_PLANS
         self._begin_look = b"BEGIN READ ONLY; " + limits
 
     async def transact(self, script: Script[Result]) -> Result:
@@ -169,7 +191,7 @@ class PostgresStore(ScriptedStore):
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
-            self._listener = _Listener(self._settings, self.tell_listeners)
+            self._listener = Listener(partial(connect, self._settings), self.tell_listeners)
         return stop
 
     async def _in_thread(
@@ -198,7 +220,8 @@ class PostgresStore(ScriptedStore):
         with translated():
             connection = self._begun(begin)
             try:
-                result = script(PostgresTransaction(connection))
+                keeps_plans = begin is self._begin
+                result = script(PostgresTransaction(connection, keeps_plans=keeps_plans))
                 connection.execute(b"COMMIT")
                 return result
             except BaseException:
@@ -270,84 +293,6 @@ def translated() -> Iterator[None]:
             f"the database does not answer ({seen}); check that it runs and "
             "that the address is right"
         ) from error
-
-
-class _Notices:
-    """Collects what to tell other processes and sends it in one NOTIFY at a time."""
-
-    def __init__(self, send: Callable[[str], None], threads: ThreadPoolExecutor) -> None:
-        self._send, self._threads = send, threads
-        self._lock = threading.Lock()
-        self._queues: set[str] = set()
-        self._workers: set[str] = set()
-        self._sending = False
-
-    def add(self, wake: Wake) -> None:
-        with self._lock:
-            self._queues |= wake.queues
-            self._workers |= wake.workers
-            if self._sending:
-                return
-            self._sending = True
-        # A store that is being closed has nobody left to tell.
-        with contextlib.suppress(RuntimeError):
-            self._threads.submit(self._flush)
-
-    def _flush(self) -> None:
-        while True:
-            with self._lock:
-                if not self._queues and not self._workers:
-                    self._sending = False
-                    return
-                news = {"queues": sorted(self._queues), "workers": sorted(self._workers)}
-                self._queues, self._workers = set(), set()
-            payload = msgspec.json.encode(news)
-            # Lost news cost others no more than one poll interval.
-            with contextlib.suppress(Unavailable, psycopg.Error):
-                self._send(payload.decode() if len(payload) < NOTICE_BYTES_MAX else "{}")
-
-
-class _Listener:
-    """A thread with a connection of its own that hears what other processes say."""
-
-    def __init__(self, settings: StoreSettings, tell: Callable[[Wake], None]) -> None:
-        self._settings, self._tell = settings, tell
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
-        self._thread.daemon = True
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            with contextlib.suppress(psycopg.Error):
-                self._listen()
-            self._stopping.wait(RECONNECT_SECONDS)
-
-    def _listen(self) -> None:
-        with connect(self._settings) as connection:
-            connection.execute(b"LISTEN tidewheel")
-            # Whatever was said before this moment was not heard.
-            self._tell(Wake(everything=True))
-            while not self._stopping.is_set():
-                for notice in connection.notifies(timeout=0.2):
-                    self._tell(_heard(notice.payload))
-
-
-class _News(msgspec.Struct):
-    queues: frozenset[str]
-    workers: frozenset[WorkerId]
-
-
-def _heard(payload: str) -> Wake:
-    try:
-        news = msgspec.json.decode(payload, type=_News)
-    except msgspec.DecodeError:  # too much to say, or somebody else's words
-        return Wake(everything=True)
-    return Wake(queues=news.queues, workers=news.workers)
 
 
 def open_postgres_store(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, overload
 import msgspec
 
 from tidewheel.core.tasks.requests import Claimed, UsageSample
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
 from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.tasks.status import LEASED, Signal, Status
 from tidewheel.core.tasks.steps import End
@@ -344,9 +344,6 @@ def storable_end(end: End) -> End:
             description=storable(error.description),
         )
     return replace(end, error=error, metrics=storable(end.metrics))
-
-
-NO_RESOURCES = Resources()
 
 
 def resources(cpu: float, memory_bytes: int, gpu: int, labels: str | None) -> Resources:

@@ -32,6 +32,9 @@ class Resources:
         )
 
 
+NO_RESOURCES = Resources()  # what most tasks ask for: they share one value
+
+
 def fits(asked: Resources, offered: Resources) -> bool:
     """Whether one task alone fits into what is free."""
     return (
@@ -59,6 +62,8 @@ def prefix_that_fits(asked: Iterable[Resources], offered: Resources) -> int:
 
 def resource_findings(asked: Resources) -> list[str]:
     """What is wrong with a request for resources, in words."""
+    if asked is NO_RESOURCES:
+        return []
     bounds = (
         ("cpu", asked.cpu, CPU_MAX),
         ("memory_bytes", asked.memory_bytes, MEMORY_BYTES_MAX),

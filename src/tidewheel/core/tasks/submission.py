@@ -112,17 +112,16 @@ def _refuse_constant(name: str) -> None:
 
 
 def _name_findings(task: NewTask) -> list[str]:
-    optional = {
-        "name": task.name,
-        "handler": task.handler,
-        "unique_key": task.unique_key,
-        "limit_key": task.limit_key,
-        "tag": task.tag,
-    }
-    named = {"id": task.id, "queue": task.queue} | {
-        what: text for what, text in optional.items() if text is not None
-    }
-    found = [name_finding(what, text) for what, text in named.items()]
+    named = (
+        ("id", task.id),
+        ("queue", task.queue),
+        ("name", task.name),
+        ("handler", task.handler),
+        ("unique_key", task.unique_key),
+        ("limit_key", task.limit_key),
+        ("tag", task.tag),
+    )
+    found = [name_finding(what, text) for what, text in named if text is not None]
     found += [name_finding("output of a need", need.output) for need in task.needs]
     if task.limit_key == EACH_KEY:
         found.append(f"limit_key is {EACH_KEY!r}, which stands for every key; choose another")
@@ -162,7 +161,9 @@ def _is_whole(number: object, most: int) -> bool:
 
 
 def _edge_findings(task: NewTask) -> list[str]:
-    findings = []
+    findings: list[str] = []
+    if not task.needs and not task.continuations:
+        return findings
     for what, count in (("needs", len(task.needs)), ("continuations", len(task.continuations))):
         if count > DEPENDENCIES_MAX:
             findings.append(f"it has {count} {what}; accepted are up to {DEPENDENCIES_MAX}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NewType
 
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
 from tidewheel.core.tasks.retry import NO_DELAY, RetryPolicy
 from tidewheel.core.tasks.status import LEASED, Signal, Status
 
@@ -49,7 +49,7 @@ class NewTask:
     timeout_seconds: float | None = None
     estimated_runtime_seconds: float | None = None
     max_termination_seconds: float = MAX_TERMINATION_SECONDS_DEFAULT
-    resources: Resources = field(default_factory=Resources)
+    resources: Resources = NO_RESOURCES
     unique_key: str | None = None
     limit_key: str | None = None
     tag: str | None = None

@@ -1,0 +1,104 @@
+"""Telling other processes by NOTIFY, and hearing them by LISTEN.
+
+NOTIFY inside a writing transaction takes a database-wide lock at its commit; so it is sent
+afterwards, one for all that happened meanwhile. Behind a transaction pooler LISTEN hears
+nothing: then workers find tasks by polling.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import psycopg
+
+from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.errors import Unavailable
+from tidewheel.store.transaction import Row
+
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
+RECONNECT_SECONDS = 1.0
+
+
+class Notices:
+    """Collects what to tell other processes and sends it in one NOTIFY at a time."""
+
+    def __init__(self, send: Callable[[str], None], threads: ThreadPoolExecutor) -> None:
+        self._send, self._threads = send, threads
+        self._lock = threading.Lock()
+        self._queues: set[str] = set()
+        self._workers: set[str] = set()
+        self._sending = False
+
+    def add(self, wake: Wake) -> None:
+        with self._lock:
+            self._queues |= wake.queues
+            self._workers |= wake.workers
+            if self._sending:
+                return
+            self._sending = True
+        # A store that is being closed has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            self._threads.submit(self._flush)
+
+    def _flush(self) -> None:
+        while True:
+            with self._lock:
+                if not self._queues and not self._workers:
+                    self._sending = False
+                    return
+                news = {"queues": sorted(self._queues), "workers": sorted(self._workers)}
+                self._queues, self._workers = set(), set()
+            payload = msgspec.json.encode(news)
+            # Lost news cost others no more than one poll interval.
+            with contextlib.suppress(Unavailable, psycopg.Error):
+                self._send(payload.decode() if len(payload) < NOTICE_BYTES_MAX else "{}")
+
+
+class Listener:
+    """A thread with a connection of its own that hears what other processes say."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
+    ) -> None:
+        self._connect, self._tell = connect, tell
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(psycopg.Error):
+                self._listen()
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _listen(self) -> None:
+        with self._connect() as connection:
+            connection.execute(b"LISTEN tidewheel")
+            # Whatever was said before this moment was not heard.
+            self._tell(Wake(everything=True))
+            while not self._stopping.is_set():
+                for notice in connection.notifies(timeout=0.2):
+                    self._tell(_heard(notice.payload))
+
+
+class _News(msgspec.Struct):
+    queues: frozenset[str]
+    workers: frozenset[WorkerId]
+
+
+def _heard(payload: str) -> Wake:
+    try:
+        news = msgspec.json.decode(payload, type=_News)
+    except msgspec.DecodeError:  # too much to say, or somebody else's words
+        return Wake(everything=True)
+    return Wake(queues=news.queues, workers=news.workers)

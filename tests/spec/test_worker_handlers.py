@@ -1,0 +1,141 @@
+"""Handlers in a worker: jobs without a coroutine, a directory or a report of their own."""
+
+import asyncio
+import gc
+from contextlib import suppress
+from pathlib import Path
+
+from tidewheel.config import WorkerSettings
+from tidewheel.runners.python import HandlerJob, Handlers, PythonRunner
+from tidewheel.services.shift import Host
+from tidewheel.services.worker import Worker
+from tidewheel.testing.small_world import SmallWorld
+from tidewheel.testing.virtual_time import in_virtual_time
+
+HANDLER = {"command": None, "handler": "it"}
+
+
+async def handled_by(world, function):
+    """A worker in this world whose tasks are calls of one function."""
+    handlers = Handlers()
+    handlers.register("it")(function)
+    worker = Worker(
+        world.store,
+        WorkerSettings(name="worker", slots=8, home=Path("home")),
+        [PythonRunner(handlers)],
+        Host(process=world.host.new_process(), is_alive=world.host.is_alive),
+        world.surroundings(),
+    )
+    running = asyncio.create_task(worker.run())
+    await world.passes(0.0)
+    return worker, running
+
+
+@in_virtual_time
+async def test_start_and_end_of_handlers_that_do_little_are_reported_together():
+    world = SmallWorld()
+
+    async def no_op(_spec, _job):
+        pass
+
+    await handled_by(world, no_op)
+    await world.submit("a", "b", "c", **HANDLER)
+    assert [report.facts for report in world.events("attempts.reported")] == [
+        {"count": 3, "ended": 3}
+    ]
+    [attempt] = await world.store.attempts("a")
+    assert attempt.started_at == attempt.ended_at == 0.0
+
+
+@in_virtual_time
+async def test_a_handler_at_work_is_known_to_have_started():
+    world = SmallWorld()
+
+    async def works(_spec, _job):
+        await asyncio.sleep(5.0)
+
+    await handled_by(world, works)
+    await world.submit("a", **HANDLER)
+    assert await world.status("a") == "running"
+    await world.passes(5.0)
+    [attempt] = await world.store.attempts("a")
+    assert (attempt.started_at, attempt.ended_at) == (0.0, 5.0)
+
+
+@in_virtual_time
+async def test_a_cancelled_task_cancels_its_handler():
+    world = SmallWorld()
+
+    async def for_ever(_spec, _job):
+        await asyncio.sleep(1e9)
+
+    await handled_by(world, for_ever)
+    await world.submit("a", **HANDLER)
+    await world.store.cancel(["a"])
+    await world.passes(1.0)
+    assert await world.status("a") == "cancelled"
+
+
+@in_virtual_time
+async def test_a_handler_that_does_not_leave_is_given_up_after_its_grace():
+    world = SmallWorld()
+
+    async def stubborn(_spec, _job):
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1e9)
+        await asyncio.sleep(1e9)
+
+    await handled_by(world, stubborn)
+    await world.submit("a", max_termination_seconds=3.0, **HANDLER)
+    await world.store.cancel(["a"])
+    await world.passes(2.0)
+    assert await world.status("a") == "cancelling"
+    await world.passes(2.0)
+    assert await world.status("a") == "cancelled"
+
+
+@in_virtual_time
+async def test_a_handler_may_not_run_longer_than_its_task_says():
+    world = SmallWorld()
+
+    async def for_ever(_spec, _job):
+        await asyncio.sleep(1e9)
+
+    await handled_by(world, for_ever)
+    await world.submit("a", timeout_seconds=4.0, **HANDLER)
+    await world.passes(5.0)
+    assert (await world.task("a")).errors[0].code == "timed_out"
+
+
+@in_virtual_time
+async def test_a_worker_that_stops_gives_the_tasks_of_its_handlers_back():
+    world = SmallWorld()
+
+    async def for_ever(_spec, _job):
+        await asyncio.sleep(1e9)
+
+    worker, running = await handled_by(world, for_ever)
+    await world.submit("a", **HANDLER)
+    worker.ask_stop()
+    await running
+    assert await world.story("a") == ["claim", "yield"]
+
+
+@in_virtual_time
+async def test_a_finished_handler_leaves_nothing_for_the_garbage_collector():
+    world = SmallWorld()
+
+    async def no_op(_spec, _job):
+        pass
+
+    await handled_by(world, no_op)
+    await world.submit("warm", **HANDLER)
+    gc.collect()
+    before = {id(one) for one in gc.get_objects() if isinstance(one, HandlerJob)}
+    gc.disable()
+    try:
+        await world.submit(*(f"task-{n}" for n in range(50)), **HANDLER)
+        jobs = [one for one in gc.get_objects() if isinstance(one, HandlerJob)]
+    finally:
+        gc.enable()
+    assert [one for one in jobs if id(one) not in before] == []
