@@ -27,10 +27,10 @@ class UnknownName(Refused):
     code = "unknown_name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
-        from difflib import get_close_matches
+        from tidewheel.core.graph.spelling import nearest
 
-        near = get_close_matches(name, list(known), n=1)
-        do = f"did you mean {near[0]!r}?" if near else advice
+        near = nearest(name, known)
+        do = f"did you mean {near!r}?" if near else advice
         super().__init__(f"there is no {kind} {name!r} in this workflow; {do}")
 
 

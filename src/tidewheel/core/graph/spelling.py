@@ -8,7 +8,7 @@ from itertools import islice
 
 CANDIDATES_MAX = 2_000  # compared with one word: a hint must not cost more than the work
 LENGTH_DIFFERENCE_MAX = 3
-LIKENESS_MIN = 0.7
+LIKENESS_MIN = 0.6
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

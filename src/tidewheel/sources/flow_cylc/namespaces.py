@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.flow_cylc.checking import Checker, Values, position_of
 from tidewheel.sources.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.sources.flow_cylc.items import NAMESPACE
@@ -152,11 +152,11 @@ class Namespaces:
             if parent in self.by_name or (parent == NOBODY and index == 0):
                 known.append(parent)
                 continue
-            near = difflib.get_close_matches(parent, self.by_name, 1)
+            near = nearest(parent, self.by_name)
             self._error(
                 "unknown-parent",
                 f"{namespace.name!r} inherits from {parent!r}, which is not defined",
-                f"did you mean {near[0]!r}?" if near else self._missing_advice(parent),
+                f"did you mean {near!r}?" if near else self._missing_advice(parent),
                 namespace.section,
                 "inherit",
             )
