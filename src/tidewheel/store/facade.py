@@ -48,7 +48,7 @@ from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
-from tidewheel.store.transaction import Script, Transaction
+from tidewheel.store.transaction import News, Script, Transaction, no_news
 from tidewheel.store.worker_rows import abilities_text
 
 Result = TypeVar("Result")
@@ -70,8 +70,12 @@ class ScriptedStore(ABC):
         self._listeners: list[Callable[[Wake], None]] = []
 
     @abstractmethod
-    async def transact(self, script: Script[Result]) -> Result:
-        """Run a script in one transaction; run it again if somebody was faster."""
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        """Run a script in one transaction; run it again if somebody was faster.
+
+        Listeners in other processes hear the news, asked for after the script, once it is
+        committed; where there is no way to tell them, they find out by themselves.
+        """
 
     @abstractmethod
     async def look(self, script: Script[Result]) -> Result:
@@ -80,10 +84,6 @@ class ScriptedStore(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Let go of files and connections."""
-
-    @abstractmethod
-    def tell_others(self, wake: Wake) -> None:
-        """Tell listeners in other processes; they may also find out by themselves."""
 
     # ---- clients ----
 
@@ -314,10 +314,11 @@ class ScriptedStore(ABC):
             self._failpoint(f"{operation}_before_commit")
             return answer
 
-        result = await self.transact(attempt)
+        def news() -> Wake | None:
+            return effects.wake()  # of the run of the script that counts
+
+        result = await self.transact(attempt, news)
         self._failpoint(f"{operation}_after_commit")
-        if effects.queues or effects.workers:
-            wake = effects.wake()
+        if wake := effects.wake():
             self.tell_listeners(wake)
-            self.tell_others(wake)
         return result

@@ -32,20 +32,21 @@ from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import Result, ScriptedStore
-from tidewheel.store.postgres_notices import Listener, Notices
+from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.queries import load_queries
 from tidewheel.store.transaction import (
     Conflict,
+    News,
     PlainEnd,
     Row,
     Script,
     as_parameter,
     findable,
+    no_news,
 )
 
 TRIES_MAX = 8
-CHANNEL = "tidewheel"
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
     "keepalives_idle": 10,
@@ -157,7 +158,6 @@ class PostgresStore(ScriptedStore):
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
-        self._notices = Notices(self._send_notice, self._threads)
         self._listener: Listener | None = None
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
@@ -172,11 +172,11 @@ class PostgresStore(ScriptedStore):
         self._begin = b"BEGIN; " + limits + BY_KEY_ONLY + KEEP_PLANS
         self._begin_look = b"BEGIN READ ONLY; " + limits
 
-    async def transact(self, script: Script[Result]) -> Result:
-        return await self._in_thread(self._transact, script)
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        return await self._in_thread(partial(self._transact, script, news))
 
     async def look(self, script: Script[Result]) -> Result:
-        return await self._in_thread(self._look, script)
+        return await self._in_thread(partial(self._attempt, script, self._begin_look))
 
     async def close(self) -> None:
         if self._listener is not None:
@@ -185,27 +185,19 @@ class PostgresStore(ScriptedStore):
         for connection in self._connections:
             connection.close()
 
-    def tell_others(self, wake: Wake) -> None:
-        self._notices.add(wake)
-
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
             self._listener = Listener(partial(connect, self._settings), self.tell_listeners)
         return stop
 
-    async def _in_thread(
-        self, run: Callable[[Script[Result]], Result], script: Script[Result]
-    ) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run, script)
+    async def _in_thread(self, run: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
-    def _look(self, script: Script[Result]) -> Result:
-        return self._attempt(script, self._begin_look)
-
-    def _transact(self, script: Script[Result]) -> Result:
+    def _transact(self, script: Script[Result], news: News) -> Result:
         for tries in range(TRIES_MAX):
             try:
-                return self._attempt(script, self._begin)
+                return self._attempt(script, self._begin, news)
             except _AGAIN as conflict:
                 if tries == TRIES_MAX - 1:
                     raise StoreBusy(
@@ -216,19 +208,31 @@ class PostgresStore(ScriptedStore):
             time.sleep(self._chance() * 0.005 * 2**tries)
         raise AssertionError("unreachable")
 
-    def _attempt(self, script: Script[Result], begin: bytes) -> Result:
+    def _attempt(self, script: Script[Result], begin: bytes, news: News = no_news) -> Result:
         with translated():
             connection = self._begun(begin)
             try:
                 keeps_plans = begin is self._begin
                 result = script(PostgresTransaction(connection, keeps_plans=keeps_plans))
-                connection.execute(b"COMMIT")
+                self._commit(connection, news())
                 return result
             except BaseException:
                 # A lost connection cannot be rolled back, and need not be.
                 with contextlib.suppress(psycopg.Error):
                     connection.execute(b"ROLLBACK")
                 raise
+
+    @staticmethod
+    def _commit(connection: psycopg.Connection[Row], wake: Wake | None) -> None:
+        """Commit, and tell others in the same round trip."""
+        if wake is None:
+            connection.execute(b"COMMIT")
+            return
+        # Only the queue of notices has such a limit. What was to be committed is, by then, and
+        # others find out when they look.
+        with contextlib.suppress(pg.ProgramLimitExceeded), connection.pipeline():
+            connection.execute(b"COMMIT")
+            connection.execute(TELL_OTHERS, (notice(wake),))
 
     def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
         """This thread's connection, in a new transaction."""
@@ -255,10 +259,6 @@ class PostgresStore(ScriptedStore):
             connection = self._local.connection = connect(self._settings)
             self._connections.append(connection)
         return connection
-
-    def _send_notice(self, payload: str) -> None:
-        with translated():
-            self._connection().execute(b"SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:

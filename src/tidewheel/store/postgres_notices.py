@@ -1,8 +1,8 @@
 """Telling other processes by NOTIFY, and hearing them by LISTEN.
 
-NOTIFY inside a writing transaction takes a database-wide lock at its commit; so it is sent
-afterwards, one for all that happened meanwhile. Behind a transaction pooler LISTEN hears
-nothing: then workers find tasks by polling.
+NOTIFY inside a writing transaction takes a database-wide lock at its commit; so it follows the
+COMMIT as a statement of its own, in the same round trip. Behind a transaction pooler LISTEN
+hears nothing: then workers find tasks by polling.
 """
 
 from __future__ import annotations
@@ -10,53 +10,23 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import psycopg
 
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.errors import Unavailable
 from tidewheel.store.transaction import Row
 
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
 RECONNECT_SECONDS = 1.0
+TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 
 
-class Notices:
-    """Collects what to tell other processes and sends it in one NOTIFY at a time."""
-
-    def __init__(self, send: Callable[[str], None], threads: ThreadPoolExecutor) -> None:
-        self._send, self._threads = send, threads
-        self._lock = threading.Lock()
-        self._queues: set[str] = set()
-        self._workers: set[str] = set()
-        self._sending = False
-
-    def add(self, wake: Wake) -> None:
-        with self._lock:
-            self._queues |= wake.queues
-            self._workers |= wake.workers
-            if self._sending:
-                return
-            self._sending = True
-        # A store that is being closed has nobody left to tell.
-        with contextlib.suppress(RuntimeError):
-            self._threads.submit(self._flush)
-
-    def _flush(self) -> None:
-        while True:
-            with self._lock:
-                if not self._queues and not self._workers:
-                    self._sending = False
-                    return
-                news = {"queues": sorted(self._queues), "workers": sorted(self._workers)}
-                self._queues, self._workers = set(), set()
-            payload = msgspec.json.encode(news)
-            # Lost news cost others no more than one poll interval.
-            with contextlib.suppress(Unavailable, psycopg.Error):
-                self._send(payload.decode() if len(payload) < NOTICE_BYTES_MAX else "{}")
+def notice(wake: Wake) -> str:
+    """What to tell other processes."""
+    text = msgspec.json.encode({"queues": sorted(wake.queues), "workers": sorted(wake.workers)})
+    return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
 
 
 class Listener:

@@ -38,7 +38,7 @@ from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import Result, ScriptedStore
 from tidewheel.store.queries import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
-from tidewheel.store.transaction import PlainEnd, Row, Script, as_parameter
+from tidewheel.store.transaction import News, PlainEnd, Row, Script, as_parameter, no_news
 
 READERS = 2
 BY_RULES = "claim_tasks_by_rules"  # its rows end with the aged priority, their order
@@ -125,7 +125,8 @@ class SqliteStore(ScriptedStore):
         self._thread.daemon = True
         self._thread.start()
 
-    async def transact(self, script: Script[Result]) -> Result:
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        del news  # other processes watch the file
         if not self._thread.is_alive():
             raise StoreUnreachable(f"the store {self._path} is closed")
         future: Future[Result] = Future()
@@ -144,9 +145,6 @@ class SqliteStore(ScriptedStore):
             if seen != "ok"
         ]
         return found + await super().verify()
-
-    def tell_others(self, wake: Wake) -> None:
-        """They watch the file."""
 
     async def close(self) -> None:
         if self._thread.is_alive():

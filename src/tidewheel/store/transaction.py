@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Unavailable
 
 Row = tuple[Any, ...]
@@ -60,6 +61,11 @@ class Conflict(Unavailable):
 
 
 Script = Callable[[Transaction], Result]
+News = Callable[[], Wake | None]  # what others should hear of a transaction, if anything
+
+
+def no_news() -> None:
+    """The news of a transaction that concerns nobody else."""
 
 
 def as_parameter(value: object) -> object:

@@ -6,13 +6,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.store.facade import Result, ScriptedStore
 from tidewheel.store.memory import changes, leases, views, workers
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.rows import lease_rows
-from tidewheel.store.transaction import PlainEnd, Row, Script
+from tidewheel.store.transaction import News, PlainEnd, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
 _MODULES = (changes, leases, views, workers)
@@ -66,7 +65,8 @@ class MemoryStore(ScriptedStore):
         self._transaction = MemoryTransaction(self.tables)
         self._on_commit = on_commit
 
-    async def transact(self, script: Script[Result]) -> Result:
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        del news  # nobody else can see this store
         try:
             result = script(self._transaction)
         except BaseException:
@@ -79,9 +79,6 @@ class MemoryStore(ScriptedStore):
 
     async def look(self, script: Script[Result]) -> Result:
         return script(self._transaction)
-
-    def tell_others(self, wake: Wake) -> None:
-        """There are none."""
 
     async def close(self) -> None:
         """Nothing to let go of."""

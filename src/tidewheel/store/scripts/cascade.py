@@ -33,7 +33,9 @@ class Effects:
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
 
-    def wake(self) -> Wake:
+    def wake(self) -> Wake | None:
+        if not self.queues and not self.workers:
+            return None
         return Wake(queues=frozenset(self.queues), workers=frozenset(self.workers))
 
 
