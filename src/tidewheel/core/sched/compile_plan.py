@@ -1,0 +1,229 @@
+"""From a compiled graph to the scheduler's plan of it."""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
+from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.offset import Offset, Relative, Truncated
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigger
+from tidewheel.core.graph.graph import CompiledArrow, Graph
+from tidewheel.core.graph.limit_groups import DEFAULT_GROUP
+from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.sched.plan import (
+    Any,
+    ArrowPlan,
+    Every,
+    Expression,
+    GroupPlan,
+    Leaf,
+    LinkPlan,
+    NodePlan,
+    Plan,
+    PreviousInstance,
+    SequencePlan,
+    is_success_enough,
+    shift_of,
+)
+from tidewheel.core.sched.policy import POLICIES
+
+BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
+# No month and no year is longer, in whichever calendar.
+_DAYS_PER_MONTH_MAX = 31
+_DAYS_PER_YEAR_MAX = 366
+
+
+class _Planner:
+    """Holds what is shared between arrows while they are read."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sequences: dict[Sequence, SequencePlan] = {}
+        self.groups: dict[tuple[str, tuple[str, ...], bool], GroupPlan] = {}
+        self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
+        self.reach_back = 0
+        self.reach_ahead = 0
+
+    def sequence(self, sequence: Sequence) -> SequencePlan:
+        if sequence not in self.sequences:
+            self.sequences[sequence] = SequencePlan(sequence)
+        return self.sequences[sequence]
+
+    def _node(self, name: str, rank: int) -> NodePlan:
+        node = self.graph.nodes[name]
+        special = self.graph.special
+        return NodePlan(
+            name=name,
+            definition=node.definition,
+            completion=node.completion,
+            sequences=tuple(self.sequence(one) for one in node.sequences),
+            rank=rank,
+            success_suffices=is_success_enough(node.completion),
+            xtriggers=[(self.sequence(one), label) for one, label in node.xtriggers],
+            clock=special.wait_for_clock.get(name),
+            expiry=special.expire_after.get(name),
+            message=special.wait_for_message.get(name, ""),
+        )
+
+    def read_arrow(self, index: int, arrow: CompiledArrow) -> None:
+        found: dict[Atom | Group, Leaf] = {}
+        expression = self._expression(arrow.condition, found)
+        self.add_arrow(
+            ArrowPlan(
+                index=index,
+                sequence=self.sequence(arrow.sequence),
+                leaves=tuple(found.values()),
+                expression=expression,
+                is_conjunction=_is_conjunction(arrow.condition),
+                suicide=arrow.suicide,
+            ),
+            arrow.targets,
+        )
+
+    def add_arrow(self, plan: ArrowPlan, targets: tuple[str, ...]) -> None:
+        plan.full = (1 << len(plan.leaves)) - 1
+        for leaf in plan.leaves:
+            self._link(LinkPlan(plan, leaf))
+            self._measure(leaf.offset)
+        for target in targets:
+            node = self.nodes[target]
+            if plan.suicide:
+                node.suicides.append(plan)
+                plan.targets.append((node, 0))
+            else:
+                base = node.atoms
+                node.atoms += len(plan.leaves)
+                node.arrows.append((plan, base))
+                plan.targets.append((node, base))
+                node.may_be_born_dead |= any(map(_may_be_born_dead, plan.leaves))
+                node.waits_for_absolute |= any(
+                    leaf.absolute is not None for leaf in plan.leaves
+                )
+
+    def _expression(self, condition: Condition, found: dict[Atom | Group, Leaf]) -> Expression:
+        if isinstance(condition, Atom | Group):
+            if condition not in found:
+                found[condition] = self._leaf(condition, len(found))
+            return found[condition].number
+        assert not isinstance(condition, Xtrigger), "xtriggers are waited for beside the arrows"
+        terms = tuple(self._expression(term, found) for term in condition.terms)
+        return Every(terms) if isinstance(condition, AllOf) else Any(terms)
+
+    def _leaf(self, term: Atom | Group, number: int) -> Leaf:
+        initial = self.graph.cycling.initial
+        offset = term.offset
+        absolute = None
+        if offset is not None and offset.is_absolute:
+            absolute = offset.parent_point(initial, initial)
+        if isinstance(term, Atom):
+            return Leaf(number, term.node, term.output, offset, shift_of(offset), absolute)
+        group = self._group(term)
+        return Leaf(number, "", term.outputs[0], offset, shift_of(offset), absolute, group)
+
+    def _group(self, term: Group) -> GroupPlan:
+        key = (term.family, term.outputs, term.every)
+        if key not in self.groups:
+            members = self.graph.families[term.family].members
+            group = GroupPlan(len(self.groups), term.family, members, term.outputs, term.every)
+            self.groups[key] = group
+            for member in members:
+                for output in term.outputs:
+                    self.nodes[member].groups.setdefault(output, []).append(group)
+                    self.nodes[member].heard[output] = None
+        return self.groups[key]
+
+    def _link(self, link: LinkPlan) -> None:
+        leaf = link.leaf
+        if leaf.group is not None:
+            leaf.group.links.append(link)
+            return
+        parent = self.nodes[leaf.node]
+        parent.heard[leaf.output] = None
+        if leaf.absolute is not None:
+            parent.absolute.setdefault((leaf.absolute, leaf.output), []).append(link)
+        else:
+            parent.links.setdefault(leaf.output, []).append(link)
+
+    def _measure(self, offset: Offset | PreviousInstance | None) -> None:
+        if isinstance(offset, Relative | Truncated):
+            for units in _reaches(offset):
+                self.reach_back = max(self.reach_back, -units)
+                self.reach_ahead = max(self.reach_ahead, units)
+
+
+def plan_of(graph: Graph) -> Plan:
+    """The plan of a graph; a run makes it once, and again after a reload."""
+    planner = _Planner(graph)
+    for index, arrow in enumerate(graph.arrows):
+        planner.read_arrow(index, arrow)
+    for name in sorted(graph.special.sequential & planner.nodes.keys()):
+        _make_sequential(planner, name)
+    _mark_born_dead(planner)
+    for node in planner.nodes.values():
+        if all(arrow.is_conjunction for arrow, _ in node.arrows):
+            node.suffices = (1 << node.atoms) - 1
+    limits = _limits(planner)
+    return Plan(
+        graph=graph,
+        policy=POLICIES[graph.policy.name],
+        nodes=planner.nodes,
+        groups=list(planner.groups.values()),
+        sequences=[planner.sequence(one) for one in graph.sequences()],
+        limits=limits,
+        reach_back=planner.reach_back,
+        reach_ahead=planner.reach_ahead,
+        final=graph.cycling.final,
+    )
+
+
+def _mark_born_dead(planner: _Planner) -> None:
+    """Children of what an absolute atom may have kept from ever coming are looked at, too."""
+    for node in planner.nodes.values():
+        parents = {leaf.node for arrow, _ in node.arrows for leaf in arrow.leaves} - {""}
+        node.may_be_born_dead |= any(planner.nodes[one].waits_for_absolute for one in parents)
+
+
+def _limits(planner: _Planner) -> list[int]:
+    """The limit of each group; the first is of nodes that are in none."""
+    limits = [0]
+    for number, group in enumerate(planner.graph.limit_groups, 1):
+        limits.append(group.limit)
+        everyone = planner.nodes if group.name == DEFAULT_GROUP else ()
+        for member in (*everyone, *group.members):
+            if member in planner.nodes:
+                planner.nodes[member].limit = number
+    return limits
+
+
+def _make_sequential(planner: _Planner, name: str) -> None:
+    sequences = planner.graph.nodes[name].sequences
+    for sequence in sequences:
+        leaf = Leaf(0, name, SUCCEEDED, PreviousInstance(sequences), None)
+        plan = ArrowPlan(-1, planner.sequence(sequence), (leaf,), 0, True, False)
+        planner.add_arrow(plan, (name,))
+
+
+def _is_conjunction(condition: Condition) -> bool:
+    if isinstance(condition, AllOf):
+        return all(map(_is_conjunction, condition.terms))
+    return isinstance(condition, Atom | Group)
+
+
+def _may_be_born_dead(leaf: Leaf) -> bool:
+    """Beyond the final point, off its sequence, or a failure before the start."""
+    return leaf.offset is not None or leaf.group is not None
+
+
+def _reaches(offset: Relative | Truncated) -> list[int]:
+    """At most how far it leads, each interval counted for itself and all together."""
+    total = 0
+    for interval in offset.intervals:
+        total += _units(interval)
+    if isinstance(offset, Truncated):
+        return [total, total + _DAYS_PER_YEAR_MAX * SECONDS_PER_DAY]
+    return [total]
+
+
+def _units(interval: Interval) -> int:
+    days = interval.years * _DAYS_PER_YEAR_MAX + interval.months * _DAYS_PER_MONTH_MAX
+    return interval.units + days * SECONDS_PER_DAY

@@ -1,0 +1,205 @@
+"""What atoms, conditions and tasks are worth to a child in its flows (SEMANTICS §1, §2, §5).
+
+Everything here only reads. An atom is true if its output was made in any flow of the child,
+dead only if it is dead in every one of them; a task without flows sees nothing die.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import IMPLIED
+from tidewheel.core.sched.compile_plan import BAD_ENDS
+from tidewheel.core.sched.plan import Any, ArrowPlan, Expression, GroupPlan, Leaf, NodePlan
+from tidewheel.core.sched.pool import AbsoluteKey, Pool
+from tidewheel.core.sched.states import Flows, Memory, Value, Verdict
+
+TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
+
+
+def holds(expression: Expression, mask: int) -> bool:
+    """Whether a condition is true, given which of its leaves are."""
+    if isinstance(expression, int):
+        return bool(mask >> expression & 1)
+    if isinstance(expression, Any):
+        return any(holds(term, mask) for term in expression.terms)
+    return all(holds(term, mask) for term in expression.terms)
+
+
+def is_true(arrow: ArrowPlan, base: int, true: int) -> bool:
+    mask = true >> base & arrow.full
+    if arrow.is_conjunction:
+        return mask == arrow.full
+    return holds(arrow.expression, mask)
+
+
+def worth(expression: Expression, values: list[Value]) -> Value:
+    """AND is the minimum, OR the maximum."""
+    if isinstance(expression, int):
+        return values[expression]
+    found = (worth(term, values) for term in expression.terms)
+    return max(found) if isinstance(expression, Any) else min(found)
+
+
+def death_of(verdict: Verdict, output: str) -> Value:
+    """What an unmade output of an ended task is worth."""
+    return NOT_TAKEN if output in BAD_ENDS else verdict.death
+
+
+def output_value(memory: Memory | None, output: str, flows: Flows) -> Value:
+    """What an output of one task is worth to a child in these flows."""
+    if memory is None:
+        return OPEN
+    made = memory.made.get(output)
+    if made is not None and not made.isdisjoint(flows):
+        return TRUE
+    verdicts = memory.verdicts
+    if not verdicts or not flows:
+        return OPEN
+    value = NOT_TAKEN
+    for flow in flows:
+        verdict = verdicts.get(flow)
+        if verdict is None:
+            return OPEN
+        if output == verdict.ended or output in IMPLIED.get(verdict.ended, ()):
+            return TRUE  # nobody waited for it then: a reload has changed that
+        value = max(value, death_of(verdict, output))
+    return value
+
+
+def member_value(memory: Memory | None, group: GroupPlan, flows: Flows) -> Value:
+    return max(output_value(memory, output, flows) for output in group.outputs)
+
+
+def absolute_key(leaf: Leaf) -> AbsoluteKey:
+    assert leaf.absolute is not None
+    name = leaf.node if leaf.group is None else f"{leaf.group.family}:{leaf.group.index}"
+    return (leaf.absolute, name, leaf.output)
+
+
+def outside_value(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value | None:
+    """What lies before the start or beyond the final point is worth the same for ever."""
+    if parent < pool.run.start or _is_ignored(pool, parent, flows):
+        return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
+    final = pool.plan.final
+    if final is not None and parent > final:
+        return pool.plan.policy.beyond_final
+    return None
+
+
+def _is_ignored(pool: Pool, parent: Point, flows: Flows) -> bool:
+    """Whether a flow was started with the option to ignore what lies before it."""
+    if len(pool.flows) == 1:
+        return False
+    for flow in flows:
+        state = pool.flows.get(flow)
+        if (
+            state is not None
+            and state.ignore_before is not None
+            and parent < state.ignore_before
+        ):
+            return True
+    return False
+
+
+def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
+    """What one leaf of an arrow is worth to a child at this point."""
+    parent = leaf.parent_point(point, pool.plan.initial)
+    outside = outside_value(pool, leaf, parent, flows)
+    if outside is not None:
+        return outside
+    if leaf.absolute is not None:
+        return _absolute_value(pool, leaf, flows)
+    if leaf.group is not None:
+        return group_value(pool, leaf.group, parent, flows)
+    memory = pool.recall(parent, leaf.node)
+    if memory is None:
+        return _value_of_unknown(pool, leaf, parent, flows)
+    return output_value(memory, leaf.output, flows)
+
+
+def _value_of_unknown(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value:
+    """Of a parent that nothing is known of: it may be off its sequence, or never come.
+
+    A dead absolute atom concerns points without end, so its children are not judged one by one;
+    whoever asks for one of them later finds out here.
+    """
+    node = pool.node(leaf.node)
+    if leaf.shift != 0:
+        return OPEN if node.is_at(parent) else LOST
+    if node.waits_for_absolute and pool.absolute and flows:
+        death = sentence(pool, *task_values(pool, node, parent, flows))
+        if death is not None:
+            return NOT_TAKEN if leaf.output in BAD_ENDS else death
+    return OPEN
+
+
+def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
+    values = pool.absolute.get(absolute_key(leaf))
+    if not values or not flows:
+        return OPEN
+    found = [values.get(flow, OPEN) for flow in flows]
+    return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
+
+
+def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Value:
+    if len(flows) == 1:
+        (flow,) = flows
+        return pool.group_count(group, point, flow).value(group.every)
+    # Several flows together know more than each for itself; this is rare, so it is looked up.
+    values = []
+    for member in group.members:
+        at = pool.node(member).is_at(point)
+        values.append(member_value(pool.recall(point, member), group, flows) if at else LOST)
+    return min(values) if group.every else max(values)
+
+
+def task_values(
+    pool: Pool, node: NodePlan, point: Point, flows: Flows, true: int = 0
+) -> tuple[Value, Value]:
+    """What a task is worth counting the atoms of all points, and counting only its own point's.
+
+    In the second, lost atoms of other points are taken as open (SEMANTICS §5).
+    """
+    overall, own = TRUE, TRUE
+    final = pool.plan.final
+    for arrow, base in node.arrows_at(point):
+        values, own_values = [], []
+        for leaf in arrow.leaves:
+            known = true >> (base + leaf.number) & 1
+            value = TRUE if known else leaf_value(pool, leaf, point, flows)
+            values.append(value)
+            if value is LOST:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                inside = parent == point or (final is not None and parent > final)
+                value = LOST if inside else OPEN
+            own_values.append(value)
+        overall = min(overall, worth(arrow.expression, values))
+        own = min(own, worth(arrow.expression, own_values))
+    return overall, own
+
+
+def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+    """Whether all suicide arrows into a task are true; before the start nothing is."""
+    arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
+    if not arrows:
+        return False
+    for arrow in arrows:
+        mask = 0
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            outside = outside_value(pool, leaf, parent, flows)
+            if outside is None and leaf_value(pool, leaf, point, flows) is TRUE:
+                mask |= 1 << leaf.number
+        if not holds(arrow.expression, mask):
+            return False
+    return True
+
+
+def sentence(pool: Pool, overall: Value, own: Value) -> Value | None:
+    """What a task with these values is pruned as; None if it is not."""
+    if overall is Value.NOT_TAKEN:
+        return Value.NOT_TAKEN
+    across = pool.run.prune_across_points
+    if own <= Value.LOST or (across and overall is Value.LOST):
+        return Value.LOST
+    return None

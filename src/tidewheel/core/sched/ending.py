@@ -1,0 +1,96 @@
+"""What follows when a task ended: finished, incomplete or tried again (SEMANTICS §3, 4.7)."""
+
+from __future__ import annotations
+
+from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import SetTimer
+from tidewheel.core.sched.outputs import make
+from tidewheel.core.sched.spawning import RETRY, leave, settle
+from tidewheel.core.sched.states import Stage, Task
+from tidewheel.core.sched.suicide import apply_to
+from tidewheel.core.tasks.task import Instant
+
+
+def deactivate(draft: Draft, task: Task) -> None:
+    """Its job is over: there is room in its limit group."""
+    limit = task.plan.limit
+    draft.pool.queues[limit].active -= 1
+    draft.freed[limit] = None
+
+
+def end(draft: Draft, task: Task, output: str) -> None:
+    """A task ended with this output, and will not be tried again."""
+    make(draft, task, output)
+    task.manual = False
+    task.ended = output
+    conclude(draft, task)
+
+
+def conclude(draft: Draft, task: Task) -> None:
+    """An ended task leaves if it is complete or runs alone, else it stays as incomplete."""
+    if not task.flows:
+        leave(draft, task)
+    elif is_complete(task):
+        finish(draft, task)
+    else:
+        task.stage = Stage.INCOMPLETE
+        task.waits.clear()
+        key = task.key
+        draft.notice(
+            "incomplete", key, f"{draft.name_of(key)} {task.ended}, which nothing handles"
+        )
+        settle(draft, task)
+        if task.plan.suicides and draft.plan.policy.suicide_is_a_level:
+            apply_to(draft, task)
+
+
+def is_complete(task: Task) -> bool:
+    outputs = task.outputs
+    if SUCCEEDED in outputs and task.plan.success_suffices:
+        return True
+    return task.plan.completion.is_complete(outputs)
+
+
+def finish(draft: Draft, task: Task) -> None:
+    """A complete task leaves at once, and its unmade outputs die."""
+    leave(draft, task)
+    if task.flow_wait:
+        task.memory.held_back = tuple(task.outputs)
+        draft.touched.memory[task.key] = None
+        return
+    succeeded = task.ended == SUCCEEDED or SUCCEEDED in task.outputs
+    verdict = FINISHED if succeeded else finished_as(task.ended)
+    condemn(draft, task.plan, task.point, task.flows, verdict)
+    run = draft.pool.run
+    if run.stop_after == task.key:
+        run.stop_after = None
+        run.stopping = "clean"
+        draft.touched.run = True
+
+
+def try_again(draft: Draft, task: Task, output: str) -> bool:
+    """Go back to waiting for the retry delay, if there is a retry left."""
+    retries = task.plan.definition.retries
+    if output == FAILED:
+        delays, tried = retries.execution, task.try_number
+    else:
+        assert output == SUBMIT_FAILED
+        delays, tried = retries.submission, task.submit_try
+    if tried > len(delays):
+        return False
+    if output == FAILED:
+        task.try_number += 1
+        task.submit_try = 1
+    else:
+        task.submit_try += 1
+    key = (task.point, task.plan.name)
+    at = Instant(draft.now + delays[tried - 1])
+    task.stage = Stage.WAITING
+    task.missing = 0
+    task.waits[RETRY] = None
+    draft.effects.append(SetTimer(key, RETRY, at))
+    draft.notice("retry", key, f"{draft.name_of(key)} {output}: retry {tried} of {len(delays)}")
+    settle(draft, task)
+    return True

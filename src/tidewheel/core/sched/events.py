@@ -1,0 +1,249 @@
+"""Everything that can happen to a run, one frozen value each. Time comes in with them.
+
+What jobs report is a tuple: there are three of these for each task, and a frozen dataclass
+takes twice as long to make.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.tasks.task import Instant
+
+
+class JobEnd(StrEnum):
+    """How a job ended, as the store knows it (SEMANTICS §6)."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # exit status, signal, time limit, too many lapses
+    KILLED = "killed"  # by an operator, or cancelled
+    NOT_STARTED = "not started"  # the runner could not start it
+
+
+class FlowChoice(Enum):
+    """Into which flows an intervention goes, where no numbers are given."""
+
+    DEFAULT = "default"
+    NEW = "new"
+    ALL = "all"
+    NONE = "none"
+
+
+class StopMode(StrEnum):
+    """How a run is stopped; the pool stays as it is."""
+
+    CLEAN = "clean"  # active tasks finish first
+    NOW = "now"  # active jobs run on and are found again
+    KILL = "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class RunContinued:
+    """A run that was stopped is started again, up to this point if one is given."""
+
+    at: Instant
+    stop: Point | None = None
+
+
+class JobSubmitted(NamedTuple):
+    task: Key
+    submit: int
+    at: Instant
+
+
+class OutputMade(NamedTuple):
+    """`started` or a custom output, reported by the job."""
+
+    task: Key
+    submit: int
+    output: str
+    at: Instant
+
+
+class JobEnded(NamedTuple):
+    task: Key
+    submit: int
+    how: JobEnd
+    at: Instant
+
+
+class TimerFired(NamedTuple):
+    """A timer that the core asked for; without a task: one of the run's own."""
+
+    task: Key | None
+    name: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class XtriggerSatisfied:
+    label: str
+    tasks: tuple[Key, ...]
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """Run these tasks now. With `FlowChoice.NEW` a new flow starts there (a reflow)."""
+
+    tasks: tuple[Key, ...]
+    at: Instant
+    flow: FlowChoice | Flows = FlowChoice.DEFAULT
+    until: Point | None = None
+    until_tasks: frozenset[Key] = frozenset()
+    wait: bool = False
+    ignore_before: bool = False
+    chains_from: Point | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetOutputs:
+    """Complete outputs by hand; none named: what completes the task."""
+
+    task: Key
+    at: Instant
+    outputs: tuple[str, ...] = ()
+    flow: FlowChoice | Flows = FlowChoice.DEFAULT
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPrerequisites:
+    """Satisfy prerequisites by hand; `everything` is `--pre all`."""
+
+    task: Key
+    at: Instant
+    atoms: tuple[tuple[Point, str, str], ...] = ()
+    xtriggers: tuple[str, ...] = ()
+    everything: bool = False
+    flow: FlowChoice | Flows = FlowChoice.DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    tasks: tuple[Key, ...]
+    at: Instant
+    flows: Flows = frozenset()  # none named: all of the task's
+    forget: bool = False
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    tasks: tuple[Key, ...]
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    tasks: tuple[Key, ...]
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class HoldAfter:
+    """Hold every task beyond a point."""
+
+    point: Point
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseAll:
+    """Release every held task and forget the hold point."""
+
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    tasks: tuple[Key, ...]
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    tasks: tuple[Key, ...]
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    mode: StopMode
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class StopAtPoint:
+    """None: the stop point is taken back."""
+
+    point: Point | None
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class StopAfterTask:
+    task: Key
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class StopFlow:
+    """Its waiting tasks go, its active ones finish without spawning."""
+
+    flow: int
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    graph: Graph
+    at: Instant
+
+
+Event = (
+    RunStarted
+    | RunContinued
+    | JobSubmitted
+    | OutputMade
+    | JobEnded
+    | TimerFired
+    | XtriggerSatisfied
+    | Trigger
+    | SetOutputs
+    | SetPrerequisites
+    | Remove
+    | Hold
+    | Release
+    | HoldAfter
+    | ReleaseAll
+    | Kill
+    | Poll
+    | Pause
+    | Resume
+    | Stop
+    | StopAtPoint
+    | StopAfterTask
+    | StopFlow
+    | Reload
+)

@@ -1,0 +1,104 @@
+"""Which flows an intervention goes into, and new flows (SEMANTICS §8)."""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.conditions import leaf_value
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.events import FlowChoice, Trigger
+from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.pool import FlowState, Pool
+from tidewheel.core.sched.states import NO_FLOW, Flows, Key, Value, VerdictKind
+
+
+def active_flows(pool: Pool) -> Flows:
+    """Those of pooled tasks; if there are none, the latest."""
+    found = frozenset(
+        flow
+        for flow, count in pool.flow_counts.items()
+        if count and not (flow in pool.flows and pool.flows[flow].stopped)
+    )
+    return found or frozenset({pool.run.flows_made})
+
+
+def new_flow(draft: Draft, event: Trigger | None = None) -> int:
+    """A number that was never used, with the bounds that were asked for."""
+    run = draft.pool.run
+    run.flows_made += 1
+    number = run.flows_made
+    state = FlowState(number)
+    if event is not None:
+        state.until = event.until
+        state.until_tasks = event.until_tasks
+        state.chains_from = event.chains_from
+        if event.ignore_before:
+            state.ignore_before = min(point for point, _ in event.tasks)
+    draft.pool.flows[number] = state
+    draft.touched.flows[number] = None
+    draft.touched.run = True
+    draft.notice("flow started", None, f"flow {number} was started")
+    return number
+
+
+def named_flows(draft: Draft, choice: FlowChoice | Flows) -> Flows | None:
+    """The flows that were asked for; None if that was left open."""
+    if isinstance(choice, frozenset):
+        return choice
+    if choice is FlowChoice.ALL:
+        return active_flows(draft.pool)
+    if choice is FlowChoice.NONE:
+        return NO_FLOW
+    return None
+
+
+def flows_to_trigger(draft: Draft, node: NodePlan, point: Point) -> Flows:
+    """Where a task that is not pooled goes if nothing was said (SEMANTICS §8, `trigger`)."""
+    pool = draft.pool
+    active = active_flows(pool)
+    if point < pool.run.start:
+        return NO_FLOW
+    if pool.plan.policy.trigger_joins_active_flows:
+        return active
+    ran = flows_it_ran_in(pool, (point, node.name)) & active
+    if not ran:
+        return active
+    return frozenset(flow for flow in ran if brings_back(pool, node, point, flow))
+
+
+def flows_it_ran_in(pool: Pool, key: Key) -> Flows:
+    memory = pool.recall(*key)
+    if memory is None:
+        return NO_FLOW
+    return frozenset(
+        flow
+        for flow in memory.spawned | memory.verdicts.keys()
+        if flow not in memory.verdicts or memory.verdicts[flow].kind is VerdictKind.FINISHED
+    )
+
+
+def brings_back(pool: Pool, node: NodePlan, point: Point, flow: int) -> list[Key]:
+    """The tasks that are lost or blocked because of how this one ended."""
+    found = []
+    flows = frozenset({flow})
+    for links in node.links.values():
+        for link in links:
+            if link.arrow.suicide:
+                continue
+            for child in pool.plan.child_points(link, point):
+                if leaf_value(pool, link.leaf, child, flows) is not Value.LOST:
+                    continue
+                found += [
+                    (child, target.name)
+                    for target, _ in link.arrow.targets
+                    if _is_lost_or_blocked(pool, (child, target.name), flow)
+                ]
+    return found
+
+
+def _is_lost_or_blocked(pool: Pool, key: Key, flow: int) -> bool:
+    task = pool.tasks.get(key)
+    if task is not None:
+        return task.blocked
+    memory = pool.recall(*key)
+    verdict = None if memory is None else memory.verdicts.get(flow)
+    return verdict is not None and verdict.kind is VerdictKind.PRUNED

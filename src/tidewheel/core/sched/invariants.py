@@ -1,0 +1,142 @@
+"""What is true of every pool after every step (RELIABILITY P1 to P20, if a pool shows it)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tidewheel.core.sched.conditions import (
+    absolute_key,
+    is_true,
+    leaf_value,
+    sentence,
+    task_values,
+)
+from tidewheel.core.sched.ending import is_complete
+from tidewheel.core.sched.judgement import may_be_pruned
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.records import everything
+from tidewheel.core.sched.spawning import standing_of
+from tidewheel.core.sched.states import Stage, Standing, Task, Value, VerdictKind
+
+
+def check_invariants(pool: Pool) -> None:
+    """Raise an AssertionError that names what is broken. Looks at everything: for tests."""
+    for key, task in pool.tasks.items():
+        assert key == task.key, f"{key} is kept under a wrong key"
+        _check_task(pool, task)
+    _check_counters(pool)
+    _check_chains(pool)
+    _check_memory(pool)
+
+
+def _check_task(pool: Pool, task: Task) -> None:
+    name = f"{pool.plan.text(task.point)}/{task.plan.name}"
+    assert task.standing is standing_of(task), f"{name} is counted as {task.standing!r}"
+    memory = pool.recall(task.point, task.plan.name)
+    assert memory is not None, f"{name} is pooled and not remembered"
+    assert task.flows <= memory.spawned, f"{name} is in flows it was never spawned in"
+    if task.stage is Stage.INCOMPLETE:
+        assert not is_complete(task), f"P10: {name} is complete and pooled"
+        assert task.flows, f"{name} ended alone and is pooled"
+    if task.stage is not Stage.WAITING:
+        return
+    _check_atoms(pool, task, name)
+    unpruned = pool.plan.policy.deaths_are_judged and may_be_pruned(task)
+    if unpruned:
+        values = task_values(pool, task.plan, task.point, task.flows, task.true)
+        assert sentence(pool, *values) is None, f"P7: {name} should have been pruned"
+        assert task.blocked is (values[0] is Value.LOST), f"{name} is wrongly blocked or not"
+
+
+def _check_atoms(pool: Pool, task: Task, name: str) -> None:
+    if not task.missing or task.outputs:
+        return
+    missing = 0
+    for arrow, base in task.plan.arrows_at(task.point):
+        missing += not is_true(arrow, base, task.true)
+        for leaf in arrow.leaves:
+            known = task.true >> (base + leaf.number) & 1
+            value = leaf_value(pool, leaf, task.point, task.flows)
+            assert known or value is not Value.TRUE, f"P5: {name} missed an atom"
+            if not known and leaf.absolute is not None:
+                waiting = pool.waiting_for.get(absolute_key(leaf), {})
+                assert task.key in waiting, f"P14: {name} would not hear of an absolute atom"
+    assert missing == task.missing, f"{name} counts {task.missing} arrows, {missing} are open"
+
+
+def _check_counters(pool: Pool) -> None:
+    tasks = list(pool.tasks.values())
+    standings = Counter(task.standing for task in tasks)
+    assert pool.standings == [standings[one] for one in Standing], "standings"
+    assert pool.population.counts == Counter(task.point for task in tasks), "population"
+    everyone = pool.plan.policy.every_task_counts
+    counted = Counter(
+        task.point for task in tasks if everyone or task.standing is not Standing.WAITING
+    )
+    assert pool.counted.counts == counted, "counted points"
+    flows = Counter(flow for task in tasks for flow in task.flows)
+    assert Counter({f: n for f, n in pool.flow_counts.items() if n}) == flows, "flows"
+    for number, queue in enumerate(pool.queues):
+        members = [task for task in tasks if task.plan.limit == number]
+        active = sum(task.standing is Standing.ACTIVE for task in members)
+        assert queue.active == active, (
+            f"limit group {number} counts {queue.active}, not {active}"
+        )
+        queued = {(point, order, key) for point, order, key in queue.heap}
+        for task in members:
+            if task.standing is Standing.READY:
+                assert (task.point, task.order, task.key) in queued, f"{task.key} is not queued"
+    unreleased = {key for there in pool.unreleased.values() for key in there}
+    assert unreleased == {task.key for task in tasks if not task.released}, "unreleased"
+
+
+def _check_chains(pool: Pool) -> None:
+    """P13: one instance beyond; the head of a chain is pooled and unreleased."""
+    for (name, flow), point in pool.chains.items():
+        task = pool.tasks.get((point, name))
+        assert task is not None and flow in task.flows, (
+            f"chain {name} in flow {flow} has no head"
+        )
+        assert not task.released, f"chain {name} in flow {flow} has not moved on"
+
+
+def _check_memory(pool: Pool) -> None:
+    for point, there in pool.memory.items():
+        for name, memory in there.items():
+            task = pool.tasks.get((point, name))
+            for flow, verdict in memory.verdicts.items():
+                again = task is not None and flow in task.flows
+                finished = verdict.kind is VerdictKind.FINISHED
+                assert finished or not again, f"P8: {point}/{name} is pooled and {verdict.kind}"
+
+
+def fingerprint(pool: Pool) -> dict[str, object]:
+    """All that two equal pools share, derived things included."""
+    heaps = [
+        sorted(
+            {
+                entry
+                for entry in queue.heap
+                if entry[2] in pool.tasks
+                and pool.tasks[entry[2]].order == entry[1]
+                and pool.tasks[entry[2]].standing is Standing.READY
+            }
+        )
+        for queue in pool.queues
+    ]
+    return {
+        "rows": sorted(map(repr, everything(pool))),
+        "standings": pool.standings,
+        "counted": pool.counted.counts,
+        "flows": {flow: count for flow, count in pool.flow_counts.items() if count},
+        "active": [queue.active for queue in pool.queues],
+        "queues": heaps,
+        "unreleased": sorted(key for there in pool.unreleased.values() for key in there),
+        "groups": {
+            (index, point, flow, member): value
+            for (index, point), flows in pool.groups.items()
+            for flow, count in flows.items()
+            for member, value in count.values.items()
+            if value is not Value.OPEN and pool.recall(point, member) is not None
+        },
+    }

@@ -1,0 +1,96 @@
+"""What a job reports, from the store's status to outputs (SEMANTICS §6).
+
+A report counts only for the submission that is current: what an older one says is ignored.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUBMITTED, SUCCEEDED
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.ending import deactivate, end, try_again
+from tidewheel.core.sched.events import (
+    JobEnd,
+    JobEnded,
+    JobSubmitted,
+    OutputMade,
+    TimerFired,
+    XtriggerSatisfied,
+)
+from tidewheel.core.sched.expiry import expire
+from tidewheel.core.sched.outputs import make
+from tidewheel.core.sched.spawning import EXPIRY, settle
+from tidewheel.core.sched.stall import give_up
+from tidewheel.core.sched.states import Key, Stage, Standing, Task
+
+_ACTIVE, _RUNNING = Standing.ACTIVE, Stage.RUNNING
+_SUCCEEDED = JobEnd.SUCCEEDED
+
+
+def current(draft: Draft, key: Key, submit: int) -> Task | None:
+    """The task whose job this is; None if the report comes too late."""
+    task = draft.pool.tasks.get(key)
+    if task is None or task.submit != submit or task.standing is not _ACTIVE:
+        draft.notice("late", key, f"a late report of {draft.name_of(key)}/{submit} was ignored")
+        return None
+    return task
+
+
+def job_submitted(draft: Draft, event: JobSubmitted) -> None:
+    task = current(draft, event.task, event.submit)
+    if task is not None:
+        task.stage = max(task.stage, Stage.SUBMITTED)
+        draft.touched.tasks[event.task] = None
+        make(draft, task, SUBMITTED)
+
+
+def output_made(draft: Draft, event: OutputMade) -> None:
+    task = current(draft, event.task, event.submit)
+    if task is None:
+        return
+    draft.touched.tasks[event.task] = None
+    if event.output == SUBMITTED:
+        task.stage = max(task.stage, Stage.SUBMITTED)
+    else:
+        task.stage = Stage.RUNNING
+        if STARTED not in task.outputs:
+            make(draft, task, STARTED)
+    make(draft, task, event.output)
+
+
+def job_ended(draft: Draft, event: JobEnded) -> None:
+    task = current(draft, event.task, event.submit)
+    if task is None:
+        return
+    started = task.stage is _RUNNING
+    deactivate(draft, task)
+    if event.how is _SUCCEEDED:
+        end(draft, task, SUCCEEDED)
+        return
+    output = FAILED if started and event.how is not JobEnd.NOT_STARTED else SUBMIT_FAILED
+    if event.how is JobEnd.KILLED:
+        task.held = True
+    elif task.flows and try_again(draft, task, output):
+        return
+    end(draft, task, output)
+
+
+def timer_fired(draft: Draft, event: TimerFired) -> None:
+    if event.task is None:
+        give_up(draft, event.name)
+        return
+    task = draft.pool.tasks.get(event.task)
+    if task is None:
+        return
+    if event.name == EXPIRY:
+        expire(draft, task)
+    elif event.name in task.waits:
+        del task.waits[event.name]
+        settle(draft, task)
+
+
+def xtrigger_satisfied(draft: Draft, event: XtriggerSatisfied) -> None:
+    for key in event.tasks:
+        task = draft.pool.tasks.get(key)
+        if task is not None and event.label in task.waits:
+            del task.waits[event.label]
+            settle(draft, task)

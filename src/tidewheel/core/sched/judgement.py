@@ -1,0 +1,237 @@
+"""Which tasks will not run, which are blocked, and which come back (SEMANTICS §5).
+
+Theory of operation. Judging a task is a pure question: what are its prerequisites worth in a
+flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
+order of events, so judging too often is harmless and judging again is how verdicts are taken
+back. A task is judged whenever one of its atoms stopped being open or became open again:
+
+- not taken, or lost by atoms of its own point: *pruned*. It leaves the pool, or never enters
+  it; its outputs die in turn, so its children are judged next.
+- lost only by atoms of other points: *blocked*. It is put into the pool if need be and stays
+  there, where it can be seen and stalls the run.
+- otherwise a verdict it had is withdrawn; if it had been pooled, or an atom of it is true, it
+  is spawned, else it comes on demand."""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import SUBMITTED
+from tidewheel.core.sched.conditions import (
+    leaf_value,
+    member_value,
+    outside_value,
+    sentence,
+    task_values,
+    worth,
+)
+from tidewheel.core.sched.deaths import acquit, condemn
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.flow_bounds import may_spawn
+from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.spawning import leave, settle, spawn
+from tidewheel.core.sched.states import (
+    Flows,
+    Key,
+    Stage,
+    Task,
+    Value,
+    Verdict,
+    VerdictKind,
+)
+
+Cause = tuple[Point, str, str]
+
+
+def judge_all(draft: Draft) -> None:
+    """Judge every task that is to be judged, and those that have to be judged because of it."""
+    if not draft.plan.policy.deaths_are_judged:
+        draft.to_judge.clear()
+    while draft.to_judge:
+        todo = dict.fromkeys(draft.to_judge)
+        draft.to_judge.clear()
+        for key, flow in todo:
+            _judge(draft, key, flow)
+
+
+def _judge(draft: Draft, key: Key, flow: int) -> None:
+    task = draft.pool.tasks.get(key)
+    if task is not None and (flow in task.flows or not task.flows):
+        _judge_pooled(draft, task)
+    else:
+        _judge_absent(draft, draft.pool.node(key[1]), key[0], flow)
+
+
+def may_be_pruned(task: Task) -> bool:
+    """Only what waits for parents, was not submitted, and nobody has helped by hand."""
+    return bool(
+        task.stage is Stage.WAITING
+        and task.missing
+        and task.flows
+        and not task.manual
+        and not task.satisfied_by_hand
+        and SUBMITTED not in task.outputs
+    )
+
+
+def _judge_pooled(draft: Draft, task: Task) -> None:
+    if not may_be_pruned(task):
+        return
+    pool, node, point = draft.pool, task.plan, task.point
+    overall, own = task_values(pool, node, point, task.flows, task.true)
+    death = sentence(pool, overall, own)
+    if death is not None:
+        cause = _cause(pool, node, point, task.flows, death)
+        leave(draft, task)
+        verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=True)
+        _prune(draft, node, point, task.flows, verdict)
+        return
+    blocked = overall is Value.LOST
+    if blocked is not task.blocked:
+        task.blocked = blocked
+        if blocked:
+            cause = _cause(pool, node, point, task.flows, Value.LOST)
+            text = f"{draft.name_of(task.key)} is blocked: needs {_text(draft, cause)}"
+            draft.notice("blocked", task.key, text)
+        settle(draft, task)
+
+
+def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
+    pool = draft.pool
+    if not may_spawn(pool, flow, point) or not node.is_at(point):
+        return
+    memory = pool.recall(point, node.name)
+    old = None if memory is None else memory.verdicts.get(flow)
+    if old is not None and old.kind is not VerdictKind.PRUNED:
+        return
+    if old is None and memory is not None and flow in memory.spawned:
+        return
+    flows = frozenset({flow})
+    overall, own = task_values(pool, node, point, flows)
+    death = sentence(pool, overall, own)
+    if death is not None:
+        if old is None or old.death is not death:
+            cause = _cause(pool, node, point, flows, death)
+            pooled = old is not None and old.pooled
+            verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=pooled)
+            _prune(draft, node, point, flows, verdict)
+        return
+    pooled_now = (point, node.name) in pool.tasks
+    if old is not None:
+        acquit(draft, node, point, flow)
+        if not pooled_now and (old.pooled or _has_true_atom(pool, node, point, flows)):
+            spawn(draft, node, point, flows)
+            draft.notice(
+                "back", (point, node.name), f"{draft.name_of((point, node.name))} is back"
+            )
+            return
+    if overall is Value.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
+        task = spawn(draft, node, point, flows)
+        draft.to_judge.append((task.key, flow))
+
+
+def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+    """Whether a lost task is shown: a lost absolute atom shows at its first point only."""
+    overall = Value.TRUE
+    for arrow, _ in node.arrows_at(point):
+        first = arrow.sequence.sequence.first_from(pool.run.start)
+        values = []
+        for leaf in arrow.leaves:
+            value = leaf_value(pool, leaf, point, flows)
+            elsewhere = leaf.absolute is not None and point != first
+            values.append(Value.OPEN if value is Value.LOST and elsewhere else value)
+        overall = min(overall, worth(arrow.expression, values))
+    return overall is Value.LOST
+
+
+def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:
+    condemn(draft, node, point, flows, verdict)
+    if verdict.death is Value.LOST:
+        key = (point, node.name)
+        draft.notice("lost", key, chain_text(draft.pool, key, min(flows)))
+
+
+def _has_true_atom(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+    found_inside = False
+    for arrow, _ in node.arrows_at(point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            if outside_value(pool, leaf, parent, flows) is not None:
+                continue
+            found_inside = True
+            if leaf_value(pool, leaf, point, flows) is Value.TRUE:
+                return True
+    return not found_inside
+
+
+def _cause(pool: Pool, node: NodePlan, point: Point, flows: Flows, death: Value) -> Cause:
+    """The first dead atom that explains a verdict."""
+    leaf = next(
+        leaf
+        for arrow, _ in node.arrows_at(point)
+        for leaf in arrow.leaves
+        if leaf_value(pool, leaf, point, flows) is death
+    )
+    parent = leaf.parent_point(point, pool.plan.initial)
+    return (parent, *_dead_part(pool, leaf, parent, flows))
+
+
+def _dead_part(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> tuple[str, str]:
+    if leaf.group is None:
+        return leaf.node, leaf.output
+    dead = (
+        member
+        for member in leaf.group.members
+        if member_value(pool.recall(parent, member), leaf.group, flows) <= Value.LOST
+    )
+    return next(dead, leaf.group.family), leaf.output
+
+
+def _text(draft: Draft, cause: Cause) -> str:
+    return f"{draft.name_of(cause[:2])}:{cause[2]}"
+
+
+def chain_text(pool: Pool, key: Key, flow: int) -> str:
+    """Why a task will not run, back to the end that caused it."""
+    plan = pool.plan
+    parts: list[str] = []
+    here = key
+    while True:
+        memory = pool.recall(*here)
+        verdict = None if memory is None else memory.verdicts.get(flow)
+        name = f"{plan.text(here[0])}/{here[1]}"
+        if verdict is None:
+            parts.append(_outside_text(pool, here))
+            break
+        if verdict.cause is None:
+            parts.append(_end_text(pool, here, verdict))
+            break
+        point, parent, output = verdict.cause
+        verb = "will not run: needs" if len(parts) == 0 else "needs"
+        parts.append(f"{name} {verb} {plan.text(point)}/{parent}:{output}")
+        here = (point, parent)
+    return "; ".join(part for part in parts if part)
+
+
+def _outside_text(pool: Pool, key: Key) -> str:
+    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    if pool.plan.final is not None and key[0] > pool.plan.final:
+        return f"{name} is beyond the final point"
+    node = pool.plan.nodes.get(key[1])
+    known = node is None or node.is_at(key[0])
+    return "" if known else f"there is no {name}"
+
+
+def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
+    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    if verdict.kind is not VerdictKind.FINISHED:
+        return f"{name} was {verdict.kind}"
+    handlers = [
+        f"{pool.plan.text(child)}/{target.name}"
+        for link in pool.node(key[1]).links.get(verdict.ended, ())
+        if not link.arrow.suicide
+        for child in pool.plan.child_points(link, key[0])
+        for target, _ in link.arrow.targets
+    ]
+    handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
+    return f"{name} {verdict.ended}{handled}"

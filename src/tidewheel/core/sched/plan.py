@@ -1,0 +1,230 @@
+"""The graph as the scheduler reads it: who hears of an output, and through which bit.
+
+Theory of operation. The compiled `Graph` says which arrows wait for an output. A step needs one
+thing more: *which atom* of the child that is. So every leaf of an arrow gets a number, every
+arrow into a node a base, and `base + number` is the bit of that atom in `Task.true`. Leaves
+belong to arrows and not to targets, so an arrow of N atoms into M tasks is N + M here, too. A
+family on the left is one leaf, however many members it has (SEMANTICS §2).
+
+Whether a point lies on a sequence is asked several times per task and always about the same few
+points; the answers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.offset import Offset, Relative
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.completion import Completion
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.sched.policy import SchedulingPolicy
+
+POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
+
+
+class SequencePlan:
+    """A sequence that remembers which points lie on it."""
+
+    __slots__ = ("_known", "sequence")
+
+    def __init__(self, sequence: Sequence) -> None:
+        self.sequence = sequence
+        self._known: dict[Point, bool] = {}
+
+    def has(self, point: Point) -> bool:
+        known = self._known.get(point)
+        if known is None:
+            if len(self._known) >= POINTS_KNOWN_MAX:
+                self._known.clear()
+            known = self._known[point] = self.sequence.contains(point)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousInstance:
+    """The instance before, on the node's own sequences: what `sequential` tasks wait for."""
+
+    sequences: tuple[Sequence, ...]
+
+    def parent_point(self, child_point: Point, initial: Point) -> Point:
+        found = (one.last_before(child_point) for one in self.sequences)
+        return max((one for one in found if one is not None), default=Point(initial - 1))
+
+    def child_points(
+        self,
+        parent_point: Point,
+        sequence: Sequence,  # noqa: ARG002
+        initial: Point | None = None,  # noqa: ARG002
+    ) -> Iterator[Point]:
+        found = (one.next_after(parent_point) for one in self.sequences)
+        yield from sorted({one for one in found if one is not None})[:1]
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """One atom or family term of an arrow."""
+
+    number: int  # of its bit within the arrow
+    node: str  # empty for a group
+    output: str
+    offset: Offset | PreviousInstance | None
+    # Where the parent lies, seen from the child, if that is the same everywhere.
+    shift: int | None
+    absolute: Point | None = None
+    group: GroupPlan | None = None
+
+    def parent_point(self, point: Point, initial: Point) -> Point:
+        if self.shift is not None:
+            return Point(point + self.shift)
+        assert self.offset is not None
+        return self.offset.parent_point(point, initial)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    terms: tuple[Expression, ...]
+
+
+Expression = int | Every | Any  # an int is the number of a leaf
+
+
+@dataclass(slots=True, eq=False)
+class ArrowPlan:
+    """A condition with numbered leaves, and its targets."""
+
+    index: int
+    sequence: SequencePlan
+    leaves: tuple[Leaf, ...]
+    expression: Expression
+    is_conjunction: bool
+    suicide: bool
+    full: int = 0  # the mask of all leaves
+    targets: list[tuple[NodePlan, int]] = field(default_factory=list)  # with bases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkPlan:
+    """From an output to an arrow that waits for it."""
+
+    arrow: ArrowPlan
+    leaf: Leaf
+
+
+@dataclass(slots=True, eq=False)
+class GroupPlan:
+    """A family of which each or any member must make one of the outputs."""
+
+    index: int
+    family: str
+    members: tuple[str, ...]
+    outputs: tuple[str, ...]
+    every: bool
+    links: list[LinkPlan] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class NodePlan:
+    """A node with everything that happens because of it."""
+
+    name: str
+    definition: NodeDef
+    completion: Completion
+    sequences: tuple[SequencePlan, ...]
+    rank: int  # position in the definition: the last word where order must be decided
+    success_suffices: bool
+    limit: int = 0  # its limit group
+    atoms: int = 0  # leaves of all arrows into it
+    arrows: list[tuple[ArrowPlan, int]] = field(default_factory=list)  # with bases
+    suicides: list[ArrowPlan] = field(default_factory=list)
+    links: dict[str, list[LinkPlan]] = field(default_factory=dict)
+    groups: dict[str, list[GroupPlan]] = field(default_factory=dict)
+    # Of its outputs, those that are waited for at a fixed point: (point, output) -> links.
+    absolute: dict[tuple[Point, str], list[LinkPlan]] = field(default_factory=dict)
+    heard: dict[str, None] = field(default_factory=dict)  # outputs somebody waits for
+    xtriggers: list[tuple[SequencePlan, str]] = field(default_factory=list)
+    clock: Interval | None = None
+    expiry: Interval | None = None
+    message: str = ""  # of an external trigger
+    # Whether an atom of it may be dead although no parent of it ended.
+    may_be_born_dead: bool = False
+    # The mask with which nothing is missing at any of its points; 0 if that depends on more.
+    suffices: int = 0
+    waits_for_absolute: bool = False
+
+    def is_at(self, point: Point) -> bool:
+        return any(sequence.has(point) for sequence in self.sequences)
+
+    def arrows_at(self, point: Point) -> list[tuple[ArrowPlan, int]]:
+        """The arrows into it that hold at a point."""
+        return [pair for pair in self.arrows if pair[0].sequence.has(point)]
+
+    def next_after(self, point: Point) -> Point | None:
+        found = (one.sequence.next_after(point) for one in self.sequences)
+        return min((one for one in found if one is not None), default=None)
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """A whole graph, ready to be stepped through. Never changes once made."""
+
+    graph: Graph
+    policy: SchedulingPolicy
+    nodes: dict[str, NodePlan]
+    groups: list[GroupPlan]
+    sequences: list[SequencePlan]
+    limits: list[int]  # how many members of each limit group may be active; 0: any number
+    # How far a parent may lie before and beyond its child.
+    reach_back: int
+    reach_ahead: int
+    final: Point | None
+
+    @property
+    def initial(self) -> Point:
+        return self.graph.cycling.initial
+
+    def text(self, point: Point) -> str:
+        return _point_text(self.graph.cycling.style, point)
+
+    def child_points(self, link: LinkPlan, point: Point) -> Iterator[Point]:
+        """Where the children of a parent at this point lie."""
+        shift = link.leaf.shift
+        if shift is not None:
+            child = Point(point - shift)
+            if link.arrow.sequence.has(child):
+                yield child
+        else:
+            assert link.leaf.offset is not None
+            yield from link.leaf.offset.child_points(
+                point, link.arrow.sequence.sequence, self.initial
+            )
+
+
+@lru_cache(maxsize=4096)
+def _point_text(style: PointStyle, point: Point) -> str:
+    return style.text(point)
+
+
+def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
+    """The distance from child to parent, if it is the same at every point."""
+    if offset is None:
+        return 0
+    if isinstance(offset, Relative) and offset.is_exact:
+        return sum(interval.units for interval in offset.intervals)
+    return None
+
+
+def is_success_enough(completion: Completion) -> bool:
+    return frozenset({SUCCEEDED}) in completion.alternatives

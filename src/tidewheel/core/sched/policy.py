@@ -1,0 +1,67 @@
+"""Where Cylc 8 and tidewheel schedule differently, as values (SEMANTICS §14).
+
+The rules read these values by what they mean; no rule asks which policy it is under.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidewheel.core.graph.policy import CYLC8, TIDEWHEEL
+from tidewheel.core.sched.states import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingPolicy:
+    """How a run is scheduled."""
+
+    name: str
+    # What `failed`, `submit-failed` and `expired` of a task before the start are worth.
+    bad_end_before_start: Value
+    # What anything beyond the final point is worth.
+    beyond_final: Value
+    # Whether what can no longer happen is judged at all (SEMANTICS §5).
+    deaths_are_judged: bool
+    # A suicide condition applies whenever the task waits, not only when an output arrives.
+    suicide_is_a_level: bool
+    # Tasks that only wait for parents hold the runahead base back, too.
+    every_task_counts: bool
+    limit_raised_by_future_offset: bool
+    # Parentless is what has no other parents than before the start, or only absolute ones,
+    # whatever those are worth; without it truth decides.
+    parentless_by_shape: bool
+    # An absolute output spawns its child at the first point of the arrow, whatever it lacks.
+    absolute_spawns_first_child: bool
+    # An incomplete task that a new flow meets need not wait for that flow's prerequisites.
+    met_incomplete_runs_at_once: bool
+    # Where `trigger` without options puts a task that is not in the pool.
+    trigger_joins_active_flows: bool
+
+
+OURS = SchedulingPolicy(
+    name=TIDEWHEEL.name,
+    bad_end_before_start=Value.NOT_TAKEN,
+    beyond_final=Value.NOT_TAKEN,
+    deaths_are_judged=True,
+    suicide_is_a_level=True,
+    every_task_counts=False,
+    limit_raised_by_future_offset=False,
+    parentless_by_shape=False,
+    absolute_spawns_first_child=False,
+    met_incomplete_runs_at_once=False,
+    trigger_joins_active_flows=False,
+)
+AS_CYLC8 = SchedulingPolicy(
+    name=CYLC8.name,
+    bad_end_before_start=Value.TRUE,
+    beyond_final=Value.OPEN,
+    deaths_are_judged=False,
+    suicide_is_a_level=False,
+    every_task_counts=True,
+    limit_raised_by_future_offset=True,
+    parentless_by_shape=True,
+    absolute_spawns_first_child=True,
+    met_incomplete_runs_at_once=True,
+    trigger_joins_active_flows=True,
+)
+POLICIES = {policy.name: policy for policy in (OURS, AS_CYLC8)}

@@ -1,0 +1,233 @@
+"""The state of a run: pooled tasks, what is remembered, and the counters derived from both.
+
+Theory of operation. Only `Step` and the functions it is handed to change a pool. What is stored
+are the tasks, the memories, the chains, the absolute atoms, the flows and the run's own
+settings; everything else (counters, queues, group counts) is derived from these and rebuilt on
+restart (`records.rebuild`). Each counter exists so that a step need not look at tasks which it
+does not touch: `standings` for idleness, `counted` for the runahead base, `population` for what
+may be forgotten, `flow_counts` for flows that end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from heapq import heappush
+from typing import Protocol
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.counting import GroupCount, PointCounter
+from tidewheel.core.sched.plan import GroupPlan, NodePlan, Plan
+from tidewheel.core.sched.states import Flows, Key, Memory, Standing, Task, Value
+
+_WAITING, _UNRELEASED = Standing.WAITING, Standing.UNRELEASED
+
+# (point, name, output) of an absolute atom; a group has the name `family:number`.
+AbsoluteKey = tuple[Point, str, str]
+
+
+class RunStatus(StrEnum):
+    """What a run as a whole is doing (SEMANTICS §9)."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING_FOR_RELEASE = "waiting for release"
+    STALLED = "stalled"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    COMPLETED = "completed"
+
+
+class Past(Protocol):
+    """What the store knows of tasks whose memory the pool has dropped. Asked, never told."""
+
+    def submits(self, point: Point, name: str) -> int:
+        """The last submit number; 0 if it never ran."""
+        ...
+
+    def spawned(self, point: Point, name: str) -> Flows:
+        """The flows in which it was spawned."""
+        ...
+
+
+class NoPast:
+    """Of a run that has forgotten nothing yet."""
+
+    def submits(self, point: Point, name: str) -> int:  # noqa: ARG002
+        return 0
+
+    def spawned(self, point: Point, name: str) -> Flows:  # noqa: ARG002
+        return frozenset()
+
+
+@dataclass(slots=True)
+class FlowState:
+    """A flow: where it began and how far it may go. `stopped` flows spawn nothing."""
+
+    number: int
+    until: Point | None = None
+    until_tasks: frozenset[Key] = frozenset()
+    # Dependence on points before this one counts as met in this flow.
+    ignore_before: Point | None = None
+    # Chains that an absolute parent starts in this flow begin here.
+    chains_from: Point | None = None
+    stopped: bool = False
+    text: str = ""
+
+
+@dataclass(slots=True)
+class RunState:
+    """What was said about the run as a whole."""
+
+    start: Point
+    stop: Point | None = None
+    hold_after: Point | None = None
+    stop_after: Key | None = None
+    paused: bool = False
+    stopping: str = ""  # how: clean, now, kill
+    status: RunStatus = RunStatus.RUNNING
+    prune_across_points: bool = False
+    held_tasks: dict[Key, None] = field(default_factory=dict)  # also those not yet spawned
+    flows_made: int = 1
+    order: int = 0  # of becoming ready
+    has_submitted: bool = False
+    # Below this point everything was forgotten that the graph cannot reach any more.
+    horizon: Point | None = None
+
+
+class LimitQueue:
+    """The tasks of a limit group that are ready, and how many are active."""
+
+    __slots__ = ("active", "heap", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.active = 0
+        self.heap: list[tuple[Point, int, Key]] = []
+
+
+class Pool:
+    """All that a run is at one moment."""
+
+    def __init__(self, plan: Plan, run: RunState, past: Past | None = None) -> None:
+        self.plan = plan
+        self.run = run
+        self.past: Past = past or NoPast()
+        # Stored.
+        self.tasks: dict[Key, Task] = {}
+        self.memory: dict[Point, dict[str, Memory]] = {}
+        self.chains: dict[tuple[str, int], Point] = {}
+        self.absolute: dict[AbsoluteKey, dict[int, Value]] = {}
+        self.flows: dict[int, FlowState] = {1: FlowState(1)}
+        # Derived.
+        self.everyone_counts = plan.policy.every_task_counts
+        self.standings = [0] * len(Standing)
+        self.counted = PointCounter()
+        self.population = PointCounter()
+        self.unreleased: dict[Point, dict[Key, Task]] = {}
+        self.unreleased_heap: list[Point] = []
+        self.may_release = True  # whether looking for tasks to release can find any
+        self.flow_counts: dict[int, int] = {}
+        self.waiting_for: dict[AbsoluteKey, dict[Key, None]] = {}
+        self.groups: dict[tuple[int, Point], dict[int, GroupCount]] = {}
+        self.queues = [LimitQueue(limit) for limit in plan.limits]
+        self.base: Point | None = None
+        self.limit: Point | None = None  # the last point that may be released
+        self.scratch: object = None  # the draft of the last step, to be used again
+        self.window: list[Point] = []  # the points from the base to the limit
+
+    def recall(self, point: Point, name: str) -> Memory | None:
+        """What is remembered of a task."""
+        there = self.memory.get(point)
+        memory = None if there is None else there.get(name)
+        if memory is None and self.run.horizon is not None and point < self.run.horizon:
+            return self._from_the_past(point, name)
+        return memory
+
+    def _from_the_past(self, point: Point, name: str) -> Memory | None:
+        spawned = self.past.spawned(point, name)
+        if not spawned:
+            return None
+        memory = Memory()
+        memory.spawned = spawned
+        memory.submits = self.past.submits(point, name)
+        return memory
+
+    def remember(self, point: Point, name: str) -> Memory:
+        """The same, made if there is none."""
+        there = self.memory.get(point)
+        if there is None:
+            there = self.memory[point] = {}
+        memory = there.get(name)
+        if memory is None:
+            horizon = self.run.horizon
+            if horizon is not None and point < horizon:
+                memory = self._from_the_past(point, name)
+            memory = there[name] = memory or Memory()
+        return memory
+
+    def stand(self, task: Task, standing: Standing) -> None:
+        """Count a task under another standing."""
+        old = task.standing
+        self.standings[old] -= 1
+        self.standings[standing] += 1
+        task.standing = standing
+        if standing is _UNRELEASED:
+            self.may_release = True
+        if not self.everyone_counts:
+            if old is _WAITING:
+                self.counted.add(task.point)
+            elif standing is _WAITING:
+                self.counted.remove(task.point)
+
+    def admit(self, task: Task) -> None:
+        """Put a task into the pool, waiting and unreleased."""
+        point = task.point
+        self.tasks[task.key] = task
+        self.population.add(point)
+        self.standings[task.standing] += 1
+        if task.standing is not _WAITING or self.everyone_counts:
+            self.counted.add(point)
+        counts = self.flow_counts
+        for flow in task.flows:
+            counts[flow] = counts.get(flow, 0) + 1
+        if not task.released:
+            self.put_unreleased(task)
+
+    def put_unreleased(self, task: Task) -> None:
+        there = self.unreleased.get(task.point)
+        if there is None:
+            there = self.unreleased[task.point] = {}
+            heappush(self.unreleased_heap, task.point)
+        there[task.key] = task
+        self.may_release = True
+
+    def dismiss(self, task: Task) -> None:
+        """Take a task out of the pool."""
+        key = task.key
+        del self.tasks[key]
+        self.population.remove(task.point)
+        self.standings[task.standing] -= 1
+        if task.standing is not _WAITING or self.everyone_counts:
+            self.counted.remove(task.point)
+        for flow in task.flows:
+            self.flow_counts[flow] -= 1
+        if not task.released:
+            self.unreleased[task.point].pop(key, None)
+        if task.plan.waits_for_absolute:
+            for waiting in self.waiting_for.values():
+                waiting.pop(key, None)
+
+    def group_count(self, group: GroupPlan, point: Point, flow: int) -> GroupCount:
+        """The counts of a family at a point in a flow, begun if there are none."""
+        by_flow = self.groups.setdefault((group.index, point), {})
+        count = by_flow.get(flow)
+        if count is None:
+            count = by_flow[flow] = GroupCount(len(group.members))
+            for member in group.members:
+                if not self.plan.nodes[member].is_at(point):
+                    count.put(member, Value.LOST)
+        return count
+
+    def node(self, name: str) -> NodePlan:
+        return self.plan.nodes[name]

@@ -1,0 +1,103 @@
+"""`remove`: take tasks out of the pool, or forget that they ran (SEMANTICS §8)."""
+
+from __future__ import annotations
+
+from tidewheel.core.sched.deaths import condemn, reassess
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import KillJob
+from tidewheel.core.sched.ending import deactivate
+from tidewheel.core.sched.events import Remove
+from tidewheel.core.sched.ids import refuse_unknown
+from tidewheel.core.sched.plan import LinkPlan
+from tidewheel.core.sched.spawning import leave, look_up, settle
+from tidewheel.core.sched.states import Flows, Key, Stage, Task, Value, Verdict, VerdictKind
+from tidewheel.errors import Refused
+
+REMOVED = Verdict(VerdictKind.REMOVED, Value.LOST)
+
+
+def removed(draft: Draft, event: Remove) -> None:
+    """Pooled tasks leave with a verdict; of others it is forgotten that they ran."""
+    refuse_unknown(draft.pool, event.tasks)
+    tasks = draft.pool.tasks
+    active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
+    if active and not event.kill:
+        names = ", ".join(map(draft.name_of, active))
+        raise Refused(f"{names}: active; remove with --kill, or wait until it has ended")
+    for key in event.tasks:
+        task = tasks.get(key)
+        if task is None:
+            _forget(draft, key, event.flows)
+        else:
+            _remove(draft, task, event)
+
+
+def _remove(draft: Draft, task: Task, event: Remove) -> None:
+    flows = (event.flows & task.flows) if event.flows else task.flows
+    left = task.flows - flows
+    node, point = task.plan, task.point
+    if left:
+        _leave_flows(draft, task, flows)
+    else:
+        if task.is_active:
+            draft.effects.append(KillJob(task.key, task.submit))
+            deactivate(draft, task)
+        leave(draft, task)
+    if not event.forget:
+        condemn(draft, node, point, flows, REMOVED)
+
+
+def _leave_flows(draft: Draft, task: Task, flows: Flows) -> None:
+    counts = draft.pool.flow_counts
+    for flow in flows:
+        counts[flow] -= 1
+        if draft.pool.chains.get((task.plan.name, flow)) == task.point:
+            del draft.pool.chains[(task.plan.name, flow)]
+            draft.touched.chains[(task.plan.name, flow)] = None
+            draft.to_start.append((task.plan, flow, task.point))
+    task.flows -= flows
+    draft.touched.tasks[task.key] = None
+    draft.to_judge.extend((task.key, flow) for flow in task.flows)
+
+
+def _forget(draft: Draft, key: Key, flows: Flows) -> None:
+    """Verdict, spawn memory and outputs go, so that it can run again in those flows."""
+    pool = draft.pool
+    point, name = key
+    memory = pool.recall(point, name)
+    if memory is None:
+        return
+    memory = pool.remember(point, name)
+    flows = flows or (memory.spawned | memory.verdicts.keys())
+    memory.spawned -= flows
+    for flow in flows:
+        memory.verdicts.pop(flow, None)
+    for output in list(memory.made):
+        memory.made[output] -= flows
+        if not memory.made[output]:
+            del memory.made[output]
+    draft.touched.memory[key] = None
+    node = pool.node(name)
+    for links in node.links.values():
+        for link in links:
+            _open_again(draft, link, key, flows)
+    reassess(draft, node, point, flows)
+
+
+def _open_again(draft: Draft, link: LinkPlan, parent: Key, flows: Flows) -> None:
+    """Natural atoms of children that were not submitted are open again."""
+    if link.arrow.suicide:
+        return
+    for point in draft.plan.child_points(link, parent[0]):
+        for node, base in link.arrow.targets:
+            task = draft.pool.tasks.get((point, node.name))
+            if task is not None and task.stage is Stage.WAITING and task.flows <= flows:
+                _unset(draft, task, 1 << (base + link.leaf.number))
+
+
+def _unset(draft: Draft, task: Task, bit: int) -> None:
+    if task.outputs or task.satisfied_by_hand:
+        return
+    task.true &= ~bit
+    look_up(draft.pool, task)
+    settle(draft, task)

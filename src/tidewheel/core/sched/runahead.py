@@ -1,0 +1,107 @@
+"""How far ahead of the oldest unfinished point tasks may be released (SEMANTICS §4.2, 4.3).
+
+The base is the earliest point that holds a task which counts; `Pool.counted` knows it without a
+search. The points from base to limit are kept as a window that slides with the base, so each
+point of the run is computed once, whatever the limit.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.interval import add
+from tidewheel.core.sched.chains import move_on
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.spawning import POINTS_MAX, begin_checks, settle
+from tidewheel.core.sched.states import Task
+
+
+def release_within_limit(draft: Draft) -> bool:
+    """Release every task within the limit; says whether there was any."""
+    pool = draft.pool
+    heap = pool.unreleased_heap
+    pool.may_release = pool.counted.emptied = False
+    base = pool.counted.earliest()
+    if base != pool.base and base is not None:
+        pool.base = base
+        pool.limit = None
+    if pool.limit is None:
+        pool.limit = limit_from(pool)
+        if pool.limit is None:
+            return False
+    released = False
+    while heap and heap[0] <= _capped(pool, pool.limit):
+        for task in pool.unreleased.pop(heappop(heap), {}).values():
+            release(draft, task)
+            released = True
+    return released
+
+
+def release(draft: Draft, task: Task) -> None:
+    """From the runahead pool to the active one; its successor is spawned."""
+    task.released = True
+    pool = draft.pool
+    if (task.plan.name, next(iter(task.flows), 0)) in pool.chains or len(task.flows) > 1:
+        move_on(draft, task)
+    if task.waits:
+        begin_checks(draft, task)
+    settle(draft, task)
+
+
+def release_by_hand(draft: Draft, task: Task) -> None:
+    """Beyond the limit, because an operator said so."""
+    if not task.released:
+        there = draft.pool.unreleased.get(task.point, {})
+        there.pop(task.key, None)
+        release(draft, task)
+
+
+def limit_from(pool: Pool) -> Point | None:
+    """The last point that may be released, from the base of the pool."""
+    base = pool.base
+    if base is None:
+        return None
+    cycling = pool.plan.graph.cycling
+    if isinstance(cycling.runahead, int):
+        _slide(pool, base, cycling.runahead + 1)
+        limit = pool.window[-1]
+    else:
+        style = cycling.style
+        limit = add(style.calendar, base, cycling.runahead, style.utc_offset_minutes)
+    if pool.plan.policy.limit_raised_by_future_offset:
+        limit = Point(limit + pool.plan.reach_ahead)
+    return limit
+
+
+def _slide(pool: Pool, base: Point, length: int) -> None:
+    window = pool.window
+    if base not in window:
+        window[:] = [base]
+    while window[0] < base:
+        window.pop(0)
+    while len(window) < length:
+        following = next_point(pool, window[-1])
+        if following is None:
+            break
+        window.append(following)
+
+
+def next_point(pool: Pool, point: Point) -> Point | None:
+    """The next point over all sequences."""
+    found = (one.sequence.next_after(point) for one in pool.plan.sequences)
+    return min((one for one in found if one is not None), default=None)
+
+
+def _capped(pool: Pool, limit: Point) -> Point:
+    """No further than the stop point, nor than so many points that hold tasks which count."""
+    stop = pool.run.stop
+    if stop is not None and stop < limit:
+        limit = stop
+    points = pool.counted.counts
+    if len(points) > POINTS_MAX:
+        cap = max(POINTS_MAX, pool.plan.reach_ahead + 1)
+        if len(points) > cap:
+            limit = min(limit, sorted(points)[cap - 1])
+    return limit

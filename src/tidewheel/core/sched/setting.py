@@ -1,0 +1,147 @@
+"""`set`: complete outputs, or satisfy prerequisites, by hand (SEMANTICS §8)."""
+
+from __future__ import annotations
+
+from tidewheel.core.graph.outputs import IMPLIED, SUCCEEDED
+from tidewheel.core.sched.deaths import condemn
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.ending import conclude, is_complete
+from tidewheel.core.sched.events import FlowChoice, SetOutputs, SetPrerequisites
+from tidewheel.core.sched.flow_choice import active_flows, named_flows, new_flow
+from tidewheel.core.sched.ids import refuse_unknown
+from tidewheel.core.sched.outputs import announce, make
+from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.spawning import look_up, settle
+from tidewheel.core.sched.states import (
+    NO_FLOW,
+    Flows,
+    Key,
+    Stage,
+    Task,
+    Value,
+    Verdict,
+    VerdictKind,
+)
+from tidewheel.core.sched.triggering import bring, drop_waits, merge_by_hand
+
+
+def outputs_set(draft: Draft, event: SetOutputs) -> None:
+    """Children follow as if it had happened."""
+    refuse_unknown(draft.pool, (event.task,))
+    node = draft.pool.node(event.task[1])
+    outputs = event.outputs or completing(node)
+    if event.flow is FlowChoice.NEW:
+        flows: Flows | None = frozenset({new_flow(draft)})
+    else:
+        flows = named_flows(draft, event.flow)
+    task = draft.pool.tasks.get(event.task)
+    if task is None:
+        _set_absent(draft, node, event, outputs, flows)
+    else:
+        merge_by_hand(draft, task, flows or NO_FLOW)
+        _set_pooled(draft, task, outputs)
+
+
+def completing(node: NodePlan) -> tuple[str, ...]:
+    """What completes a task, if nothing is said: its first alternative."""
+    alternatives = node.completion.alternatives
+    return tuple(sorted(alternatives[0])) if alternatives else (SUCCEEDED,)
+
+
+def _set_pooled(draft: Draft, task: Task, outputs: tuple[str, ...]) -> None:
+    before = set(task.outputs)
+    for output in outputs:
+        make(draft, task, output)
+    added = [output for output in task.outputs if output not in before]
+    task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
+    if not task.is_active and task.flows and is_complete(task):
+        task.ended = SUCCEEDED if SUCCEEDED in task.outputs else outputs[-1]
+        conclude(draft, task)
+
+
+def _set_absent(
+    draft: Draft,
+    node: NodePlan,
+    event: SetOutputs,
+    outputs: tuple[str, ...],
+    flows: Flows | None,
+) -> None:
+    pool, key = draft.pool, event.task
+    if flows is None:
+        flows = _flows_that_wait(pool, node, key, outputs) or active_flows(pool)
+    made = dict.fromkeys(
+        one for output in outputs for one in (*IMPLIED.get(output, ()), output)
+    )
+    memory = pool.remember(*key)
+    draft.touched.memory[key] = None
+    if event.wait:
+        memory.held_back = tuple(made)
+        memory.spawned |= flows
+        return
+    for output in made:
+        if output in node.heard:
+            announce(draft, node, key[0], output, flows)
+    for flow in sorted(flows):
+        earlier = {output for output, where in memory.made.items() if flow in where}
+        if node.completion.is_complete(earlier | made.keys()):
+            memory.spawned |= {flow}
+            ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
+            death = Value.NOT_TAKEN if ended == SUCCEEDED else Value.LOST
+            verdict = Verdict(VerdictKind.FINISHED, death, ended=ended)
+            condemn(draft, node, key[0], frozenset({flow}), verdict)
+
+
+def _flows_that_wait(pool: Pool, node: NodePlan, key: Key, outputs: tuple[str, ...]) -> Flows:
+    """The flows of pooled children that wait for one of these outputs."""
+    found: Flows = NO_FLOW
+    for output in outputs:
+        for link in node.links.get(output, ()):
+            for child in pool.plan.child_points(link, key[0]):
+                for target, base in link.arrow.targets:
+                    task = pool.tasks.get((child, target.name))
+                    bit = 1 << (base + link.leaf.number)
+                    if task is not None and task.missing and not task.true & bit:
+                        found |= task.flows
+    return found
+
+
+def prerequisites_set(draft: Draft, event: SetPrerequisites) -> None:
+    """Satisfy prerequisites by hand, spawning the task if needed."""
+    refuse_unknown(draft.pool, (event.task,))
+    pool = draft.pool
+    point, name = event.task
+    node = pool.node(name)
+    if event.flow is FlowChoice.NEW:
+        flows: Flows | None = frozenset({new_flow(draft)})
+    else:
+        flows = named_flows(draft, event.flow)
+    task = pool.tasks.get(event.task)
+    if task is None:
+        task = bring(draft, node, point, active_flows(pool) if flows is None else flows)
+    else:
+        merge_by_hand(draft, task, flows or NO_FLOW)
+    if task.stage is not Stage.WAITING:
+        return
+    task.satisfied_by_hand = True
+    task.blocked = False
+    if event.everything:
+        drop_waits(draft, task)
+        task.missing = 0
+    else:
+        _satisfy_named(draft, task, event)
+    settle(draft, task)
+
+
+def _satisfy_named(draft: Draft, task: Task, event: SetPrerequisites) -> None:
+
+    for label in event.xtriggers:
+        task.waits.pop(label, None)
+    wanted = set(event.atoms)
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(task.point, draft.plan.initial)
+            if (parent, leaf.node, leaf.output) in wanted:
+                task.true |= 1 << (base + leaf.number)
+    if task.missing:
+        look_up(draft.pool, task)

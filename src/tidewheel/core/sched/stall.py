@@ -1,0 +1,164 @@
+"""Whether a run can go on by itself, and if not, why (SEMANTICS §9).
+
+Whether a run is idle is known from counters. Only when it is, and that is the end of a run or a
+moment when a person is needed, are the tasks that are left looked at.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.sched.conditions import leaf_value, worth
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import CancelTimer
+from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.states import Key, Standing, Task, Value
+
+__all__ = ["STALL", "RunStatus", "give_up", "judge_run", "left_over", "root_causes"]
+
+STALL = "stall"
+PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
+
+
+_ACTIVE, _RUNNING = Standing.ACTIVE, RunStatus.RUNNING
+
+
+def judge_run(draft: Draft) -> None:
+    """Set the status of the run; a change of it is news."""
+    pool = draft.pool
+    run = pool.run
+    old = run.status
+    if old is _RUNNING and pool.standings[_ACTIVE] and not (run.stopping or run.paused):
+        return
+    new = status_of(pool)
+    if new == old:
+        return
+    pool.run.status = new
+    draft.touched.run = True
+    if old == RunStatus.STALLED:
+        draft.effects.append(CancelTimer(None, STALL))
+    draft.notice(new, None, _text(draft, new))
+
+
+def status_of(pool: Pool) -> RunStatus:
+    run = pool.run
+    standings = pool.standings
+    active = standings[Standing.ACTIVE]
+    if run.stopping:
+        over = not active or run.stopping != "clean"
+        return RunStatus.STOPPED if over else RunStatus.STOPPING
+    if run.status == RunStatus.STOPPED:
+        return RunStatus.STOPPED
+    if run.paused:
+        return RunStatus.PAUSED
+    if active or standings[Standing.READY] or standings[Standing.PENDING]:
+        return RunStatus.RUNNING
+    return _status_when_idle(pool)
+
+
+def _status_when_idle(pool: Pool) -> RunStatus:
+    if pool.standings[Standing.HELD] and any(map(_waits_for_release, pool.tasks.values())):
+        return RunStatus.WAITING_FOR_RELEASE
+    if left_over(pool):
+        return RunStatus.STALLED
+    stop = pool.run.stop
+    if stop is not None and any(task.point > stop for task in pool.tasks.values()):
+        return RunStatus.STOPPED
+    return RunStatus.COMPLETED
+
+
+def _waits_for_release(task: Task) -> bool:
+    return task.standing is Standing.HELD and not task.missing
+
+
+def left_over(pool: Pool) -> list[Task]:
+    """Every task that keeps an idle run from completing; never an unreleased one."""
+    stop = pool.run.stop
+    return [
+        task
+        for task in pool.tasks.values()
+        if (stop is None or task.point <= stop) and _is_left_over(pool, task)
+    ]
+
+
+def root_causes(pool: Pool) -> list[Task]:
+    """Of those, the ones that do not merely wait for another of them."""
+    left = left_over(pool)
+    roots = {
+        task.key for task in left if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)
+    }
+    return [task for task in left if task.key in roots or not _follows(pool, task, roots)]
+
+
+def _follows(pool: Pool, task: Task, roots: set[Key]) -> bool:
+    """Whether something that it waits for, however far back, waits for one of the roots."""
+    seen: set[Key] = set()
+    todo = [task.key]
+    while todo and len(seen) < PARENTS_MAX:
+        point, name = todo.pop()
+        node = pool.plan.nodes.get(name)
+        if node is None or (point, name) in seen:
+            continue
+        seen.add((point, name))
+        for arrow, _ in node.arrows_at(point):
+            for leaf in arrow.leaves:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                members = (leaf.node,) if leaf.group is None else leaf.group.members
+                if leaf_value(pool, leaf, point, task.flows) is Value.OPEN:
+                    todo += [(parent, member) for member in members]
+        if not roots.isdisjoint(todo):
+            return True
+    return False
+
+
+def _is_left_over(pool: Pool, task: Task) -> bool:
+    if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED):
+        return True
+    waits = task.standing is Standing.WAITING or (
+        task.standing is Standing.HELD and task.missing
+    )
+    return bool(waits and task.released and not _waits_beyond(pool, task))
+
+
+def _waits_beyond(pool: Pool, task: Task) -> bool:
+    """Whether it would be ready if everything beyond the stop point had happened."""
+    last = pool.run.stop
+    if last is None:
+        last = pool.plan.final
+    if last is None:
+        return False
+    for arrow, base in task.plan.arrows_at(task.point):
+        values = []
+        for leaf in arrow.leaves:
+            known = task.true >> (base + leaf.number) & 1
+            beyond = leaf.parent_point(task.point, pool.plan.initial) > last
+            value = leaf_value(pool, leaf, task.point, task.flows)
+            values.append(Value.TRUE if known or beyond else value)
+        if worth(arrow.expression, values) is not Value.TRUE:
+            return False
+    return True
+
+
+def give_up(draft: Draft, timer: str) -> None:
+    """The stall timer ran out: the run stops, as it is."""
+    run = draft.pool.run
+    if timer == STALL and run.status == RunStatus.STALLED:
+        run.stopping = "now"
+        draft.touched.run = True
+        draft.notice("stall timeout", None, "stalled for too long")
+
+
+def _text(draft: Draft, status: RunStatus) -> str:
+    if status is RunStatus.STALLED:
+        names = [cause_text(draft, task) for task in root_causes(draft.pool)]
+        return "stalled: " + "; ".join(names)
+    if status is RunStatus.COMPLETED and not draft.pool.run.has_submitted:
+        return "completed without running anything: no task was ready at any point"
+    return str(status)
+
+
+def cause_text(draft: Draft, task: Task) -> str:
+    name = draft.name_of(task.key)
+    if task.standing is Standing.INCOMPLETE:
+        return f"{name} {task.ended}, incomplete"
+    if task.standing is Standing.BLOCKED:
+        return f"{name} is blocked"
+    return f"{name} waits for its parents"

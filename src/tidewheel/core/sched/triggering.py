@@ -1,0 +1,132 @@
+"""`trigger`: run now, whatever prerequisites, hold or limits say (SEMANTICS §8).
+
+Where a task goes: pooled, into its own flows; never run in an active flow, into all of them,
+so that it is not run twice and its children follow; already run, alone, unless its end is why
+others are lost or blocked: then again in those flows, which brings them back. Several ids form
+a group: what one of them needs of another must be earned, everything else counts as met.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.chains import join_chain
+from tidewheel.core.sched.deaths import acquit
+from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
+from tidewheel.core.sched.events import FlowChoice, Trigger
+from tidewheel.core.sched.flow_choice import flows_to_trigger, named_flows, new_flow
+from tidewheel.core.sched.ids import refuse_unknown
+from tidewheel.core.sched.limits import launch
+from tidewheel.core.sched.outputs import merge
+from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.runahead import release_by_hand
+from tidewheel.core.sched.spawning import TIMERS, look_up_in, settle, spawn
+from tidewheel.core.sched.states import Flows, Key, Stage, Task, VerdictKind
+
+
+def triggered(draft: Draft, event: Trigger) -> None:
+    """Run these tasks, each in the flows that were asked for or that it belongs to."""
+    refuse_unknown(draft.pool, event.tasks)
+    new = frozenset({new_flow(draft, event)}) if event.flow is FlowChoice.NEW else None
+    flows = new if new is not None else named_flows(draft, event.flow)
+    group = frozenset(event.tasks)
+    for key in sorted(group):
+        _trigger(draft, key, flows, group)
+    if event.wait:
+        for key in sorted(group):
+            task = draft.pool.tasks.get(key)
+            if task is not None:
+                task.flow_wait = True
+                draft.touched.tasks[key] = None
+
+
+def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key]) -> None:
+    task = draft.pool.tasks.get(key)
+    if task is None:
+        point, name = key
+        node = draft.pool.node(name)
+        chosen = flows_to_trigger(draft, node, point) if flows is None else flows
+        task = bring(draft, node, point, chosen)
+    elif flows is not None:
+        merge_by_hand(draft, task, flows)
+    if task.is_active:
+        draft.notice("trigger", key, f"{draft.name_of(key)} is active already")
+        return
+    where = ", ".join(map(str, sorted(task.flows))) or "none"
+    draft.notice("trigger", key, f"{draft.name_of(key)} was triggered in flow {where}")
+    if not _wait_for_group(draft, task, group, flows or task.flows):
+        run_now(draft, task)
+
+
+def bring(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> Task:
+    """Put a task into the pool by hand; verdicts that it would not run are taken back."""
+    _acquit(draft, node, point, flows)
+    return spawn(draft, node, point, flows)
+
+
+def merge_by_hand(draft: Draft, task: Task, flows: Flows) -> None:
+    """The same for a task that is pooled: it joins the flows that it is not in."""
+    new = flows - task.flows
+    if new:
+        _acquit(draft, task.plan, task.point, new)
+        merge(draft, task, new)
+
+
+def _acquit(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
+    memory = draft.pool.recall(point, node.name)
+    if memory is not None:
+        for flow in sorted(flows & memory.verdicts.keys()):
+            if memory.verdicts[flow].kind is not VerdictKind.FINISHED:
+                acquit(draft, node, point, flow)
+
+
+def run_now(draft: Draft, task: Task) -> None:
+    """Submit a task that is not active."""
+    drop_waits(draft, task)
+    task.manual = True
+    task.blocked = False
+    task.missing = 0
+    task.try_number = task.submit_try = 1
+    task.stage = Stage.WAITING
+    release_by_hand(draft, task)
+    join_chain(draft, task)
+    launch(draft, task)
+
+
+def drop_waits(draft: Draft, task: Task) -> None:
+    """It no longer waits for timers or xtriggers."""
+    if task.released:
+        for name in task.waits:
+            draft.effects.append(
+                (CancelTimer if name in TIMERS else DropXtrigger)(task.key, name)
+            )
+    task.waits.clear()
+
+
+def _wait_for_group(draft: Draft, task: Task, group: frozenset[Key], flows: Flows) -> bool:
+    """Satisfy what comes from outside the group; says whether anything is left to wait for."""
+    if len(group) == 1:
+        return False
+    initial = draft.plan.initial
+    inside, outside = 0, 0
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            parent: Point = leaf.parent_point(task.point, initial)
+            members = (leaf.node,) if leaf.group is None else leaf.group.members
+            bit = 1 << (base + leaf.number)
+            if any((parent, member) in group for member in members):
+                inside |= bit
+            else:
+                outside |= bit
+    if not inside:
+        return False
+    drop_waits(draft, task)
+    if task.stage is Stage.INCOMPLETE:
+        task.stage, task.true = Stage.WAITING, 0
+    task.satisfied_by_hand = True
+    task.true |= outside
+    look_up_in(draft.pool, task, flows)
+    if not task.missing:
+        return False
+    settle(draft, task)
+    return True

@@ -1,0 +1,85 @@
+"""Parents at a fixed point (SEMANTICS §4.6; SoD, "Absolute dependence")."""
+
+import pytest
+
+from tidewheel.core.sched.events import FlowChoice
+from tidewheel.testing.scenario import Scenario
+
+
+@pytest.mark.req("R001-7", "R001-2")
+def test_every_child_runs_after_the_absolute_parent_out_to_the_runahead_limit():
+    run = Scenario("R1 = start\nP1 = start[^] => foo", final=9)
+    assert run.pool == {"1/start": "running"}
+    run.succeeds("1/start")
+    assert run.submitted == ["1/start", "1/foo", "2/foo", "3/foo", "4/foo", "5/foo"]
+    assert run.pool["6/foo"] == "runahead"
+    assert run.runs_to_the_end().submitted[-1] == "9/foo"
+
+
+@pytest.mark.req("R001-8")
+def test_an_absolute_parent_at_a_later_point_starts_its_child_at_the_first():
+    run = Scenario("R1/2 = start\nP1 = start[2] => foo", final=4).succeeds("2/start")
+    assert run.submitted == ["2/start", "1/foo", "2/foo", "3/foo", "4/foo"]
+
+
+def test_not_even_the_first_child_appears_before_its_dependence_is_satisfied():
+    assert Scenario("R1 = start\nP1 = start[^] => foo", final=3).pool == {"1/start": "running"}
+
+
+def test_children_that_need_other_parents_too_are_spawned_by_those():
+    run = Scenario("R1 = start\nP1 = start[^] & bar => foo", final=2).succeeds("1/start")
+    assert run.pool == {"1/bar": "running", "2/bar": "running"}
+    assert run.succeeds("2/bar").pool == {"1/bar": "running", "2/foo": "running"}
+
+
+def test_a_waiting_child_hears_of_the_absolute_parent():
+    run = Scenario("R1 = start\nP1 = start[^] & bar => foo", final=2).succeeds("1/bar", "2/bar")
+    assert run.pool == {"1/start": "running", "1/foo": "waiting", "2/foo": "waiting"}
+    assert run.succeeds("1/start").submitted[-2:] == ["1/foo", "2/foo"]
+
+
+def test_a_lost_absolute_parent_blocks_its_child_once_at_the_first_point():
+    run = Scenario("R1 = start:fail => mail\nP1 = start[^]:out => foo", _OUT, final=4)
+    run.fails("1/start").succeeds("1/mail")
+    assert run.pool == {}
+    assert run.verdicts["1/foo"] == "lost"
+    run = Scenario("R1/2 = start:fail => mail\nP1 = start[2]:out => foo", _OUT, final=4)
+    run.fails("2/start").succeeds("2/mail")
+    assert run.pool == {"1/foo": "blocked"}
+    assert run.stalled
+
+
+_OUT = "[[start]]\n[[[outputs]]]\nout = out"
+
+
+def test_children_of_what_an_absolute_branch_did_not_take_are_pruned_later_too():
+    graph = "R1 = start\nP1 = start[^]:fail => foo\nP1 = foo & bar => baz"
+    run = Scenario(graph, final=8).runs_to_the_end()
+    assert run.completed
+    assert "8/bar" in run.submitted
+    assert not [one for one in run.submitted if one.endswith(("foo", "baz"))]
+
+
+@pytest.mark.req("R001-10")
+def test_triggering_a_finished_absolute_parent_with_reflow_starts_the_chain_again():
+    run = Scenario("R1 = start\nP1 = start[^] => foo", final=3).runs_to_the_end()
+    before = len(run.submitted)
+    run.reflows("1/start").runs_to_the_end()
+    assert run.submitted[before:] == ["1/start", "1/foo", "2/foo", "3/foo"]
+
+
+@pytest.mark.req("R001-10")
+def test_the_chain_can_start_again_at_a_later_point():
+    run = Scenario("R1 = start\nP1 = start[^] => foo", final=4).runs_to_the_end()
+    before = len(run.submitted)
+    run.triggers("1/start", flow=FlowChoice.NEW, chains_from=3).runs_to_the_end()
+    assert run.submitted[before:] == ["1/start", "3/foo", "4/foo"]
+
+
+def test_an_absolute_parent_reaches_back_to_points_long_gone_only_where_nothing_ran():
+    graph = "R1/8 = start\nP1 = a\nP1 = start[8] | a:fail => foo"
+    run = Scenario(graph, final=8).runs_to_the_end(fails=("2/a",))
+    assert run.submitted.count("2/foo") == 1
+    assert sorted(one for one in run.submitted if one.endswith("foo")) == [
+        f"{point}/foo" for point in range(1, 9)
+    ]

@@ -1,0 +1,66 @@
+"""The same core under Cylc 8's rules (SEMANTICS §14)."""
+
+import re
+
+from tidewheel.testing.scenario import Scenario
+
+
+def cylc8(graph: str, final: int | None = None, scheduling: str = "") -> Scenario:
+    names = set(re.findall(r"[a-z_]\w*", graph)) - {"fail"}
+    runtime = "\n".join(f"[[{name}]]" for name in sorted(names))
+    return Scenario(graph, runtime, final=final, scheduling=scheduling, policy="cylc8")
+
+
+def test_nothing_is_pruned_or_blocked():
+    run = cylc8("a:fail? => x\na? & b => c").fails("1/a").succeeds("1/b", "1/x")
+    assert run.pool == {"1/c": "waiting"}
+    assert run.verdicts == {}
+    assert run.stalled
+
+
+def test_failures_before_the_start_count_as_true():
+    run = cylc8("a[-P1]:fail? => b\na?", final=1)
+    assert run.pool == {"1/a": "running", "1/b": "running"}
+
+
+def test_every_pooled_task_holds_the_runahead_base_back():
+    run = cylc8("P1 = a\nR1/2 = late\nR1 = a & late[+P1] => b", 9, "runahead limit = P1")
+    run.succeeds("1/a")
+    assert run.pool["1/b"] == "waiting"
+    assert "4/a" not in run.submitted
+
+
+def test_only_absolute_children_are_chained_from_the_start():
+    run = cylc8("R1 = start\nP1 = start[^] => foo", final=3)
+    assert run.pool["1/foo"] == "waiting"
+    assert run.runs_to_the_end().submitted[-1] == "3/foo"
+
+
+def test_a_trigger_of_a_finished_task_goes_into_the_active_flows():
+    run = cylc8("a => b => c").succeeds("1/a").triggers("1/a")
+    assert run.flows["1/a"] == [1]
+
+
+def test_waiting_for_something_beyond_the_final_point_is_no_stall():
+    run = cylc8("a[+P1] & b => c\na", final=1).runs_to_the_end()
+    assert run.pool == {"1/c": "waiting"}
+    assert run.completed
+
+
+def test_a_family_of_which_one_failed_still_waits_for_any_other():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[x]]"
+    run = Scenario("F:succeed-any? => x", runtime, policy="cylc8").fails("1/m1")
+    assert run.restarts().succeeds("1/m2").pool == {"1/x": "running"}
+
+
+def test_an_absolute_output_spawns_its_child_at_the_first_point_whatever_it_lacks():
+    run = cylc8("R1/2 = start\nP1 = start[2] & bar => foo", final=3).succeeds("2/start")
+    assert run.pool["1/foo"] == "waiting"
+    assert "2/foo" not in run.pool
+    run.succeeds("2/bar").succeeds("1/bar")
+    assert run.submitted[-2:] == ["2/foo", "1/foo"]
+
+
+def test_an_incomplete_task_that_a_new_flow_meets_runs_again_at_once():
+    run = cylc8("a & x => b").succeeds("1/a", "1/x").fails("1/b")
+    assert run.reflows("1/a").succeeds("1/a").pool == {"1/b": "running"}

@@ -1,0 +1,145 @@
+"""Why a task is not running (SEMANTICS §8, `why`)."""
+
+import pytest
+
+from tidewheel.core.sched.events import Stop, StopMode
+from tidewheel.core.sched.explain import triggered_off
+from tidewheel.testing.scenario import Scenario, compile_flow
+
+
+def first(run: Scenario, one: str) -> tuple[str, bool, str]:
+    return tuple(run.why(one)[0])
+
+
+def test_a_name_that_is_not_in_the_graph():
+    assert first(Scenario("a"), "1/z")[0] == "there is no task z in this workflow"
+
+
+def test_a_point_that_is_on_no_sequence():
+    run = Scenario("P2 = a", final=4)
+    assert first(run, "2/a")[0] == "2/a is on no sequence: there is no such task"
+
+
+def test_a_task_that_runs():
+    assert first(Scenario("a"), "1/a") == ("1/a is running", True, "")
+
+
+def test_an_incomplete_task_says_what_it_needs_and_what_helps():
+    run = Scenario("a => b").fails("1/a")
+    text, passes, command = first(run, "1/a")
+    assert text == "1/a failed and is incomplete: it needs succeeded"
+    assert not passes
+    assert command == "trigger 1/a, or set 1/a"
+
+
+def test_a_parent_that_still_runs_passes_by_itself():
+    run = Scenario("a & b => c").succeeds("1/a")
+    assert first(run, "1/c")[:2] == ("needs 1/b:succeeded, which is active", True)
+
+
+def test_a_parent_that_failed_does_not():
+    run = Scenario("a & b => c").succeeds("1/a").fails("1/b")
+    assert first(run, "1/c") == (
+        "needs 1/b:succeeded, which is failed",
+        False,
+        "trigger 1/b",
+    )
+
+
+def test_a_parent_that_has_not_come_yet():
+    run = Scenario("x => b\na & b => c").succeeds("1/a")
+    assert first(run, "1/c")[0] == "needs 1/b:succeeded, which has not run"
+
+
+def test_a_blocked_task_names_what_was_lost():
+    run = Scenario("a[-P1] & o => a\na:fail => mail", final=3).runs_to_the_end(fails=("1/a",))
+    text, passes, command = first(run, "2/a")
+    assert text == "needs 1/a:succeeded: 1/a failed, handled by 1/mail"
+    assert not passes
+    assert command == "trigger 1/a"
+
+
+def test_a_family_that_is_waited_for():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("F:succeed-all & x => y\nF:succeed-any & x => z", runtime).succeeds("1/x")
+    assert first(run, "1/y")[0] == "needs succeeded of all of F"
+    assert first(run, "1/z")[0] == "needs succeeded of any of F"
+
+
+def test_an_xtrigger_and_a_clock():
+    run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)")
+    assert first(run, "1/a") == (
+        "1/a waits for the xtrigger x",
+        True,
+        "set 1/a --pre xtrigger/x",
+    )
+    text = """
+    [scheduling]
+        initial cycle point = 2030
+        final cycle point = 2030
+        [[special tasks]]
+            clock-trigger = a(PT1H)
+        [[graph]]
+            R1 = a
+    """
+    run = Scenario(compile_flow(text))
+    assert first(run, "20300101T0000Z/a")[0] == "20300101T0000Z/a waits for the clock"
+
+
+def test_a_task_that_finished_says_in_which_flow():
+    run = Scenario("a => b").succeeds("1/a")
+    assert first(run, "1/a") == ("1/a succeeded in flow 1", False, "trigger 1/a --reflow")
+
+
+def test_a_task_that_was_removed():
+    run = Scenario("a & x => b").succeeds("1/a").removes("1/b")
+    assert first(run, "1/b") == ("1/b was removed", False, "trigger 1/b")
+
+
+def test_a_task_that_nothing_has_asked_for_yet():
+    run = Scenario("a => b\nc", final=9)
+    assert first(run, "1/b")[0] == "needs 1/a:succeeded, which is active"
+    assert first(run, "9/c")[0] == "9/c comes when the instance before it is released"
+
+
+def test_a_run_that_is_being_stopped():
+    run = Scenario("a => b\nc").happens(Stop(StopMode.CLEAN, 0.0)).succeeds("1/a")
+    assert first(run, "1/b")[0] == "the run is being stopped"
+
+
+@pytest.mark.req("R001-31")
+def test_why_names_the_runahead_limit_before_anything_runs_out():
+    run = Scenario("a", final=9)
+    assert first(run, "6/a") == (
+        "6/a is beyond the runahead limit 5, set by 1/a",
+        True,
+        "trigger 6/a",
+    )
+
+
+def test_a_chain_of_losses_through_a_family():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("m1:fail => x\nF:succeed-all => y => z", runtime).fails("1/m1")
+    assert run.notices("lost")[-1] == (
+        "1/z will not run: needs 1/y:succeeded; 1/y needs 1/m1:succeeded; "
+        "1/m1 failed, handled by 1/x"
+    )
+
+
+def test_what_was_removed_is_named_as_the_cause():
+    run = Scenario("a & x => b => c").succeeds("1/a").removes("1/b")
+    assert run.notices("lost") == ["1/c will not run: needs 1/b:succeeded; 1/b was removed"]
+
+
+def test_a_parent_off_its_sequence_is_named():
+    run = Scenario("P1 = a[-P1] & c => b\nP2 = a\nP1 = c", final=3).runs_to_the_end()
+    assert first(run, "3/b")[0] == "needs 2/a:succeeded: there is no 2/a"
+
+
+def test_what_a_task_was_triggered_off_lists_every_true_atom():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("a[-P1] & b | c => d\nF:succeed-any & d => e\na", runtime, final=1)
+    run.succeeds("1/b")
+    assert triggered_off(run.core, (1, "d")) == [(0, "a"), (1, "b")]
+    run.succeeds("1/m2", "1/d")
+    assert triggered_off(run.core, (1, "e")) == [(1, "d"), (1, "m2")]

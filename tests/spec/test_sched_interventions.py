@@ -1,0 +1,154 @@
+"""Set, remove, hold, kill and reload (SEMANTICS §8)."""
+
+import pytest
+
+from tidewheel.core.sched.events import HoldAfter, Kill, Poll, ReleaseAll
+from tidewheel.errors import Refused
+from tidewheel.testing.scenario import Scenario
+
+
+@pytest.mark.req("R001-43")
+def test_setting_an_output_of_a_failed_task_lets_its_children_follow():
+    run = Scenario("A => B").fails("1/A").sets("1/A", "succeeded")
+    assert run.pool == {"1/B": "running"}
+
+
+@pytest.mark.req("R001-43", "R001-52")
+def test_setting_a_custom_output_marks_it_as_made_by_hand():
+    run = Scenario("A:x => B", "[[A]]\n[[[outputs]]]\nx = x").sets("1/A", "x")
+    assert run.pool == {"1/A": "running", "1/B": "running"}
+    assert run.core.tasks[(1, "A")].by_hand == ("x",)
+
+
+@pytest.mark.req("R001-43")
+def test_a_future_task_that_is_set_counts_as_run():
+    run = Scenario("a => b => c").sets("1/b")
+    assert run.pool == {"1/a": "running", "1/c": "running"}
+    run.succeeds("1/a", "1/c")
+    assert run.submitted == ["1/a", "1/c"]
+    assert run.completed
+
+
+def test_prerequisites_can_be_satisfied_by_hand():
+    run = Scenario("a & b & c => d").sets_prerequisites("1/d", "1/a", "1/b:succeeded")
+    assert run.pool["1/d"] == "waiting"
+    assert run.succeeds("1/c").pool["1/d"] == "running"
+
+
+def test_all_prerequisites_can_be_satisfied_at_once():
+    run = Scenario("a & b => d").sets_prerequisites("1/d", everything=True)
+    assert run.pool["1/d"] == "running"
+    assert run.runs_to_the_end().submitted.count("1/d") == 1
+
+
+def test_an_xtrigger_can_be_satisfied_by_hand():
+    run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)")
+    assert run.sets_prerequisites("1/a", "xtrigger/x").pool == {"1/a": "running"}
+
+
+@pytest.mark.req("R001-44")
+def test_a_removed_waiting_task_is_lost_and_future_instances_still_come():
+    run = Scenario("a & b => c => d", final=2).succeeds("1/a", "2/a").removes("1/c")
+    assert run.verdicts == {"1/c": "removed", "1/d": "lost"}
+    run.runs_to_the_end()
+    assert run.completed
+    assert "1/c" not in run.submitted
+    assert "2/d" in run.submitted
+
+
+@pytest.mark.req("R001-44")
+def test_removing_an_incomplete_task_ends_the_stall():
+    run = Scenario("a => b").fails("1/a")
+    assert run.stalled
+    assert run.removes("1/a").completed
+
+
+def test_removing_and_forgetting_leaves_the_children_waiting():
+    run = Scenario("a & b => c").succeeds("1/b").fails("1/a").removes("1/a", forget=True)
+    assert run.pool == {"1/c": "waiting"}
+
+
+def test_an_active_task_is_removed_only_if_it_is_killed():
+    run = Scenario("a => b")
+    with pytest.raises(Refused, match="1/a: active; remove with --kill"):
+        run.removes("1/a")
+    assert run.removes("1/a", kill=True).killed == ["1/a"]
+    assert run.verdicts == {"1/a": "removed", "1/b": "lost"}
+
+
+def test_removing_a_task_that_ran_lets_it_run_again_in_its_flow():
+    run = Scenario("a => b\nb & x => c").succeeds("1/a").succeeds("1/b")
+    assert run.pool["1/c"] == "waiting"
+    run.removes("1/b", "1/a").triggers("1/a").succeeds("1/a")
+    assert run.submitted == ["1/a", "1/x", "1/b", "1/a", "1/b"]
+
+
+def test_a_removed_chain_head_does_not_break_its_chain():
+    run = Scenario("a", final=9, scheduling="runahead limit = P1").removes("3/a")
+    assert run.pool == {"1/a": "running", "2/a": "running", "4/a": "runahead"}
+
+
+def test_tasks_can_be_held_before_they_are_spawned():
+    run = Scenario("a => b").holds("1/b").restarts().succeeds("1/a")
+    assert run.pool == {"1/b": "held"}
+    assert run.why("1/b")[0].command == "release 1/b"
+    assert run.releases("1/b").pool == {"1/b": "running"}
+
+
+def test_everything_beyond_a_point_can_be_held():
+    run = Scenario("a", final=6).happens(HoldAfter(6, 0.0)).happens(HoldAfter(5, 0.0))
+    run.runs_to_the_end()
+    assert run.pool == {"6/a": "held"}
+    assert run.status == "waiting for release"
+    assert run.happens(ReleaseAll(0.0)).pool == {"6/a": "running"}
+
+
+def test_a_trigger_runs_a_held_task():
+    run = Scenario("a => b").holds("1/b").triggers("1/b")
+    assert run.pool["1/b"] == "running"
+
+
+def test_killing_also_holds():
+    run = Scenario("a", "[[a]]\nexecution retry delays = PT1S").happens(Kill(((1, "a"),), 0.0))
+    assert run.killed == ["1/a"]
+    run.is_killed("1/a")
+    assert run.pool == {"1/a": "failed"}
+    assert run.core.tasks[(1, "a")].held
+
+
+def test_only_active_tasks_are_polled():
+    run = Scenario("a => b").happens(Poll(((1, "a"), (1, "b")), 0.0))
+    assert run.effects[-1] == ((1, "a"), 1)
+
+
+@pytest.mark.req("R001-49")
+def test_a_reload_brings_new_tasks_on_demand_and_drops_removed_ones():
+    run = Scenario("a => b => c\na & z => old").succeeds("1/a")
+    assert run.pool == {"1/b": "running", "1/z": "running", "1/old": "waiting"}
+    run.reloads("a => b => c\nb => new\nz")
+    assert run.pool == {"1/b": "running", "1/z": "running"}
+    run.succeeds("1/b")
+    assert run.pool == {"1/c": "running", "1/new": "running", "1/z": "running"}
+
+
+@pytest.mark.req("R001-49")
+def test_a_new_parentless_task_comes_at_its_nearest_point_from_the_base_on():
+    run = Scenario("a", final=9).succeeds("1/a", "2/a")
+    run.reloads("a\nfresh", final=9)
+    assert run.submitted[-5:] == [f"{point}/fresh" for point in range(3, 8)]
+    assert "8/fresh" in run.pool
+
+
+@pytest.mark.req("R001-49")
+def test_a_removed_task_that_is_active_finishes_without_children():
+    run = Scenario("a => b").reloads("c")
+    assert run.pool == {"1/a": "running", "1/c": "running"}
+    assert run.restarts().succeeds("1/a").pool == {"1/c": "running"}
+
+
+def test_changed_prerequisites_are_looked_up_after_a_reload():
+    run = Scenario("a & b & z => c\nd\ne").succeeds("1/a", "1/d")
+    run.reloads("a & e => c\nb\nz\nd")
+    assert run.pool["1/c"] == "waiting"
+    run.reloads("a & d => c\nb\nz\ne")
+    assert run.pool["1/c"] == "running"

@@ -1,0 +1,139 @@
+"""What can no longer happen (SEMANTICS §5; SoD, "Spawning on task completion")."""
+
+import pytest
+
+from tidewheel.testing.scenario import Scenario
+
+TWO = "[[A]]\n[[[outputs]]]\nout1 = one\nout2 = two"
+
+
+@pytest.mark.req("R001-14")
+def test_a_child_of_a_handled_failure_is_gone_when_its_other_parent_has_finished():
+    run = Scenario("A:fail => X\nA & B => C").fails("1/A").succeeds("1/B", "1/X")
+    assert run.submitted == ["1/A", "1/B", "1/X"]
+    assert run.pool == {}
+    assert run.completed
+    assert run.verdicts == {"1/C": "lost"}
+
+
+@pytest.mark.req("R001-15")
+def test_only_the_taken_path_runs_and_nothing_is_left_behind():
+    run = Scenario("A:out1 => B\nA:out2 => C", TWO).makes("1/A", "out1").succeeds("1/A", "1/B")
+    assert run.submitted == ["1/A", "1/B"]
+    assert run.completed
+    assert run.verdicts == {"1/C": "not taken"}
+    assert run.notices("lost") == []
+
+
+@pytest.mark.req("R001-16")
+@pytest.mark.parametrize("outputs", [("out1",), ("out2",), ("out1", "out2")])
+def test_paths_that_meet_again_run_their_meeting_point_once(outputs):
+    run = Scenario("A:out1 => post1\nA:out2 => post2\npost1 | post2 => plot", TWO)
+    run.makes("1/A", *outputs).runs_to_the_end()
+    assert run.submitted.count("1/plot") == 1
+    assert run.pool == {}
+    assert run.completed
+
+
+@pytest.mark.req("R001-17")
+def test_a_child_of_both_is_gone_once_both_have_finished():
+    run = Scenario("A:fail => B\nA => C\nX => C").succeeds("1/X").fails("1/A").succeeds("1/B")
+    assert run.submitted == ["1/A", "1/X", "1/B"]
+    assert run.completed
+
+
+def test_nobody_needs_suicide_triggers_for_branches():
+    run = Scenario("A:fail => B\nA => C").succeeds("1/A")
+    assert run.pool == {"1/C": "running"}
+    assert run.verdicts == {"1/B": "not taken"}
+
+
+@pytest.mark.req("R001-25")
+def test_a_handled_failure_across_points_is_seen_and_does_not_end_the_forecast_silently():
+    run = Scenario("obs & model[-P1] => model\nmodel:fail => mail", final=5)
+    run.runs_to_the_end(fails=("2/model",))
+    assert run.pool["3/model"] == "blocked"
+    assert run.notices("blocked") == ["3/model is blocked: needs 2/model:succeeded"]
+    assert run.stalled
+    assert run.causes == ["3/model"]
+
+
+def test_pruning_across_points_can_be_asked_for():
+    graph = "obs & model[-P1] => model\nmodel:fail => mail"
+    run = Scenario(graph, final=4, prune_across_points=True).runs_to_the_end(fails=("2/model",))
+    assert run.completed
+    assert run.verdicts["4/model"] == "lost"
+
+
+def test_triggering_the_cause_brings_back_what_was_blocked():
+    run = Scenario("obs & model[-P1] => model\nmodel:fail => mail", final=4)
+    run.runs_to_the_end(fails=("2/model",)).triggers("2/model")
+    assert run.flows["2/model"] == [1]
+    run.runs_to_the_end()
+    assert run.completed
+    assert run.submitted.count("4/model") == 1
+    assert run.submitted.count("3/obs") == 1
+
+
+def test_triggering_the_cause_brings_back_what_was_lost_and_runs_nothing_twice():
+    run = Scenario("x:fail => alert\nx => B\nA & B => C").succeeds("1/A").fails("1/x")
+    run.succeeds("1/alert")
+    assert run.completed
+    assert run.verdicts == {"1/B": "lost", "1/C": "lost"}
+    run.triggers("1/x").runs_to_the_end()
+    assert sorted(run.submitted) == ["1/A", "1/B", "1/C", "1/alert", "1/x", "1/x"]
+    assert run.verdicts == {}
+
+
+def test_an_output_set_by_hand_brings_back_what_was_lost():
+    run = Scenario("x:fail => alert\nx => B\nA & B => C").succeeds("1/A").fails("1/x")
+    run.sets("1/x", "succeeded").runs_to_the_end()
+    assert run.submitted.count("1/C") == 1
+
+
+def test_an_output_of_an_incomplete_task_stays_open():
+    run = Scenario("x => B\nA & B => C").succeeds("1/A").fails("1/x")
+    assert run.pool == {"1/x": "failed", "1/C": "waiting"}
+    assert run.verdicts == {}
+
+
+def test_needing_what_lies_beyond_the_final_point_is_judged_at_the_start():
+    run = Scenario("foo[+P1] & bar => baz\nfoo\nbaz & bar => last", final=3)
+    assert run.verdicts == {"3/baz": "not taken", "3/last": "not taken"}
+    assert run.why("3/baz")[0].text == (
+        "3/baz will not run: needs 4/foo:succeeded; 4/foo is beyond the final point"
+    )
+    run.runs_to_the_end()
+    assert run.completed
+    assert "2/last" in run.submitted
+
+
+def test_a_parent_that_is_off_its_sequence_blocks():
+    run = Scenario("P1 = a[-P1] & c => b\nP2 = a\nP1 = c", final=3).runs_to_the_end()
+    assert run.pool == {"3/b": "blocked"}
+    assert "2/b" in run.submitted
+
+
+def test_a_later_death_can_turn_a_lost_task_into_one_that_was_not_taken():
+    run = Scenario("a:fail => x\na => c\nb:fail => c\nc => d")
+    run.fails("1/a")
+    assert run.verdicts["1/d"] == "lost"
+    run.succeeds("1/b")
+    assert run.verdicts["1/c"] == "not taken"
+    assert run.verdicts["1/d"] == "not taken"
+
+
+def test_a_task_triggered_by_hand_is_not_pruned():
+    run = Scenario("a:fail => x\na => c => d").triggers("1/c").fails("1/a").succeeds("1/c")
+    assert run.submitted[-1] == "1/d"
+
+
+@pytest.mark.req("R001-28")
+def test_a_handled_failure_that_leads_nowhere_completes_with_a_warning():
+    run = Scenario("A:fail => email_me\nA => B => C => archive").fails("1/A")
+    run.succeeds("1/email_me")
+    assert run.completed
+    assert run.notices("lost")[0] == (
+        "1/B will not run: needs 1/A:succeeded; 1/A failed, handled by 1/email_me"
+    )
+    assert list(run.verdicts) == ["1/B", "1/C", "1/archive"]

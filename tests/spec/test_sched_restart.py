@@ -1,0 +1,81 @@
+"""Restart is no restart (SEMANTICS §10), and what a batch of steps writes."""
+
+import pytest
+
+from tidewheel.core.sched.draft import Touched
+from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
+from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.pool import NoPast
+from tidewheel.core.sched.records import Ledger, changes, everything, rebuild
+from tidewheel.core.sched.step import new_pool, step
+from tidewheel.testing.scenario import Scenario, compile_graph
+
+GRAPH = """
+    a[-P1] & b => a
+    a:fail => mail
+    a => c & d
+    c & d[-P1] => e
+    e | mail => last
+"""
+
+
+@pytest.mark.req("R001-47", "R001-48")
+def test_a_restart_after_every_step_changes_nothing():
+    calm = Scenario(GRAPH, final=4).runs_to_the_end(fails=("3/a",))
+    often = Scenario(GRAPH, final=4)
+    while active := [one for one, word in often.pool.items() if word == "running"]:
+        one = min(active, key=lambda one: (often.key(one)[0], often.graph.nodes[one[2:]].name))
+        often.restarts()
+        often.fails(one) if one == "3/a" else often.succeeds(one)
+    assert sorted(often.submitted) == sorted(calm.submitted)
+    assert often.pool == calm.pool
+    assert often.verdicts == calm.verdicts
+
+
+@pytest.mark.req("R001-47")
+def test_satisfied_prerequisites_and_finished_parents_survive_a_restart():
+    run = Scenario("A:fail => X\nA & B => C\nA & B | X => D").fails("1/A").restarts()
+    run.succeeds("1/B", "1/X").restarts()
+    assert run.pool == {"1/D": "running"}
+    assert run.succeeds("1/D").completed
+
+
+@pytest.mark.req("R001-47")
+def test_parentless_tasks_go_on_after_a_restart():
+    run = Scenario("foo", final=9).restarts().succeeds("1/foo")
+    assert run.submitted[-1] == "6/foo"
+
+
+def test_family_counts_follow_from_what_is_remembered():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("F:succeed-all => x", runtime).succeeds("1/m1").restarts().succeeds("1/m2")
+    assert run.pool == {"1/x": "running"}
+
+
+def test_a_batch_of_steps_writes_the_last_of_each_thing_once():
+    graph = compile_graph("a => b => c")
+    pool = new_pool(graph, past=NoPast())
+    touched, ledger = Touched(), Ledger()
+    todo = step(graph, pool, RunStarted(0.0))
+    while True:
+        touched.add(todo.touched)
+        submits = [one for one in todo.effects if type(one).__name__ == "Submit"]
+        if not submits:
+            break
+        job = submits[0]
+        todo = step(graph, pool, JobEnded(job.task, job.submit, JobEnd.SUCCEEDED, 0.0))
+    written = changes(pool, touched)
+    ledger.write(written)
+    assert len(written) == len({repr(one) for one in written})
+    rebuilt = rebuild(pool.plan, ledger.rows.values())
+    assert fingerprint(rebuilt) == fingerprint(pool)
+    assert not [one for one in everything(pool) if type(one).__name__ == "PutTask"]
+
+
+def test_what_is_forgotten_is_told_a_last_time():
+    run = Scenario("a[-P1] => a => b", final=4).runs_to_the_end()
+    assert 1 not in run.core.memory
+    assert run.core.past.submits(1, "b") == 1
+    assert run.core.past.spawned(1, "b") == frozenset({1})
+    assert NoPast().submits(1, "b") == 0
+    assert NoPast().spawned(1, "b") == frozenset()

@@ -1,0 +1,74 @@
+"""How far ahead tasks are released (SEMANTICS §4.2, 4.3)."""
+
+from tidewheel.testing.scenario import Scenario, compile_flow
+
+
+def test_the_limit_counts_points_over_all_sequences():
+    run = Scenario("P1 = a\nP3 = b", scheduling="runahead limit = P2", final=9)
+    assert run.submitted == ["1/a", "1/b", "2/a", "3/a"]
+    run = Scenario("P3 = a", scheduling="runahead limit = P2", final=30)
+    assert run.submitted == ["1/a", "4/a", "7/a"]
+
+
+def test_the_oldest_active_task_holds_the_limit_back():
+    run = Scenario("a", final=20, scheduling="runahead limit = P1").succeeds("2/a")
+    assert run.pool == {"1/a": "running", "3/a": "runahead"}
+    assert run.succeeds("1/a").pool == {
+        "3/a": "running",
+        "4/a": "running",
+        "5/a": "runahead",
+    }
+
+
+def test_an_incomplete_task_holds_the_limit_back_and_why_names_it():
+    run = Scenario("a", final=20, scheduling="runahead limit = P1").fails("1/a").succeeds("2/a")
+    assert run.pool == {"1/a": "failed", "3/a": "runahead"}
+    reason = run.why("3/a")[0]
+    assert reason.text == "3/a is beyond the runahead limit 2, set by 1/a"
+    assert not reason.passes
+    assert run.stalled
+    assert run.causes == ["1/a"]
+
+
+def test_a_task_that_only_waits_for_parents_does_not_hold_the_limit_back():
+    graph = "P1 = a\nR1 = a & late[+P3] => b\nR1/4 = late"
+    run = Scenario(graph, final=20, scheduling="runahead limit = P1")
+    run.succeeds("1/a", "2/a", "3/a")
+    assert run.pool["1/b"] == "waiting"
+    assert run.pool["4/late"] == "running"
+    run.succeeds("4/late")
+    assert run.pool["1/b"] == "running"
+
+
+def test_a_date_time_limit_is_a_duration():
+    text = """
+    [scheduling]
+        initial cycle point = 2030-01-01T00Z
+        final cycle point = 2030-01-03T00Z
+        runahead limit = PT12H
+        [[graph]]
+            PT6H = a
+    """
+    run = Scenario(compile_flow(text))
+    assert len(run.submitted) == 3
+    assert run.pool["20300101T1800Z/a"] == "runahead"
+    run.runs_to_the_end()
+    assert len(run.submitted) == 9
+    assert run.completed
+
+
+def test_at_most_a_hundred_points_are_active_whatever_the_limit():
+    unlimited = "runahead limit = P150\n[[queues]]\n[[[default]]]\nlimit = 0"
+    run = Scenario("a", final=200, scheduling=unlimited)
+    assert len(run.submitted) == 100
+    assert run.succeeds("1/a").submitted[-1] == "101/a"
+
+
+def test_a_task_beyond_the_limit_is_released_when_nothing_else_is_left():
+    graph = "P1 = a[-P1] => a\nR1/9 = a[-P8] & b[-P8] => c\nR1 = b"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P1").succeeds("1/a")
+    assert run.core.tasks[(9, "c")].released is False
+    run.removes("2/a", kill=True, forget=True).fails("1/b").removes("1/b", forget=True)
+    assert run.pool == {"9/c": "waiting"}
+    run.sets_prerequisites("9/c", everything=True)
+    assert run.pool["9/c"] == "running"

@@ -1,0 +1,172 @@
+"""Failures, stalls, completion and stopping (SEMANTICS §3, §9; SoD, "Stall and shutdown")."""
+
+import pytest
+
+from tidewheel.core.sched.events import (
+    Pause,
+    Resume,
+    RunContinued,
+    Stop,
+    StopAfterTask,
+    StopAtPoint,
+    StopMode,
+)
+from tidewheel.testing.scenario import Scenario
+
+
+@pytest.mark.req("R001-20")
+def test_an_unhandled_failed_task_stays_in_the_pool():
+    run = Scenario("A => B").fails("1/A")
+    assert run.pool == {"1/A": "failed"}
+    assert run.stalled
+
+
+@pytest.mark.req("R001-21")
+def test_a_handled_failed_task_leaves_at_once():
+    assert Scenario("A:fail => B").fails("1/A").pool == {"1/B": "running"}
+
+
+@pytest.mark.req("R001-22")
+def test_triggering_a_failed_task_again_needs_no_reflow():
+    run = Scenario("A & B => C").fails("1/A").succeeds("1/B")
+    assert run.pool == {"1/A": "failed", "1/C": "waiting"}
+    run.triggers("1/A").succeeds("1/A").succeeds("1/C")
+    assert run.submitted == ["1/A", "1/B", "1/A", "1/C"]
+    assert [one.submit for one in run.submissions] == [1, 1, 2, 1]
+    assert run.completed
+
+
+@pytest.mark.req("R001-23")
+def test_a_stall_upstream_is_resolved_by_triggering_the_failed_task():
+    run = Scenario("x => B\nA & B => C").fails("1/x").succeeds("1/A")
+    assert run.stalled
+    assert run.causes == ["1/x"]
+    run.triggers("1/x").runs_to_the_end()
+    assert run.submitted[-2:] == ["1/B", "1/C"]
+    assert run.completed
+
+
+@pytest.mark.req("R001-24")
+def test_a_stall_further_upstream_too():
+    run = Scenario("x => y => B\nA & B => C").fails("1/x").succeeds("1/A")
+    assert run.stalled
+    assert run.causes == ["1/x"]
+    run.triggers("1/x").runs_to_the_end()
+    assert run.submitted[-3:] == ["1/y", "1/B", "1/C"]
+
+
+@pytest.mark.req("R001-26")
+def test_a_stall_is_detected_at_once_with_its_root_causes():
+    run = Scenario("A => B\nC => D").fails("1/A").succeeds("1/C")
+    assert not run.stalled
+    run.succeeds("1/D")
+    assert run.notices("stalled") == ["stalled: 1/A failed, incomplete"]
+    run.timer(None, "stall")
+    assert run.status == "stopped"
+
+
+@pytest.mark.req("R001-27")
+def test_complete_and_premature_stall_are_told_apart():
+    assert Scenario("A => B").runs_to_the_end().completed
+    assert Scenario("A => B").fails("1/A").stalled
+
+
+def test_an_intervention_ends_a_stall():
+    run = Scenario("A => B").fails("1/A").triggers("1/A")
+    assert run.status == "running"
+
+
+def test_a_run_that_completes_without_running_anything_says_so():
+    run = Scenario("R1/1 = a", final=2, start=2)
+    assert run.completed
+    assert run.notices("completed") == [
+        "completed without running anything: no task was ready at any point"
+    ]
+
+
+def test_held_tasks_are_waited_for_and_not_called_a_stall():
+    run = Scenario("A => B").holds("1/B").succeeds("1/A")
+    assert run.status == "waiting for release"
+    assert run.releases("1/B").pool == {"1/B": "running"}
+
+
+@pytest.mark.req("R001-29")
+def test_stopping_now_keeps_the_pool_and_the_run_carries_on():
+    run = Scenario("foo => bar", final=9).happens(Stop(StopMode.NOW, 0.0))
+    assert run.status == "stopped"
+    pool = run.pool
+    assert run.restarts().pool == pool
+    assert pool["6/foo"] == "runahead"
+    run.happens(RunContinued(0.0)).runs_to_the_end()
+    assert run.submitted.count("9/bar") == 1
+
+
+@pytest.mark.req("R001-29")
+def test_a_clean_stop_waits_for_active_tasks_and_submits_nothing_more():
+    run = Scenario("A => B").happens(Stop(StopMode.CLEAN, 0.0))
+    assert run.status == "stopping"
+    run.succeeds("1/A")
+    assert run.status == "stopped"
+    assert run.pool == {"1/B": "ready"}
+    assert run.restarts().happens(RunContinued(0.0)).pool == {"1/B": "running"}
+
+
+@pytest.mark.req("R001-29", "R001-31")
+def test_a_stop_point_keeps_later_tasks_back_and_why_says_so():
+    run = Scenario("foo", final=9).happens(StopAtPoint(6, 0.0)).runs_to_the_end()
+    assert run.submitted[-1] == "6/foo"
+    assert run.status == "stopped"
+    assert run.why("7/foo")[0].text == "7/foo is beyond the stop point 6"
+    run.restarts().happens(RunContinued(0.0)).runs_to_the_end()
+    assert run.submitted[-1] == "9/foo"
+    assert run.completed
+
+
+@pytest.mark.req("R001-29")
+def test_stopping_after_a_task():
+    run = Scenario("A => B => C").happens(StopAfterTask((1, "B"), 0.0)).succeeds("1/A", "1/B")
+    assert run.status == "stopped"
+    assert run.pool == {"1/C": "ready"}
+
+
+@pytest.mark.req("R001-30")
+def test_a_run_ends_at_its_final_point_and_goes_on_to_a_later_one():
+    graph = "foo[-P1] => foo => bar\nbaz"
+    run = Scenario(graph, final=2).runs_to_the_end()
+    assert run.completed
+    run.reloads(graph, final=4).runs_to_the_end()
+    assert run.completed
+    assert sorted(run.submitted) == sorted(
+        f"{point}/{name}" for point in range(1, 5) for name in ("foo", "bar", "baz")
+    )
+
+
+@pytest.mark.req("R001-30")
+def test_a_warm_start_begins_at_a_point():
+    run = Scenario("foo[-P1] => foo", final=5, start=4).runs_to_the_end()
+    assert run.submitted == ["4/foo", "5/foo"]
+
+
+def test_a_paused_run_submits_nothing_until_it_is_resumed():
+    run = Scenario("A => B & C").happens(Pause(0.0)).succeeds("1/A")
+    assert run.status == "paused"
+    assert run.pool == {"1/B": "ready", "1/C": "ready"}
+    assert run.why("1/B")[0].command == "resume"
+    assert run.restarts().happens(Resume(0.0)).pool == {"1/B": "running", "1/C": "running"}
+
+
+def test_marked_tasks_are_judged_by_their_required_outputs():
+    run = Scenario("A:x => B\nA? => C", "[[A]]\n[[[outputs]]]\nx = x").succeeds("1/A")
+    assert run.pool["1/A"] == "succeeded"
+    assert run.sets("1/A", "x").pool == {"1/B": "running", "1/C": "running"}
+
+
+def test_an_optional_failure_completes_a_task():
+    run = Scenario("A? => B\nA:fail? => C").fails("1/A")
+    assert run.pool == {"1/C": "running"}
+    assert run.verdicts == {"1/B": "lost"}
+
+
+def test_custom_outputs_of_unmarked_tasks_are_never_required():
+    run = Scenario("A:x => B", "[[A]]\n[[[outputs]]]\nx = x").succeeds("1/A")
+    assert run.completed
