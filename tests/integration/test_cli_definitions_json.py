@@ -16,6 +16,7 @@ COMMANDS = {
     "tidewheel config": ["config", "good"],
     "tidewheel config --item": ["config", "good", "--item", "[runtime][a]script"],
     "tidewheel view": ["view", "good"],
+    "tidewheel rehearse": ["rehearse", "good", "--fail", "1/b"],
 }
 FREE = {"config"}  # its keys are those of the definition
 FLOW = "[scheduling]\n [[graph]]\n  R1 = a => b\n[runtime]\n [[a]]\n  {item} = true\n [[b]]\n"

@@ -9,7 +9,7 @@ FREE = {"metrics", "spec", "args", "retry"}  # what is in them is not ours to fi
 
 
 # These read a definition and no store; test_cli_definitions_json is about them.
-ABOUT_DEFINITIONS = ("validate", "graph", "list", "config", "view")
+ABOUT_DEFINITIONS = ("validate", "graph", "list", "config", "view", "rehearse")
 
 
 def promised() -> dict[str, object]:

@@ -83,6 +83,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         "list",
         "config",
         "view",
+        "rehearse",
         "submit",
         "tasks",
         "task",

@@ -26,6 +26,7 @@ COMMANDS = {
     "list": "List the tasks and families of a workflow.",
     "config": "Print a workflow's settings after inheritance.",
     "view": "Print a definition after includes and templates.",
+    "rehearse": "Play a workflow on a virtual clock, without running it.",
     "submit": "Store a task, or many from a file.",
     "tasks": "List tasks, newest first.",
     "task": "Show everything about one task, and why it does not run.",

@@ -1,0 +1,241 @@
+"""``tidewheel rehearse``: a workflow played on a virtual clock, without running a job."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from tidewheel.cli.definitions import Definition, UnknownName, definition_command
+from tidewheel.errors import BadSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidewheel.core.cycling.calendar import Point
+    from tidewheel.core.graph.graph import Graph
+    from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
+    from tidewheel.services.rehearsal.play import Progress
+    from tidewheel.services.rehearsal.record import Rehearsal
+    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+
+DOES_NOT_COMPLETE = 1
+FAIL_ACCEPTED = "POINT/NAME or POINT/NAME@TRY, globs allowed: 3/model, '*/model@1'"
+GLOB_SIGNS = frozenset("*?[")
+
+EPILOG = """\b
+Examples:
+  tidewheel rehearse my-workflow
+  tidewheel rehearse my-workflow --until 20301231T23 --length model=40m --slots 8
+  tidewheel rehearse my-workflow --fail '*/model@1' --timeline
+  tidewheel rehearse my-workflow --fail 3/model --svg=plan.svg
+Jobs take the time that [[simulation]] says, 10 seconds if it says nothing. A name may also be
+that of a family.
+"""
+
+
+class _Wishes(NamedTuple):
+    """What is to be made of the rehearsal."""
+
+    timeline: bool
+    svg: Path | None
+    trigger_log: Path | None
+
+
+@definition_command("rehearse", epilog=EPILOG)
+@click.option("--until", metavar="POINT", help="Release nothing beyond this point.")
+@click.option("--at", metavar="TIME", help="What the clock shows first; else the first point.")
+@click.option(
+    "--fail",
+    "failures",
+    multiple=True,
+    metavar="ID[@TRY]",
+    help="These tasks fail: at every try, or at this one. 3/model, '*/model@1'.",
+)
+@click.option(
+    "--length",
+    "lengths",
+    multiple=True,
+    metavar="NAME=DURATION",
+    help="How long its jobs take: model=40m. The last that fits counts.",
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many jobs run at once.",
+)
+@click.option("--timeline", is_flag=True, help="Draw who runs when, as text.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Draw it into FILE.svg.")
+@click.option(
+    "--trigger-log",
+    type=click.Path(path_type=Path),
+    help="Write into FILE what each task was triggered off.",
+)
+def command(
+    definition: Definition,
+    until: str | None,
+    at: str | None,
+    failures: tuple[str, ...],
+    lengths: tuple[str, ...],
+    slots: int,
+    **wishes: object,
+) -> int:
+    """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
+
+    Nothing is run or stored. Limits, runahead, retries, clocks and expiry count as in a run.
+    Exit 1 if the workflow does not come to its end, 2 if there is an error in the definition.
+    """
+    from tidewheel.cli.findings_page import refuse, show_findings
+    from tidewheel.cli.printing import note
+    from tidewheel.core.graph.findings import Findings, Severity
+
+    wished = _Wishes(**wishes)  # type: ignore[arg-type]
+    if wished.svg is not None and wished.svg.suffix != ".svg":
+        raise click.UsageError(f"--svg takes a file such as plan.svg, not {str(wished.svg)!r}")
+    findings = Findings()
+    loaded = definition.load(findings)
+    if loaded.graph is None or findings.has_errors:
+        return refuse(findings, loaded.source, as_json=definition.as_json)
+    if not definition.as_json:
+        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+        show_findings(worse, loaded.source, note)
+    assumptions = _assumptions(loaded, failures, lengths, slots)
+    rehearsal, real_seconds = _play(loaded, assumptions, until, at)
+    _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
+    return DOES_NOT_COMPLETE if rehearsal.is_stalled or rehearsal.is_cut else 0
+
+
+def _play(
+    loaded: LoadedWorkflow, assumptions: Assumptions, until: str | None, at: str | None
+) -> tuple[Rehearsal, float]:
+    """The rehearsal, and how long it took."""
+    from tidewheel.cli.printing import note
+    from tidewheel.core.tasks.task import Instant
+    from tidewheel.services.rehearsal.play import rehearse
+    from tidewheel.services.rehearsal.reach import POINTS_DEFAULT, last_of
+
+    graph = loaded.graph
+    assert graph is not None
+    if at and graph.cycling.is_integer:
+        raise click.UsageError("--at is for date-time cycling: no clock knows the point 1")
+    begins_at = Instant(float(_point(loaded, at))) if at else None
+    last = _point(loaded, until) if until else last_of(graph)
+    if last is not None and last < graph.cycling.initial:
+        text = graph.cycling.style.text
+        first = text(graph.cycling.initial)
+        raise BadSetting("--until", text(last), f"a point from the initial one on, {first}")
+    if last is not None and not until:
+        point = graph.cycling.style.text(last)
+        note(
+            f"there is no final point: only the first {POINTS_DEFAULT} are played, to {point};"
+        )
+        note("for more give --until POINT")
+    began = time.monotonic()
+    with _news(graph) as on_progress:
+        rehearsal = rehearse(
+            graph, assumptions, at=begins_at, until=last, on_progress=on_progress
+        )
+    return rehearsal, time.monotonic() - began
+
+
+def _point(loaded: LoadedWorkflow, text: str) -> Point:
+    assert loaded.graph is not None
+    assert loaded.reader is not None
+    cycling = loaded.graph.cycling
+    return loaded.reader.relative_point(text, cycling.initial, cycling.final)
+
+
+def _assumptions(
+    loaded: LoadedWorkflow, failures: Iterable[str], lengths: Iterable[str], slots: int
+) -> Assumptions:
+    from tidewheel.quantities import parse_duration
+    from tidewheel.services.rehearsal.assumptions import Assumptions
+
+    assert loaded.graph is not None
+    seconds: dict[str, float] = {}
+    for one in lengths:
+        pattern, sign, duration = one.partition("=")
+        if not sign or not pattern:
+            raise BadSetting("--length", one, "NAME=DURATION, for example model=40m")
+        length = parse_duration(duration, f"--length of {pattern}")
+        seconds |= dict.fromkeys(_meant(loaded.graph, pattern), length)
+    return Assumptions(
+        lengths=seconds,
+        failures=[_failure(loaded, one) for one in failures],
+        slots=slots,
+    )
+
+
+def _meant(graph: Graph, pattern: str) -> list[str]:
+    from tidewheel.services.rehearsal.assumptions import is_meant
+
+    found = [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    if not found:
+        known = [*graph.nodes, *graph.families]
+        raise UnknownName("task or family", pattern, known, "see: tidewheel list")
+    return found
+
+
+def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
+    from tidewheel.services.rehearsal.assumptions import Failure
+
+    assert loaded.graph is not None
+    task, at, number = text.partition("@")
+    point, slash, name = task.rpartition("/")
+    if not name or (slash and not point) or (at and not number.isdecimal()):
+        raise BadSetting("--fail", text, FAIL_ACCEPTED)
+    _meant(loaded.graph, name)
+    if point and GLOB_SIGNS.isdisjoint(point):
+        point = loaded.graph.cycling.style.text(_point(loaded, point))
+    return Failure(point or "*", name, int(number) if at else None)
+
+
+@contextmanager
+def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
+    """How far it is, on one line of a terminal that is wiped at the end."""
+    is_shown = sys.stderr.isatty()
+
+    def show(progress: Progress) -> None:
+        if is_shown:
+            point = graph.cycling.style.text(progress.point)
+            text = f"rehearsing {point}: {progress.submissions:,} tasks so far"
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json: bool) -> None:
+    from tidewheel.cli import rehearsal_page
+    from tidewheel.cli.printing import say, say_json
+
+    if wished.trigger_log is not None:
+        _write(wished.trigger_log, rehearsal.trigger_lines())
+    if wished.svg is not None:
+        _write(wished.svg, rehearsal_page.svg_lines(rehearsal))
+    if as_json:
+        say_json(rehearsal_page.document(rehearsal, real_seconds))
+        return
+    rehearsal_page.say_summary(rehearsal, real_seconds)
+    if wished.timeline:
+        say()
+        for line in rehearsal_page.timeline(rehearsal):
+            say(line)
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    from tidewheel.cli.printing import note
+
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    note(f"written to {path}")

@@ -1,0 +1,147 @@
+"""What a rehearsal assumes about jobs: how long they take, what they make, which of them fail.
+
+A run length is, the first that is known: what somebody gave for the rehearsal; what was learnt
+from earlier runs; what the definition says for simulation, which is its time limit divided by
+its speed-up factor if it has both, else its default run length (as Cylc's simulation mode has
+it). A job of given or learnt length that is over its time limit fails at the limit; a length
+that is made up proves nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef, RunMode
+from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
+
+ROOT = "root"  # the family of all: `*` means the same
+EVERY_POINT = "all"  # of `fail cycle points`
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Which tasks fail: patterns of point and name, and at which try; None is every one."""
+
+    point: str
+    name: str
+    try_number: int | None = None
+
+    def __str__(self) -> str:
+        at = "" if self.try_number is None else f"@{self.try_number}"
+        return f"{self.point}/{self.name}{at}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What somebody said about the jobs; lengths are seconds by name of the task."""
+
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    learnt: Mapping[str, float] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+    slots: int = 100
+
+    def __post_init__(self) -> None:
+        assert self.slots > 0
+        assert all(length >= 0 for length in (*self.lengths.values(), *self.learnt.values()))
+
+
+def is_meant(node: NodeDef, pattern: str) -> bool:
+    """Whether a name or glob means this node, by its own name or that of a family of it."""
+    names = (node.name, *(family for family in node.lineage if family != ROOT))
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+class Part(NamedTuple):
+    """What every job of one node does."""
+
+    seconds: float
+    over_limit: bool  # it takes longer than it may
+    fails: bool
+    outputs: tuple[str, ...]  # custom ones, just before success
+    is_heard_at_start: bool  # somebody waits for `submitted` or `started`
+
+
+class Jobs:
+    """How each job of a graph goes."""
+
+    def __init__(
+        self, graph: Graph, assumptions: Assumptions, point_text: Callable[[Point], str]
+    ) -> None:
+        self._graph = graph
+        self._assumptions = assumptions
+        self._point_text = point_text
+        self._parts: dict[str, Part] = {}
+        self._failures: dict[str, list[Failure]] = {}
+        self.unused = set(assumptions.failures)
+
+    def part(self, name: str) -> Part:
+        """What is the same at every point."""
+        part = self._parts.get(name)
+        if part is None:
+            part = self._parts[name] = self._find_part(name)
+        return part
+
+    def fails(self, point: Point, name: str, try_number: int) -> bool:
+        """Whether this try of a task is to fail."""
+        part = self.part(name)
+        named = self._failures.get(name)
+        if named is None:
+            named = self._failures[name] = self._failures_of(name)
+        asked = bool(named) and self._is_named(named, point, try_number)
+        return (
+            asked
+            or part.over_limit
+            or part.fails
+            or self._is_simulated(point, name, try_number)
+        )
+
+    def _is_named(self, named: list[Failure], point: Point, try_number: int) -> bool:
+        text = self._point_text(point)
+        found = False
+        for failure in named:
+            if not fnmatchcase(text, failure.point):
+                continue
+            if failure.try_number in (None, try_number):
+                self.unused.discard(failure)
+                found = True
+        return found
+
+    def _is_simulated(self, point: Point, name: str, try_number: int) -> bool:
+        simulation = self._graph.nodes[name].definition.simulation
+        if not simulation.fail_points or (simulation.fail_first_try_only and try_number > 1):
+            return False
+        texts = simulation.fail_points
+        return EVERY_POINT in texts or self._point_text(point) in texts
+
+    def _failures_of(self, name: str) -> list[Failure]:
+        node = self._graph.nodes[name].definition
+        return [one for one in self._assumptions.failures if is_meant(node, one.name)]
+
+    def _find_part(self, name: str) -> Part:
+        node = self._graph.nodes[name].definition
+        heard = {*self._graph.nodes[name].links, *self._graph.nodes[name].groups}
+        heard |= {output for node, _, output in self._graph.absolute_links if node == name}
+        is_heard = not heard.isdisjoint((SUBMITTED, STARTED))
+        outputs = tuple(output for output, _ in node.outputs)
+        if node.run_mode is RunMode.SKIP:
+            named = node.skip.outputs
+            made = tuple(one for one in named if one not in STANDARD) if named else outputs
+            return Part(0.0, False, FAILED in named, made, is_heard)
+        seconds, over_limit = self._length(name, node)
+        return Part(seconds, over_limit, False, outputs, is_heard)
+
+    def _length(self, name: str, node: NodeDef) -> tuple[float, bool]:
+        limit = node.time_limit_seconds
+        known = self._assumptions.lengths.get(name, self._assumptions.learnt.get(name))
+        if known is not None:
+            over = limit is not None and known > limit
+            return (limit if over and limit is not None else known), over
+        simulation = node.simulation
+        if limit and simulation.speedup_factor:
+            return limit / simulation.speedup_factor, False
+        return simulation.run_seconds, False
