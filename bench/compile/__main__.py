@@ -51,12 +51,18 @@ def _beside_cylc(folder: Path, lines: int) -> str:
         return f"{counted} lines: tidewheel {ours:.3f} s; cylc-flow not measured: {error}\n"
     version = python_version_of("cylc-flow", interpreter)
     rows = [
-        ["tidewheel", f"{ours:.3f}", "", "1"],
-        [f"cylc-flow {version}", f"{theirs:.2f}", f"{command:.2f}", f"{theirs / ours:.0f}"],
+        ["tidewheel", f"{ours:.3f}", "", "1", ""],
+        [
+            f"cylc-flow {version}",
+            f"{theirs:.2f}",
+            f"{command:.2f}",
+            f"{theirs / ours:.1f}",
+            f"{command / ours:.1f}",
+        ],
     ]
-    header = ("system", "in process s", "as a command s", "times tidewheel's")
-    verdict = "met" if theirs / ours >= RATIO_WANTED else "MISSED"
-    goal = f"P12 ≥ {RATIO_WANTED:.0f}× cylc validate: {theirs / ours:.0f}×: {verdict}"
+    header = ("system", "in process s", "`cylc validate` s", "ratio", "ratio to the command")
+    verdict = "met" if command / ours >= RATIO_WANTED else "MISSED"
+    goal = f"P12 ≥ {RATIO_WANTED:.0f}× `cylc validate`: {command / ours:.1f}×: {verdict}"
     return (
         f"{counted} lines, read, compiled and checked:\n\n{table(header, rows)}\n\n- {goal}\n"
     )

@@ -83,3 +83,24 @@ def test_an_absolute_parent_reaches_back_to_points_long_gone_only_where_nothing_
     assert sorted(one for one in run.submitted if one.endswith("foo")) == [
         f"{point}/foo" for point in range(1, 9)
     ]
+
+
+def test_a_second_arrow_from_the_same_absolute_parent_does_not_move_the_chain_forward():
+    graph = "P1 = c\nR2/^/P1 = c[^] => b\nR1/$ = c[^] => b"
+    run = Scenario(graph, final=4).runs_to_the_end()
+    assert [one for one in run.submitted if one.endswith("b")] == ["1/b", "2/b", "4/b"]
+
+
+@pytest.mark.req("R001-8")
+def test_an_absolute_parent_satisfies_only_the_arrows_that_hold_at_the_point() -> None:
+    run = Scenario("R1/$ = b[^] => c\nP2 = a & b => c\nP1 = b[^] => c", final=3)
+    assert "1/c" not in run.succeeds("1/b").submitted
+    assert "1/c" in run.succeeds("1/a").submitted
+
+
+@pytest.mark.parametrize("needed", ["mid", "mid[-P1]", "foo[-P2]"])
+def test_also_later_descendants_of_what_an_absolute_branch_did_not_take_are_pruned(needed: str):
+    graph = f"R1 = start\nP1 = start[^]:fail => foo => mid\nP1 = {needed} & bar => baz"
+    run = Scenario(graph, final=9).runs_to_the_end()
+    assert run.completed
+    assert run.pool == {}

@@ -41,10 +41,30 @@ def test_a_trigger_of_a_finished_task_goes_into_the_active_flows():
     assert run.flows["1/a"] == [1]
 
 
-def test_waiting_for_something_beyond_the_final_point_is_no_stall():
+def test_a_task_that_needs_something_beyond_the_final_point_is_not_spawned():
     run = cylc8("a[+P1] & b => c\na", final=1).runs_to_the_end()
-    assert run.pool == {"1/c": "waiting"}
+    assert run.pool == {}
     assert run.completed
+    run = cylc8("a[+P1]? | b? => c?\na?", final=2).runs_to_the_end()
+    assert "1/c" in run.submitted
+    assert "2/c" not in run.submitted
+    assert run.completed
+
+
+def test_the_first_member_of_a_family_spawns_the_child_as_if_the_members_were_written_out():
+    runtime = "[[FAM]]\n[[a, b]]\ninherit = FAM\n[[c, z]]"
+    graph = "{} => z?\nc:fail? => b?\nc?\na?"
+    for left in ("FAM:succeed-all?", "a? & b?"):
+        run = Scenario(graph.format(left), runtime, policy="cylc8").runs_to_the_end()
+        assert run.stalled
+        assert run.pool == {"1/z": "waiting"}
+
+
+def test_a_child_that_a_member_spawned_runs_through_what_lies_before_the_start():
+    runtime = "[[FAM]]\n[[a, b]]\ninherit = FAM\n[[c, z]]"
+    graph = "c[-P1]? | FAM:succeed-all? => z?\nc?\na?\nb?"
+    run = Scenario(graph, runtime, final=1, policy="cylc8").runs_to_the_end(fails=("1/b",))
+    assert "1/z" in run.submitted
 
 
 def test_a_family_of_which_one_failed_still_waits_for_any_other():

@@ -34,13 +34,13 @@ def test_an_incomplete_task_says_what_it_needs_and_what_helps():
 
 def test_a_parent_that_still_runs_passes_by_itself():
     run = Scenario("a & b => c").succeeds("1/a")
-    assert first(run, "1/c")[:2] == ("needs 1/b:succeeded, which is active", True)
+    assert first(run, "1/c")[:2] == ("1/c needs 1/b:succeeded, which is active", True)
 
 
 def test_a_parent_that_failed_does_not():
     run = Scenario("a & b => c").succeeds("1/a").fails("1/b")
     assert first(run, "1/c") == (
-        "needs 1/b:succeeded, which is failed",
+        "1/c needs 1/b:succeeded, which is failed",
         False,
         "trigger 1/b",
     )
@@ -48,13 +48,13 @@ def test_a_parent_that_failed_does_not():
 
 def test_a_parent_that_has_not_come_yet():
     run = Scenario("x => b\na & b => c").succeeds("1/a")
-    assert first(run, "1/c")[0] == "needs 1/b:succeeded, which has not run"
+    assert first(run, "1/c")[0] == "1/c needs 1/b:succeeded, which has not run"
 
 
 def test_a_blocked_task_names_what_was_lost():
     run = Scenario("a[-P1] & o => a\na:fail => mail", final=3).runs_to_the_end(fails=("1/a",))
     text, passes, command = first(run, "2/a")
-    assert text == "needs 1/a:succeeded: 1/a failed, handled by 1/mail"
+    assert text == "2/a needs 1/a:succeeded: 1/a failed, handled by 1/mail"
     assert not passes
     assert command == "trigger 1/a"
 
@@ -62,8 +62,8 @@ def test_a_blocked_task_names_what_was_lost():
 def test_a_family_that_is_waited_for():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("F:succeed-all & x => y\nF:succeed-any & x => z", runtime).succeeds("1/x")
-    assert first(run, "1/y")[0] == "needs succeeded of all of F"
-    assert first(run, "1/z")[0] == "needs succeeded of any of F"
+    assert first(run, "1/y")[0] == "1/y needs succeeded of all of F"
+    assert first(run, "1/z")[0] == "1/z needs succeeded of any of F"
 
 
 def test_an_xtrigger_and_a_clock():
@@ -98,7 +98,7 @@ def test_a_task_that_was_removed():
 
 def test_a_task_that_nothing_has_asked_for_yet():
     run = Scenario("a => b\nc", final=9)
-    assert first(run, "1/b")[0] == "needs 1/a:succeeded, which is active"
+    assert first(run, "1/b")[0] == "1/b needs 1/a:succeeded, which is active"
     assert first(run, "9/c")[0] == "9/c comes when the instance before it is released"
 
 
@@ -133,7 +133,7 @@ def test_what_was_removed_is_named_as_the_cause():
 
 def test_a_parent_off_its_sequence_is_named():
     run = Scenario("P1 = a[-P1] & c => b\nP2 = a\nP1 = c", final=3).runs_to_the_end()
-    assert first(run, "3/b")[0] == "needs 2/a:succeeded: there is no 2/a"
+    assert first(run, "3/b")[0] == "3/b needs 2/a:succeeded: there is no 2/a"
 
 
 def test_what_a_task_was_triggered_off_lists_every_true_atom():
@@ -143,3 +143,9 @@ def test_what_a_task_was_triggered_off_lists_every_true_atom():
     assert triggered_off(run.core, (1, "d")) == [(0, "a"), (1, "b")]
     run.succeeds("1/m2", "1/d")
     assert triggered_off(run.core, (1, "e")) == [(1, "d"), (1, "m2")]
+
+
+def test_what_another_term_of_an_or_has_made_true_is_not_named():
+    run = Scenario("b[-P1]:finish & a[-P1]? => b?\na?", final=2)
+    run.succeeds("1/b").fails("1/a")
+    assert [reason.text for reason in run.why("2/b")] == ["2/b needs 1/a:succeeded: 1/a failed"]

@@ -51,7 +51,7 @@ def test_a_reflow_from_elsewhere_waits_for_outputs_of_its_own_flow_and_why_says_
     assert run.pool == {"2/qux": "waiting"}
     assert run.stalled
     reason = run.why("2/qux")[0]
-    assert reason.text == "needs 2/bar:succeeded, which was made in flow 1, not in flow 2"
+    assert reason.text == "2/qux needs 2/bar:succeeded, which was made in flow 1, not in flow 2"
     assert (reason.passes, reason.command) == (False, "set 2/bar --flow 2")
 
 
@@ -166,7 +166,7 @@ def test_a_reflow_can_be_looked_at_before_it_is_done():
     event = Trigger(tasks=((2, "baz"),), at=0.0, flow=FlowChoice.NEW)
     seen = preview(run.core, event)
     assert [run.id_of(one.task) for one in seen.runs] == ["2/baz"]
-    assert seen.waits[(2, "qux")][0].text.startswith("needs 2/bar:succeeded")
+    assert seen.waits[(2, "qux")][0].text.startswith("2/qux needs 2/bar:succeeded")
     assert run.pool == {}
     assert len(run.submitted) == ALL
 

@@ -79,3 +79,22 @@ def test_what_is_forgotten_is_told_a_last_time():
     assert run.core.past.spawned(1, "b") == frozenset({1})
     assert NoPast().submits(1, "b") == 0
     assert NoPast().spawned(1, "b") == frozenset()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_is_spawned_while_the_base_steps_back_is_not_released_with_or_without_a_restart(
+    restarts: bool,
+):
+    graph = """
+        P1 = c => e
+        R1 = c[+P1] => a
+        P2 = a[-P2]:a_y => c
+        P1 = a[-P1]? => d
+    """
+    outputs = "[[a]]\n[[[outputs]]]\na_y = a_y"
+    run = Scenario(graph, outputs, final=2, scheduling="runahead limit = P0")
+    run.succeeds("1/c", "1/d", "1/e")
+    if restarts:
+        run.restarts()
+    run.succeeds("2/c")
+    assert run.pool == {"1/a": "running", "2/e": "runahead"}

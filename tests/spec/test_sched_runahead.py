@@ -72,3 +72,10 @@ def test_a_task_beyond_the_limit_is_released_when_nothing_else_is_left():
     assert run.pool == {"9/c": "waiting"}
     run.sets_prerequisites("9/c", everything=True)
     assert run.pool["9/c"] == "running"
+
+
+def test_a_task_beyond_the_limit_that_waits_in_vain_is_a_stall_when_nothing_holds_the_base():
+    graph = "P1 = b[-P1] => a\nP1 = a[-P2] => c\nP2 = a[-P1] => c\nR2/^/P1 = b"
+    run = Scenario(graph, final=5, scheduling="runahead limit = P1").runs_to_the_end()
+    assert run.pool == {"5/c": "waiting"}
+    assert run.stalled

@@ -170,3 +170,11 @@ def test_an_optional_failure_completes_a_task():
 def test_custom_outputs_of_unmarked_tasks_are_never_required():
     run = Scenario("A:x => B", "[[A]]\n[[[outputs]]]\nx = x").succeeds("1/A")
     assert run.completed
+
+
+def test_a_task_that_waits_only_for_another_one_that_waits_is_no_cause():
+    graph = "P1 = a? & b[-P1] => b\nP1 = a:fail? => c"
+    run = Scenario(graph, "[[a, b, c]]", final=3, policy="cylc8")
+    run.runs_to_the_end(fails=("2/a",))
+    assert run.pool == {"2/b": "waiting", "3/b": "waiting"}
+    assert run.causes == ["2/b"]

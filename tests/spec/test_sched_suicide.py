@@ -84,8 +84,8 @@ def test_a_killed_task_is_not_tried_again_and_is_held():
 
 EXPIRING = """
 [scheduling]
-    initial cycle point = 2030-01-01T00Z
-    final cycle point = 2030-01-01T00Z
+    initial cycle point = 2031-01-01T00Z
+    final cycle point = 2031-01-01T00Z
     [[special tasks]]
         clock-expire = b(PT1H)
         clock-trigger = c(PT2H)
@@ -101,17 +101,98 @@ EXPIRING = """
 @pytest.mark.req("R001-6")
 def test_a_task_expires_while_it_waits():
     run = (
-        Scenario(compile_flow(EXPIRING)).holds("20300101T0000Z/b").succeeds("20300101T0000Z/a")
+        Scenario(compile_flow(EXPIRING)).holds("20310101T0000Z/b").succeeds("20310101T0000Z/a")
     )
-    run.timer("20300101T0000Z/b", "expiry")
-    assert run.pool == {"20300101T0000Z/c": "pending", "20300101T0000Z/e": "running"}
-    assert run.verdicts == {"20300101T0000Z/d": "lost"}
-    run.timer("20300101T0000Z/c", "clock")
-    assert run.pool["20300101T0000Z/c"] == "running"
+    run.timer("20310101T0000Z/b", "expiry")
+    assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
+    assert run.verdicts == {"20310101T0000Z/d": "lost"}
+    run.timer("20310101T0000Z/c", "clock")
+    assert run.pool["20310101T0000Z/c"] == "running"
 
 
 def test_a_task_that_was_submitted_does_not_expire():
-    run = Scenario(compile_flow(EXPIRING)).succeeds("20300101T0000Z/a")
-    key = run.key("20300101T0000Z/b")
+    run = Scenario(compile_flow(EXPIRING)).succeeds("20310101T0000Z/a")
+    key = run.key("20310101T0000Z/b")
     assert CancelTimer(key, "expiry") in run.effects
-    assert run.timer("20300101T0000Z/b", "expiry").pool["20300101T0000Z/b"] == "running"
+    assert run.timer("20310101T0000Z/b", "expiry").pool["20310101T0000Z/b"] == "running"
+
+
+STALE = """
+[scheduling]
+    initial cycle point = 2020-01-01T00Z
+    final cycle point = 2020-01-01T00Z
+    [[special tasks]]
+        clock-expire = a(PT0S)
+    [[graph]]
+        R1 = \"\"\"
+            a:expire? => late
+            a? => b
+        \"\"\"
+"""
+
+
+@pytest.mark.req("R001-6")
+def test_a_task_whose_time_had_passed_before_it_was_ready_expires_and_does_not_run():
+    run = Scenario(compile_flow(STALE))
+    assert run.submitted == ["20200101T0000Z/late"]
+    assert run.runs_to_the_end().completed
+
+
+def test_a_task_whose_time_has_passed_runs_if_it_is_triggered_by_hand():
+    run = Scenario(compile_flow(STALE)).triggers("20200101T0000Z/a")
+    assert run.pool["20200101T0000Z/a"] == "running"
+
+
+def test_a_task_that_waits_for_its_retry_expires():
+    retries = "[runtime]\n[[b]]\nexecution retry delays = PT9H"
+    run = Scenario(compile_flow(EXPIRING + retries)).succeeds("20310101T0000Z/a")
+    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "expiry")
+    assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
+
+
+def test_a_task_is_not_tried_again_once_its_time_has_passed():
+    retries = "[runtime]\n[[b]]\nexecution retry delays = PT9999H"
+    run = Scenario(compile_flow(EXPIRING + retries)).succeeds("20310101T0000Z/a")
+    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "retry")
+    assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
+
+
+@pytest.mark.parametrize("limit", ["P0", "P1", "P4"])
+def test_an_absolute_suicide_reaches_points_of_which_nothing_was_known_yet(limit: str):
+    graph = "R1 = x\nP1 = x[^] => !b\nP1 = c => b\nP1 = b & c => d"
+    run = Scenario(graph, final=6, scheduling=f"runahead limit = {limit}").succeeds("1/x")
+    assert run.runs_to_the_end().completed
+    assert not [one for one in run.submitted if one.endswith(("b", "d"))]
+
+
+def test_an_absolute_suicide_ends_a_chain():
+    graph = "R1 = x\nP1 = b\nP1 = x[^] => !b\nP1 = c\nP1 = b & c => d"
+    run = Scenario(graph, final=9).succeeds("1/x").runs_to_the_end()
+    assert run.completed
+    assert run.submitted.count("9/b") == run.submitted.count("9/d") == 0
+
+
+def test_a_task_triggered_by_hand_is_exempt_also_from_an_absolute_suicide():
+    graph = "R1 = x\nP1 = x[^] => !b\nP1 = c => b"
+    run = Scenario(graph, final=9).succeeds("1/x").triggers("9/b")
+    assert run.pool["9/b"] == "running"
+
+
+def test_a_graph_without_end_of_which_nothing_may_run_is_no_endless_step(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("tidewheel.core.sched.step.ROUNDS_MAX", 100)
+    run = Scenario("R1 = x\nP1 = b\nP1 = x[^] => !b", final=1_000).succeeds("1/x")
+    with pytest.raises(AssertionError, match="for ever"):
+        run.runs_to_the_end()
+
+
+@pytest.mark.parametrize(("first", "second"), [("1/b", "1/c"), ("1/c", "1/b")])
+def test_a_suicide_reaches_a_task_that_waits_for_its_retry_whichever_came_first(
+    first: str, second: str
+):
+    run = Scenario("b\nc => !b", "[[b]]\nexecution retry delays = PT1S", final=1)
+    for one in (first, second):
+        run.fails(one) if one == "1/b" else run.succeeds(one)
+    assert run.pool == {}
+    assert run.verdicts == {"1/b": "removed by suicide"}

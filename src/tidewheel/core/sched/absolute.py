@@ -46,7 +46,10 @@ def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) ->
     waiting = pool.waiting_for.get(absolute_key(link.leaf), {})
     for key in sorted(waiting):
         task = pool.tasks.get(key)
-        if task is not None and task.plan is node and flow in task.flows:
+        if task is None or task.plan is not node or flow not in task.flows:
+            continue
+        # Arrows of other recurrences may ask for the same atom; this one must hold there, too.
+        if link.arrow.sequence.has(key[0]):
             satisfy(draft, task, link.arrow, base, link.leaf.number)
 
 

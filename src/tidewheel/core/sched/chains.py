@@ -20,6 +20,7 @@ from tidewheel.core.sched.conditions import (
     absolute_key,
     holds,
     leaf_value,
+    never_comes,
     outside_value,
 )
 from tidewheel.core.sched.draft import Draft
@@ -35,6 +36,8 @@ STEPS_MAX = 10_000  # points passed over in one search
 
 def is_parentless(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
     """Whether it need not be spawned by anybody there."""
+    if never_comes(pool, node, point):
+        return False
     by_shape = pool.plan.policy.parentless_by_shape
     judged = _is_parentless_by_shape if by_shape else _is_true_without_parents
     return all(judged(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
@@ -64,8 +67,13 @@ def _is_parentless_by_shape(pool: Pool, arrow: ArrowPlan, point: Point, flows: F
 
 
 def start_chain(draft: Draft, node: NodePlan, flow: int, first: Point) -> None:
-    """Spawn the first instance at or after a point that nobody else will spawn."""
-    _spawn_next(draft, node, flow, Point(first - 1))
+    """Spawn the first instance at or after a point that nobody else will spawn.
+
+    A chain whose head is earlier comes there by itself.
+    """
+    head = draft.pool.chains.get((node.name, flow))
+    if head is None or head > first:
+        _spawn_next(draft, node, flow, Point(first - 1))
 
 
 def move_on(draft: Draft, task: Task) -> None:

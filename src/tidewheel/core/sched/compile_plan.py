@@ -43,6 +43,7 @@ class _Planner:
         self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
         self.reach_back = 0
         self.reach_ahead = 0
+        self.has_absolute = False
 
     def sequence(self, sequence: Sequence) -> SequencePlan:
         if sequence not in self.sequences:
@@ -85,6 +86,7 @@ class _Planner:
         for leaf in plan.leaves:
             self._link(LinkPlan(plan, leaf))
             self._measure(leaf.offset)
+            self.has_absolute |= leaf.absolute is not None
         for target in targets:
             node = self.nodes[target]
             if plan.suicide:
@@ -172,15 +174,40 @@ def plan_of(graph: Graph) -> Plan:
         limits=limits,
         reach_back=planner.reach_back,
         reach_ahead=planner.reach_ahead,
+        expires=bool(graph.special.expire_after),
+        leads_forward=not planner.reach_ahead and not planner.has_absolute,
         final=graph.cycling.final,
     )
 
 
 def _mark_born_dead(planner: _Planner) -> None:
-    """Children of what an absolute atom may have kept from ever coming are looked at, too."""
+    """What follows from what an absolute atom may have kept from coming is looked at, too."""
+    if not planner.has_absolute:
+        return
     for node in planner.nodes.values():
-        parents = {leaf.node for arrow, _ in node.arrows for leaf in arrow.leaves} - {""}
-        node.may_be_born_dead |= any(planner.nodes[one].waits_for_absolute for one in parents)
+        found: dict[tuple[int, str], None] = {}
+        todo = _parents(node)
+        while todo:
+            shift, name = todo.pop()
+            if (shift, name) not in found:
+                found[shift, name] = None
+                beside = (one for other, one in _parents(planner.nodes[name]) if not other)
+                todo += [(shift, one) for one in beside]
+        node.follows = tuple(
+            (shift, one) for shift, one in found if planner.nodes[one].waits_for_absolute
+        )
+        node.may_be_born_dead |= bool(node.follows)
+
+
+def _parents(node: NodePlan) -> list[tuple[int, str]]:
+    """Its parents at points that are always as far from its own, with the distance."""
+    return [
+        (leaf.shift, name)
+        for arrow, _ in node.arrows
+        for leaf in arrow.leaves
+        if leaf.shift is not None
+        for name in ((leaf.node,) if leaf.group is None else leaf.group.members)
+    ]
 
 
 def _limits(planner: _Planner) -> list[int]:

@@ -25,6 +25,16 @@ def holds(expression: Expression, mask: int) -> bool:
     return all(holds(term, mask) for term in expression.terms)
 
 
+def untrue_leaves(expression: Expression, mask: int) -> list[int]:
+    """The leaves that keep a condition from being true; of terms that are true, none."""
+    if holds(expression, mask):
+        return []
+    if isinstance(expression, int):
+        return [expression]
+    found = (untrue_leaves(term, mask) for term in expression.terms)
+    return list(dict.fromkeys(number for numbers in found for number in numbers))
+
+
 def is_true(arrow: ArrowPlan, base: int, true: int) -> bool:
     mask = true >> base & arrow.full
     if arrow.is_conjunction:
@@ -193,6 +203,19 @@ def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> boo
         if not holds(arrow.expression, mask):
             return False
     return True
+
+
+def never_comes(pool: Pool, node: NodePlan, point: Point) -> bool:
+    """Whether a task is not spawned because it needs something beyond the final point."""
+    plan = pool.plan
+    final = plan.final
+    if plan.policy.spawns_what_needs_beyond_final or final is None:
+        return False
+    return any(
+        leaf.parent_point(point, plan.initial) > final
+        for arrow, _ in node.arrows_at(point)
+        for leaf in arrow.leaves
+    )
 
 
 def sentence(pool: Pool, overall: Value, own: Value) -> Value | None:

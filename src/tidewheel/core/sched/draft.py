@@ -43,6 +43,7 @@ class Draft:
     """The step that is being made."""
 
     __slots__ = (
+        "base_is_firm",
         "effects",
         "freed",
         "now",
@@ -62,6 +63,8 @@ class Draft:
         self.pool = pool
         self.plan = pool.plan
         self.now = now
+        # Whether nothing in this step can lead to a task before the runahead base.
+        self.base_is_firm = False
         self.touched = Touched()
         self.effects: list[Effect] = []
         # Tasks that became ready, in order.

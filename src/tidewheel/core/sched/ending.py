@@ -7,9 +7,9 @@ from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.outputs import make
-from tidewheel.core.sched.spawning import RETRY, leave, settle
+from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
 from tidewheel.core.sched.states import Stage, Task
-from tidewheel.core.sched.suicide import apply_to
+from tidewheel.core.sched.suicide import apply_level_to
 from tidewheel.core.tasks.task import Instant
 
 
@@ -42,8 +42,7 @@ def conclude(draft: Draft, task: Task) -> None:
             "incomplete", key, f"{draft.name_of(key)} {task.ended}, which nothing handles"
         )
         settle(draft, task)
-        if task.plan.suicides and draft.plan.policy.suicide_is_a_level:
-            apply_to(draft, task)
+        apply_level_to(draft, task)
 
 
 def is_complete(task: Task) -> bool:
@@ -91,6 +90,9 @@ def try_again(draft: Draft, task: Task, output: str) -> bool:
     task.missing = 0
     task.waits[RETRY] = None
     draft.effects.append(SetTimer(key, RETRY, at))
+    if task.plan.expiry is not None:
+        set_expiry(draft, task)
     draft.notice("retry", key, f"{draft.name_of(key)} {output}: retry {tried} of {len(delays)}")
     settle(draft, task)
+    apply_level_to(draft, task)
     return True

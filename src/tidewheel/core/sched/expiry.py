@@ -1,11 +1,15 @@
-"""Tasks that are no longer wanted because their time has passed (SEMANTICS §4.9)."""
+"""Tasks that are no longer wanted because their time has passed (SEMANTICS §4.9).
+
+The timer tells of it; a task that becomes ready does not wait to be told.
+"""
 
 from __future__ import annotations
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.ending import end
-from tidewheel.core.sched.states import Stage, Task
+from tidewheel.core.sched.spawning import clock_at
+from tidewheel.core.sched.states import Stage, Standing, Task
 
 
 def expire(draft: Draft, task: Task) -> None:
@@ -14,3 +18,22 @@ def expire(draft: Draft, task: Task) -> None:
         return
     draft.notice("expired", task.key, f"{draft.name_of(task.key)} expired")
     end(draft, task, EXPIRED)
+
+
+def expire_ready(draft: Draft) -> bool:
+    """Of the tasks that became ready those expire whose time has passed; says if any did."""
+    late = [task for task in draft.ready if _is_late(draft, task)]
+    for task in late:
+        expire(draft, task)
+    return bool(late)
+
+
+def _is_late(draft: Draft, task: Task) -> bool:
+    after = task.plan.expiry
+    return (
+        after is not None
+        and task.standing is Standing.READY
+        and draft.pool.tasks.get(task.key) is task
+        and not task.manual
+        and draft.now >= clock_at(draft.pool, task.point, after)
+    )

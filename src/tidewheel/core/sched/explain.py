@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import is_true, leaf_value, member_value
+from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
 from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.plan import GroupPlan, Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
@@ -137,11 +137,8 @@ def _why_not_submitted(pool: Pool, task: Task) -> Reason:
 
 def _why_missing(pool: Pool, task: Task) -> Iterator[Reason]:
     for arrow, base in task.plan.arrows_at(task.point):
-        if is_true(arrow, base, task.true):
-            continue
-        for leaf in arrow.leaves:
-            if not task.true >> (base + leaf.number) & 1:
-                yield why_open(pool, leaf, task.point, task.flows, task.key)
+        for number in untrue_leaves(arrow.expression, task.true >> base):
+            yield why_open(pool, arrow.leaves[number], task.point, task.flows, task.key)
 
 
 def why_open(pool: Pool, leaf: Leaf, point: Point, flows: Flows, child: Key) -> Reason:
@@ -149,9 +146,9 @@ def why_open(pool: Pool, leaf: Leaf, point: Point, flows: Flows, child: Key) -> 
     parent = (leaf.parent_point(point, pool.plan.initial), leaf.node)
     if leaf.group is not None:
         kind = "all" if leaf.group.every else "any"
-        text = f"needs {leaf.output} of {kind} of {leaf.group.family}"
+        text = f"{_name(pool, child)} needs {leaf.output} of {kind} of {leaf.group.family}"
         return Reason(text, passes=True)
-    needed = f"needs {_name(pool, parent)}:{leaf.output}"
+    needed = f"{_name(pool, child)} needs {_name(pool, parent)}:{leaf.output}"
     command = f"set {_name(pool, child)} --pre {_name(pool, parent)}:{leaf.output}"
     value = leaf_value(pool, leaf, point, flows)
     if value <= Value.LOST:
@@ -202,11 +199,11 @@ def _why_absent(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
 
 def _why_unspawned(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
     flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
-    found = [
-        why_open(pool, leaf, key[0], flows, key)
-        for arrow, _ in node.arrows_at(key[0])
-        for leaf in arrow.leaves
-        if leaf_value(pool, leaf, key[0], flows) is not Value.TRUE
-    ]
+    found = []
+    for arrow, _ in node.arrows_at(key[0]):
+        values = ((leaf, leaf_value(pool, leaf, key[0], flows)) for leaf in arrow.leaves)
+        true = sum(1 << leaf.number for leaf, value in values if value is Value.TRUE)
+        for number in untrue_leaves(arrow.expression, true):
+            found.append(why_open(pool, arrow.leaves[number], key[0], flows, key))
     text = f"{_name(pool, key)} comes when the instance before it is released"
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]

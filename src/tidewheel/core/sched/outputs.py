@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
 from tidewheel.core.sched.absolute import settle_absolute
-from tidewheel.core.sched.conditions import group_value, member_value
+from tidewheel.core.sched.conditions import group_value, member_value, never_comes
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import going_on, may_spawn
 from tidewheel.core.sched.plan import GroupPlan, LinkPlan, NodePlan
@@ -64,6 +64,7 @@ def announce(draft: Draft, node: NodePlan, point: Point, output: str, flows: Flo
     if node.groups:
         for group in node.groups.get(output, ()):
             count_member(draft, group, key, fresh)
+            _wake_children(draft, group, point, fresh)
     if node.absolute and (point, output) in node.absolute and point >= draft.pool.run.start:
         for link in node.absolute[(point, output)]:
             _make_absolute(draft, link, fresh)
@@ -121,7 +122,7 @@ def come(draft: Draft, node: NodePlan, point: Point, flows: Flows, true: int = 0
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
-    if fresh:
+    if fresh and not never_comes(pool, node, point):
         spawn(draft, node, point, fresh, true)
 
 
@@ -160,6 +161,17 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
                 _along(draft, link, point, one)
             else:
                 children_to_judge(draft, link, point, one)
+
+
+def _wake_children(draft: Draft, group: GroupPlan, point: Point, flows: Flows) -> None:
+    """A member has made its output: where that is enough, the children come."""
+    if not draft.plan.policy.any_member_spawns_children:
+        return
+    for link in group.links:
+        if link.arrow.suicide or link.leaf.absolute is not None:
+            continue
+        for child in draft.plan.child_points(link, point):
+            draft.to_come.extend((node, child, flows) for node, _ in link.arrow.targets)
 
 
 def _tell_merged(draft: Draft, group: GroupPlan, point: Point, flow: int) -> None:

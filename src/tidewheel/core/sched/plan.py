@@ -163,6 +163,9 @@ class NodePlan:
     # The mask with which nothing is missing at any of its points; 0 if that depends on more.
     suffices: int = 0
     waits_for_absolute: bool = False
+    # Of its parents, and of their ancestors at the same point, those that wait for something at
+    # a fixed one, with how far from it they lie.
+    follows: tuple[tuple[int, str], ...] = ()
 
     def is_at(self, point: Point) -> bool:
         return any(sequence.has(point) for sequence in self.sequences)
@@ -189,6 +192,9 @@ class Plan:
     # How far a parent may lie before and beyond its child.
     reach_back: int
     reach_ahead: int
+    expires: bool  # whether any task does
+    # Whether no task has a child at an earlier point.
+    leads_forward: bool
     final: Point | None
 
     @property

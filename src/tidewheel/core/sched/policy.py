@@ -32,6 +32,11 @@ class SchedulingPolicy:
     parentless_by_shape: bool
     # An absolute output spawns its child at the first point of the arrow, whatever it lacks.
     absolute_spawns_first_child: bool
+    # The first member of a family that makes the output spawns the family's children, as if the
+    # members were written out; without it they come when the family as a whole decides.
+    any_member_spawns_children: bool
+    # Without it a task any atom of which lies beyond the final point never comes.
+    spawns_what_needs_beyond_final: bool
     # An incomplete task that a new flow meets need not wait for that flow's prerequisites.
     met_incomplete_runs_at_once: bool
     # Where `trigger` without options puts a task that is not in the pool.
@@ -48,6 +53,8 @@ OURS = SchedulingPolicy(
     limit_raised_by_future_offset=False,
     parentless_by_shape=False,
     absolute_spawns_first_child=False,
+    any_member_spawns_children=False,
+    spawns_what_needs_beyond_final=True,
     met_incomplete_runs_at_once=False,
     trigger_joins_active_flows=False,
 )
@@ -61,6 +68,8 @@ AS_CYLC8 = SchedulingPolicy(
     limit_raised_by_future_offset=True,
     parentless_by_shape=True,
     absolute_spawns_first_child=True,
+    any_member_spawns_children=True,
+    spawns_what_needs_beyond_final=False,
     met_incomplete_runs_at_once=True,
     trigger_joins_active_flows=True,
 )

@@ -177,6 +177,8 @@ class Pool:
         if not self.everyone_counts:
             if old is _WAITING:
                 self.counted.add(task.point)
+                if self.base is not None and task.point < self.base:
+                    self.may_release = True
             elif standing is _WAITING:
                 self.counted.remove(task.point)
 

@@ -16,23 +16,32 @@ from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import POINTS_MAX, begin_checks, settle
 from tidewheel.core.sched.states import Task
+from tidewheel.core.sched.suicide import apply_level_to
 
 
 def release_within_limit(draft: Draft) -> bool:
-    """Release every task within the limit; says whether there was any."""
+    """Release every task within the limit; says whether there was any.
+
+    Where nothing counts there is no base and so no limit: what is left only waits for parents.
+    """
     pool = draft.pool
-    heap = pool.unreleased_heap
     pool.may_release = pool.counted.emptied = False
     base = pool.counted.earliest()
-    if base != pool.base and base is not None:
+    if base is None:
+        return _release_up_to(draft, max(pool.unreleased, default=pool.run.start))
+    if base != pool.base:
         pool.base = base
         pool.limit = None
     if pool.limit is None:
-        pool.limit = limit_from(pool)
-        if pool.limit is None:
-            return False
+        pool.limit = limit_from(pool, base)
+    return _release_up_to(draft, pool.limit)
+
+
+def _release_up_to(draft: Draft, limit: Point) -> bool:
+    pool = draft.pool
+    heap = pool.unreleased_heap
     released = False
-    while heap and heap[0] <= _capped(pool, pool.limit):
+    while heap and heap[0] <= _capped(pool, limit):
         for task in pool.unreleased.pop(heappop(heap), {}).values():
             release(draft, task)
             released = True
@@ -48,6 +57,8 @@ def release(draft: Draft, task: Task) -> None:
     if task.waits:
         begin_checks(draft, task)
     settle(draft, task)
+    if not task.satisfied_by_hand:
+        apply_level_to(draft, task)
 
 
 def release_by_hand(draft: Draft, task: Task) -> None:
@@ -58,11 +69,8 @@ def release_by_hand(draft: Draft, task: Task) -> None:
         release(draft, task)
 
 
-def limit_from(pool: Pool) -> Point | None:
-    """The last point that may be released, from the base of the pool."""
-    base = pool.base
-    if base is None:
-        return None
+def limit_from(pool: Pool, base: Point) -> Point:
+    """The last point that may be released, from this base on."""
     cycling = pool.plan.graph.cycling
     if isinstance(cycling.runahead, int):
         _slide(pool, base, cycling.runahead + 1)

@@ -69,7 +69,7 @@ def spawn(
     """Put a task into the pool, in these flows; `true` are atoms known to be true.
 
     The head of a chain is unreleased until it is its turn; others that lie between the base and
-    the limit as they are known now need not wait for the closing of the step.
+    the limit need not wait for the closing of the step, unless the base may step back in it.
     """
     pool = draft.pool
     key = (point, node.name)
@@ -80,7 +80,8 @@ def spawn(
     if node.arrows and (not true or true != node.suffices):
         look_up(pool, task)
         if task.missing and node.may_be_born_dead:
-            draft.to_judge.extend((key, flow) for flow in flows)
+            for shift, name in (*node.follows, (0, node.name)):
+                draft.to_judge.extend(((Point(point + shift), name), flow) for flow in flows)
     if node.xtriggers or node.clock is not None or node.message:
         _begin_waits(task)
     run = pool.run
@@ -88,7 +89,7 @@ def spawn(
         task.held = key in run.held_tasks or (
             run.hold_after is not None and point > run.hold_after
         )
-    if not head and _is_within_limit(pool, point):
+    if not head and draft.base_is_firm and _is_within_limit(pool, point):
         task.released = True
         if task.waits:
             begin_checks(draft, task)
@@ -97,7 +98,7 @@ def spawn(
     if task.standing is _READY:
         draft.ready.append(task)
     if node.expiry is not None:
-        draft.effects.append(SetTimer(key, EXPIRY, _clock_at(pool, point, node.expiry)))
+        set_expiry(draft, task)
     touched = draft.touched
     touched.tasks[key] = None
     touched.memory[key] = None
@@ -188,7 +189,7 @@ def begin_checks(draft: Draft, task: Task) -> None:
     key = task.key
     for name in task.waits:
         if name == CLOCK:
-            at = _clock_at(draft.pool, task.point, task.plan.clock)
+            at = clock_at(draft.pool, task.point, task.plan.clock)
             draft.effects.append(SetTimer(key, CLOCK, at))
         else:
             draft.effects.append(CheckXtrigger(key, name))
@@ -205,7 +206,13 @@ def _begin_waits(task: Task) -> None:
         task.waits[MESSAGE + node.message] = None
 
 
-def _clock_at(pool: Pool, point: Point, after: Interval | None) -> Instant:
+def set_expiry(draft: Draft, task: Task) -> None:
+    """Ask to be told when its time has passed."""
+    at = clock_at(draft.pool, task.point, task.plan.expiry)
+    draft.effects.append(SetTimer(task.key, EXPIRY, at))
+
+
+def clock_at(pool: Pool, point: Point, after: Interval | None) -> Instant:
     assert after is not None
     style = pool.plan.graph.cycling.style
     return Instant(float(add(style.calendar, point, after, style.utc_offset_minutes)))

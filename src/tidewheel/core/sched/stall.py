@@ -82,14 +82,16 @@ def left_over(pool: Pool) -> list[Task]:
 def root_causes(pool: Pool) -> list[Task]:
     """Of those, the ones that do not merely wait for another of them."""
     left = left_over(pool)
-    roots = {
-        task.key for task in left if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)
-    }
-    return [task for task in left if task.key in roots or not _follows(pool, task, roots)]
+    keys = {task.key for task in left}
+    return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
 
 
-def _follows(pool: Pool, task: Task, roots: set[Key]) -> bool:
-    """Whether something that it waits for, however far back, waits for one of the roots."""
+def _is_stuck(task: Task) -> bool:
+    return task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)
+
+
+def _follows(pool: Pool, task: Task, others: set[Key]) -> bool:
+    """Whether what it waits for, however far back, is one of the others."""
     seen: set[Key] = set()
     todo = [task.key]
     while todo and len(seen) < PARENTS_MAX:
@@ -104,7 +106,7 @@ def _follows(pool: Pool, task: Task, roots: set[Key]) -> bool:
                 members = (leaf.node,) if leaf.group is None else leaf.group.members
                 if leaf_value(pool, leaf, point, task.flows) is Value.OPEN:
                     todo += [(parent, member) for member in members]
-        if not roots.isdisjoint(todo):
+        if not others.isdisjoint(todo):
             return True
     return False
 

@@ -20,6 +20,7 @@ from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.draft import Draft, Touched
 from tidewheel.core.sched.effects import Effect
 from tidewheel.core.sched.events import Event
+from tidewheel.core.sched.expiry import expire_ready
 from tidewheel.core.sched.flow_endings import report_ended_flows
 from tidewheel.core.sched.flowing_on import flow_on
 from tidewheel.core.sched.housekeeping import forget
@@ -36,6 +37,10 @@ from tidewheel.core.sched.stall import judge_run
 from tidewheel.core.sched.starting import run_started
 from tidewheel.core.sched.suicide import consider
 from tidewheel.core.sched.triggering import triggered
+
+# What an active task says of itself: it holds the base, and its children lie beyond it.
+REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
+ROUNDS_MAX = 100_000  # of looking at what follows from one event
 
 Rule = Callable[[Draft, Event], None]
 
@@ -113,15 +118,30 @@ def step(graph: Graph, pool: Pool, event: Event) -> Outcome:
         draft.begin(event.at)
     else:
         draft = pool.scratch = Draft(pool, event.at)
-    RULES[type(event)](draft, event)
+    kind = type(event)
+    draft.base_is_firm = kind in REPORTS and pool.plan.leads_forward
+    RULES[kind](draft, event)
     close(draft)
     return Outcome(pool, draft.touched, draft.effects)
 
 
 def close(draft: Draft) -> None:
     """Do what the event made necessary."""
+    _follow_up(draft)
     pool = draft.pool
-    while True:
+    if draft.ready or draft.freed:
+        submit_ready(draft)
+    if pool.population.emptied:
+        forget(draft)
+    if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
+        report_ended_flows(draft)
+    judge_run(draft)
+
+
+def _follow_up(draft: Draft) -> None:
+    """Look at what follows from what has happened so far, until nothing does."""
+    pool = draft.pool
+    for _ in range(ROUNDS_MAX):
         if draft.to_judge:
             judge_all(draft)
         if draft.to_move or draft.to_start:
@@ -131,15 +151,11 @@ def close(draft: Draft) -> None:
             continue
         if (pool.may_release or pool.counted.emptied) and release_within_limit(draft):
             continue
-        if not (draft.to_judge or draft.to_move or draft.to_start):
-            break
-    if draft.ready or draft.freed:
-        submit_ready(draft)
-    if pool.population.emptied:
-        forget(draft)
-    if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
-        report_ended_flows(draft)
-    judge_run(draft)
+        if draft.to_judge or draft.to_move or draft.to_start:
+            continue
+        if not (draft.ready and draft.plan.expires and expire_ready(draft)):
+            return
+    raise AssertionError("the graph goes on for ever without anything to run")
 
 
 def _catch_up(draft: Draft) -> None:

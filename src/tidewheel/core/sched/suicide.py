@@ -1,7 +1,9 @@
 """Tasks that are removed because a suicide condition holds (SEMANTICS §4.8).
 
 The condition is a level: it applies whenever the task waits or is incomplete. It is looked up,
-not stored: when an output with a suicide arrow arrives, and when a task ends incomplete.
+not stored: when an output with a suicide arrow arrives, when a task ends incomplete or is to be
+tried again, and, as what a fixed point has made concerns points without end, when it is
+released.
 """
 
 from __future__ import annotations
@@ -32,6 +34,12 @@ def consider(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
         known = memory is not None and (flow in memory.spawned or flow in memory.verdicts)
         if not known and suicide_holds(pool, node, point, frozenset({flow})):
             condemn(draft, node, point, frozenset({flow}), BY_SUICIDE)
+
+
+def apply_level_to(draft: Draft, task: Task) -> None:
+    """The same for a task to which nothing happened but that it waits or is incomplete now."""
+    if task.plan.suicides and draft.plan.policy.suicide_is_a_level:
+        apply_to(draft, task)
 
 
 def apply_to(draft: Draft, task: Task) -> None:

@@ -1,0 +1,71 @@
+"""The oracle finds every known scheduling bug; one that survives fails here.
+
+Each bug is put into a copy of the package, whose runs of random workflows must then disagree
+with the oracle. A copy without a bug must agree, or the gate proves nothing.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tidewheel
+from tests.planted.bug import Bug
+from tests.planted.sched_bugs import SCHED_BUGS
+from tests.sim.sched_oracle_campaign import problems
+from tests.sim.sched_oracle_graphs import draw
+
+PACKAGE = Path(tidewheel.__file__).parent
+ROOT = Path(__file__).parents[2]
+GRAPHS_MAX = 2_000
+GRAPHS_OF_CONTROL = 60
+SEED = 500  # the same every time: how soon a bug is found is a fact about the oracle
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package, compiled files included: only what is edited is compiled anew."""
+    unfinished = shutil.ignore_patterns("*.pyc.*")  # written by others at this moment
+    return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
+
+
+def compare(package: Path, graphs: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.sim.sched_oracle_campaign", "--as-drawn"]
+    return subprocess.run(
+        [*command, "--seed", str(SEED), "--graphs", str(graphs)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(110)
+@pytest.mark.parametrize("bug", SCHED_BUGS, ids=lambda bug: bug.name)
+def test_the_oracle_finds(bug: Bug, package, request):
+    for edit in bug.edits:
+        edit.apply(package)
+    run = compare(package, GRAPHS_MAX)
+    found = re.search(
+        r"^disagreement after (\d+) graphs\nseed (\d+): (.*)$", run.stdout, re.MULTILINE
+    )
+    assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
+    assert run.returncode == 1
+    seed = int(found[2])
+    assert not problems(draw(seed), seed)[0], "the core shows this without the bug, too"
+    request.node.user_properties += [("graphs", found[1]), ("found by", found[3][:200])]
+
+
+def test_a_copy_without_a_bug_agrees(package):
+    run = compare(package, GRAPHS_OF_CONTROL)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+    assert f"no disagreement in {GRAPHS_OF_CONTROL} graphs" in run.stdout
+
+
+def test_there_are_enough_bugs_and_each_has_its_name():
+    assert len({bug.name for bug in SCHED_BUGS}) == len(SCHED_BUGS) >= 12

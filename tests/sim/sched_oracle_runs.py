@@ -1,0 +1,377 @@
+"""Runs a case through the scheduling core in a random order, and compares with the oracle."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from random import Random
+
+from tests.sim.sched_oracle import (
+    BAD_ENDS,
+    FAILED,
+    STARTED,
+    SUBMIT_FAILED,
+    SUBMITTED,
+    SUCCEEDED,
+    Condition,
+    Every,
+    Graph,
+    Key,
+    Leaf,
+    Oracle,
+    Try,
+    Worth,
+    leaves,
+)
+from tests.sim.sched_oracle_flow import flow_text
+from tests.sim.sched_oracle_graphs import Case
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import CancelTimer, SetTimer, Submit
+from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.testing.scenario import Scenario, compile_flow
+
+STEPS_MAX = 2_000
+ENDS = {SUCCEEDED: JobEnd.SUCCEEDED, FAILED: JobEnd.FAILED, SUBMIT_FAILED: JobEnd.NOT_STARTED}
+
+
+class Broken(Exception):
+    """Something that must hold did not."""
+
+
+class Driven:
+    """A run of a case. `choose` picks which of several things happens next."""
+
+    def __init__(
+        self,
+        case: Case,
+        choose: Callable[[int], int],
+        *,
+        reports: int | None = None,
+        restart: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.case = case
+        self.history: list[str] = []
+        self._choose = choose
+        self._reports = reports
+        self._late = Random(reports)
+        self._restart = restart
+        self._jobs: dict[Key, list[Event]] = {}
+        self._timers: dict[tuple[Key, str], Event] = {}
+        self._past: list[Event] = []
+        self._read = 0
+        self._made: defaultdict[Key, set[str]] = defaultdict(set)
+        self._killers: dict[Key, list[Condition]] = {}
+        for arrow in case.graph.arrows:
+            for point in arrow.points if arrow.suicide and arrow.condition else ():
+                assert arrow.condition is not None
+                for name in arrow.targets:
+                    self._killers.setdefault((point, name), []).append(arrow.condition)
+        self.submitted: Counter[Key] = Counter()
+        self._incomplete: set[Key] = set()
+        self._points = sorted({point for one in case.graph.arrows for point in one.points})
+        self._check_runahead = case.graph.runahead is not None and not _steps_back(case.graph)
+        graph = compile_flow(flow_text(case.graph))
+        self.run = Scenario(graph, start=case.graph.start, start_jobs=False)
+        self._take_effects()
+
+    def to_the_end(self) -> Driven:
+        for _ in range(STEPS_MAX):
+            if not self.happens_next():
+                return self
+        raise Broken(f"still running after {STEPS_MAX} steps")
+
+    def happens_next(self) -> bool:
+        """One thing that can happen, perhaps a restart before it; False if nothing can."""
+        if self._restart():
+            self.history.append("restart")
+            self.run.restarts()
+        keys: list[tuple[Key, str]] = [(key, "") for key in sorted(self._jobs)]
+        keys += sorted(self._timers)
+        if not keys:
+            return False
+        key, timer = keys[self._choose(len(keys))]
+        if timer:
+            event = self._timers.pop((key, timer))
+        else:
+            event = self._jobs[key].pop(0)
+            if not self._jobs[key]:
+                del self._jobs[key]
+                self._past.append(event)
+        self._record(event)
+        self._apply(event)
+        if self._past and self._reports is not None and self._late.random() < 0.03:
+            self._say_again(self._late.choice(self._past))
+        return True
+
+    def _say_again(self, event: Event) -> None:
+        before = len(self.run.submitted)
+        self._apply(event)
+        if len(self.run.submitted) != before:
+            raise Broken(f"a late report was believed: {_said(event)}")
+
+    def _apply(self, event: Event) -> None:
+        self.history.append(_said(event))
+        self.run.happens(event)
+        self._take_effects()
+        self._check_suicides()
+
+    def _take_effects(self) -> None:
+        new = self.run.effects[self._read :]
+        self._read = len(self.run.effects)
+        self._incomplete = {
+            self.run.key(one)
+            for one, word in self.run.pool.items()
+            if word in (FAILED, SUBMIT_FAILED, SUCCEEDED, "blocked")
+        }
+        for effect in new:
+            if isinstance(effect, Submit):
+                self._begin(effect)
+            elif isinstance(effect, SetTimer) and effect.task is not None:
+                key = effect.task
+                self._timers[(key, effect.name)] = events.TimerFired(
+                    key, effect.name, effect.at
+                )
+            elif isinstance(effect, CancelTimer) and effect.task is not None:
+                self._timers.pop((effect.task, effect.name), None)
+        limit = self.case.graph.limit
+        if limit is not None and len(self._jobs) > limit:
+            raise Broken(f"{len(self._jobs)} tasks are active, {limit} may be")
+
+    def _begin(self, submit: Submit) -> None:
+        key = submit.task
+        name = f"{key[0]}/{key[1]}"
+        if key in self._jobs:
+            raise Broken(f"{name} was submitted while it was active")
+        self.submitted[key] += 1
+        if submit.submit != self.submitted[key]:
+            raise Broken(
+                f"submission {self.submitted[key]} of {name} has number {submit.submit}"
+            )
+        tries = self.case.outcomes[key]
+        if submit.submit > len(tries):
+            raise Broken(f"{name} was submitted again after it had ended")
+        self._jobs[key] = self._job(key, submit.submit, tries[submit.submit - 1])
+        self._check_limit(key)
+        self._check_prerequisites(key)
+
+    def _job(self, key: Key, submit: int, job: Try) -> list[Event]:
+        """What its job will report; what is implied is not always said."""
+        core, now = (Point(key[0]), key[1]), self.run.now
+        found: list[Event] = []
+        # Of its own: the order of two submissions in one step must not matter.
+        rng = Random(f"{self._reports}/{key}/{submit}")
+        talks = self._reports is None or rng.random() < 0.6
+        if job.end != SUBMIT_FAILED:
+            if self._reports is not None and rng.random() < 0.3:
+                found.append(events.JobSubmitted(core, submit, now))
+            if talks or job.end == FAILED:
+                found.append(events.OutputMade(core, submit, STARTED, now))
+            found += [events.OutputMade(core, submit, one, now) for one in job.customs]
+        return [*found, events.JobEnded(core, submit, ENDS[job.end], now)]
+
+    def _check_limit(self, key: Key) -> None:
+        """P12, from what is seen outside: who is active, incomplete or blocked."""
+        runahead = self.case.graph.runahead
+        if runahead is None or not self._check_runahead:
+            return
+        base = min(point for point, _ in (*self._jobs, *self._incomplete))
+        window = [point for point in self._points if point >= base][: runahead + 1]
+        if key[0] not in window:
+            raise Broken(
+                f"{key[0]}/{key[1]} was submitted with base {base} and limit P{runahead}"
+            )
+
+    def _check_prerequisites(self, key: Key) -> None:
+        """P3, and that nobody runs whom a suicide had removed: by what was made until now."""
+        point, name = key
+        for arrow in self.case.graph.arrows:
+            if (
+                arrow.condition is None
+                or name not in arrow.targets
+                or point not in arrow.points
+            ):
+                continue
+            if not arrow.suicide and not self._holds(arrow.condition, point, early=True):
+                raise Broken(f"{point}/{name} was submitted before its parents were done")
+        if self._is_killed(key):
+            raise Broken(f"{point}/{name} was submitted after a suicide had removed it")
+
+    def _is_killed(self, key: Key) -> bool:
+        conditions = self._killers.get(key)
+        return bool(conditions) and all(
+            self._holds(one, key[0], early=False) for one in conditions or ()
+        )
+
+    def _check_suicides(self) -> None:
+        """A suicide is a level: nobody whom it concerns waits or stays incomplete."""
+        for key in self.pool if self._killers else ():
+            if key not in self._jobs and self._is_killed(key):
+                raise Broken(f"{key[0]}/{key[1]} is in the pool and a suicide holds")
+
+    def _holds(self, condition: Condition, point: int, *, early: bool) -> bool:
+        """Whether a condition is true by now; `early` is what it is worth before the start."""
+        if not isinstance(condition, Leaf):
+            held = [self._holds(term, point, early=early) for term in condition.terms]
+            return all(held) if isinstance(condition, Every) else any(held)
+        parent = condition.parent_point(point)
+        if parent < self.case.graph.start:
+            return early and not BAD_ENDS.issuperset(condition.outputs)
+        made = [
+            not self._made[(parent, n)].isdisjoint(condition.outputs) for n in condition.names
+        ]
+        return all(made) if condition.every else any(made)
+
+    def _record(self, event: Event) -> None:
+        """What an event makes true for everybody."""
+        match event:
+            case events.JobSubmitted(task=key):
+                self._made[key].add(SUBMITTED)
+            case events.OutputMade(task=key, output=output):
+                self._made[key].update((SUBMITTED, STARTED, output))
+            case events.JobEnded(task=key, submit=submit):
+                tries = self.case.outcomes[key]
+                if tries[submit - 1].end == SUCCEEDED:
+                    self._made[key].update((SUBMITTED, STARTED, SUCCEEDED))
+                elif submit == len(tries):
+                    self._made[key].add(tries[-1].end)
+
+    # The end, in the oracle's words.
+
+    @property
+    def verdicts(self) -> dict[Key, str]:
+        return {self.run.key(one): word for one, word in self.run.verdicts.items()}
+
+    @property
+    def pool(self) -> dict[Key, str]:
+        return {self.run.key(one): word for one, word in self.run.pool.items()}
+
+    def end_state(self) -> dict[str, object]:
+        return {
+            "status": self.run.status,
+            "submissions": sorted(self.run.submitted),
+            "verdicts": self.verdicts,
+            "pool": self.pool,
+            "causes": self.run.causes,
+        }
+
+
+def _steps_back(graph: Graph) -> bool:
+    """Whether the runahead base may step back (SEMANTICS §4.3)."""
+    return any(
+        leaf.absolute is not None or leaf.offset > 0
+        for arrow in graph.arrows
+        for leaf in leaves(arrow.condition)
+    )
+
+
+def _said(event: Event) -> str:
+    match event:
+        case events.JobEnded(key, submit, how):
+            return f"{key[0]}/{key[1]}/{submit} {how}"
+        case events.OutputMade(key, submit, output):
+            return f"{key[0]}/{key[1]}/{submit} makes {output}"
+        case events.JobSubmitted(key, submit):
+            return f"{key[0]}/{key[1]}/{submit} submitted"
+        case events.TimerFired(key, name):
+            return f"timer {name} of {key}"
+        case _:
+            return str(event)
+
+
+# Comparing.
+
+
+def disagreements(run: Driven) -> list[str]:
+    """Everything in which an ended run and the oracle differ."""
+    case = run.case
+    suicides = frozenset(
+        key for key, word in run.verdicts.items() if word == "removed by suicide"
+    )
+    oracle = Oracle(case.graph, case.outcomes, suicides, run.submitted)
+    found: list[str] = []
+    status = "stalled" if oracle.stalls else "completed"
+    unseen = oracle.with_word("blocked") - oracle.blocked_for_sure()
+    if run.run.status == "stalled" and set(map(run.run.key, run.run.causes)) <= unseen:
+        status = "stalled"
+    if run.run.status != status:
+        found.append(f"the run {run.run.status}, expected: {status}")
+    if run.run.status == "completed" and run.pool:
+        found.append(f"completed with a pool: {run.pool}")
+    if run.run.status == "stalled" and not run.run.causes:
+        found.append("stalled without a cause")
+    if case.graph.runahead is None or run.run.status == status == "completed":
+        found += _differing_ends(run, oracle)
+    else:
+        found += _excess(run, oracle)
+    return found
+
+
+def _differing_ends(run: Driven, oracle: Oracle) -> list[str]:
+    found = _difference("submissions", dict(run.submitted), oracle.submissions)
+    pool = run.pool
+    ended = {key for key, word in pool.items() if word in (FAILED, SUBMIT_FAILED, SUCCEEDED)}
+    found += _difference("incomplete", ended, oracle.incomplete)
+    blocked = {key for key, word in pool.items() if word == "blocked"}
+    if not oracle.blocked_for_sure() <= blocked <= oracle.with_word("blocked"):
+        found += _difference("blocked", blocked, oracle.blocked_for_sure())
+    rest = pool.keys() - ended - blocked
+    found += _difference("waiting", rest, oracle.waiting)
+    found += _differing_verdicts(run, oracle)
+    return found + _unlawful_suicides(run, oracle)
+
+
+def _differing_verdicts(run: Driven, oracle: Oracle) -> list[str]:
+    words = {Worth.LOST: "lost", Worth.NOT_TAKEN: "not taken"}
+    expected = {
+        key: words[fate.death]
+        for key, fate in oracle.fates.items()
+        if fate.word == "pruned" and fate.death is not None
+    }
+    seen = {key: word for key, word in run.verdicts.items() if word in words.values()}
+    if any(
+        leaf.absolute for arrow in run.case.graph.arrows for leaf in leaves(arrow.condition)
+    ):
+        expected = {key: word for key, word in expected.items() if key in seen}
+    return _difference("verdicts", seen, expected)
+
+
+def _unlawful_suicides(run: Driven, oracle: Oracle) -> list[str]:
+    found = []
+    for key, fate in oracle.fates.items():
+        name = f"{key[0]}/{key[1]}"
+        removed = run.verdicts.get(key) == "removed by suicide"
+        if removed and not oracle.suicide_holds(key):
+            found.append(f"{name} was removed by a suicide that does not hold")
+        left = fate.word in ("open", "blocked") or fate.is_incomplete
+        if key not in run.pool and oracle.suicide_is_absolute(key):
+            left = False  # removed when it is asked for: it has no last point
+        if not removed and left and oracle.suicide_holds(key):
+            found.append(f"{name} was not removed by a suicide that holds")
+    return found
+
+
+def _excess(run: Driven, oracle: Oracle) -> list[str]:
+    """A run that stalled under a limit has done a part of what it could have done."""
+    allowed = oracle.submissions
+    more = {key: count for key, count in run.submitted.items() if count > allowed.get(key, 0)}
+    found = [f"submissions: more than expected: {more}"] if more else []
+    ended = {
+        key for key, word in run.pool.items() if word in (FAILED, SUBMIT_FAILED, SUCCEEDED)
+    }
+    if not ended <= oracle.incomplete:
+        found.append(f"incomplete: more than expected: {ended - oracle.incomplete}")
+    pruned = {key for key, word in run.verdicts.items() if word in ("lost", "not taken")}
+    if not pruned <= oracle.with_word("pruned"):
+        found.append(f"pruned: more than expected: {pruned - oracle.with_word('pruned')}")
+    return found
+
+
+def _difference(what: str, seen: object, expected: object) -> list[str]:
+    if seen == expected:
+        return []
+    if isinstance(seen, dict) and isinstance(expected, dict):
+        seen, expected = set(seen.items()), set(expected.items())
+    assert isinstance(seen, (set, frozenset)) or hasattr(seen, "__and__")
+    more, less = set(seen) - set(expected), set(expected) - set(seen)
+    return [f"{what}: unexpected {sorted(more)}, missing {sorted(less)}"]
