@@ -25,6 +25,7 @@ REGRESSIONS = {
     41000383: "a claim that came after the farewell of its worker broke it",
     52001420: "a monitor that stood still during a call took leases back after an outage",
     4021256014: "the judge did not see that a refused adoption settles the attempt",
+    2018517559: "the simulator mixed up what a job had said while its worker stood still",
     62002742: "a monitor took an old answer for a sign that the store was there",
 }
 

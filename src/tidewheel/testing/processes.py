@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVarTuple
 
 Ts = TypeVarTuple("Ts")
@@ -35,6 +36,7 @@ class Process:
         self._offset_seconds = offset_seconds
         self._rate = rate  # local seconds per second of the world
         self._sleepers: dict[asyncio.Future[None], float] = {}  # until when, by the local clock
+        self._backlog: list[Callable[[], object]] = []  # what came while it stood still
 
     # port Clock
     def monotonic(self) -> float:
@@ -57,10 +59,22 @@ class Process:
         """Call now, or at the end of the standstill, or never if the process is dead."""
         if self.dead:
             return
-        if self.stands_until > self._loop.time():
-            self._loop.call_at(self.stands_until, self.when_it_goes_on, callback, *args)
-        else:
+        if not self._backlog and self.stands_until <= self._loop.time():
             callback(*args)
+            return
+        # In the order in which it came, however often the standstill is prolonged.
+        self._backlog.append(partial(callback, *args))
+        if len(self._backlog) == 1:
+            self._loop.call_at(self.stands_until, self._goes_on)
+
+    def _goes_on(self) -> None:
+        if self.stands_until > self._loop.time():
+            self._loop.call_at(self.stands_until, self._goes_on)
+            return
+        backlog, self._backlog = self._backlog, []
+        for call in backlog:
+            if not self.dead:
+                call()
 
     async def stays_alive(self) -> None:
         """The dead do nothing: what comes after this never happens to them."""
