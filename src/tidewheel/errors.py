@@ -13,6 +13,8 @@ TidewheelError
     DependencyCycle     an edge would close a circle; carries the path
     MessagesMissing     an end report arrived before messages that the job sent earlier
     BadSetting          a setting is out of its bounds
+    (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
+    InvalidDefinition; each carries what to write instead)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
     StoreBusy           a lock or a connection was not to be had in time
     StoreUnreachable    the database does not answer

@@ -284,7 +284,7 @@ NOT_YET = {
 NAMES = [
     pytest.param(
         name,
-        marks=pytest.mark.xfail(name in NOT_YET, reason=NOT_YET.get(name, ""), strict=False),
+        marks=pytest.mark.xfail(name in NOT_YET, reason=NOT_YET.get(name, ""), strict=True),
     )
     for name in worlds()
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from typing import NamedTuple, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
@@ -150,7 +149,8 @@ class Workflow:
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
         """What was said, as a value; InvalidDefinition names every mistake in it."""
-        findings = deepcopy(self._ledger.findings)
+        findings = Findings()
+        self._say_collected(findings)
         definition = self._read(options, findings)
         if definition is None or findings.has_errors:
             raise InvalidDefinition(self.name, findings.sorted())
@@ -174,14 +174,18 @@ class Workflow:
         self, options: ReadOptions | None, findings: Findings
     ) -> tuple[WorkflowDef, Graph] | None:
         """Definition and graph as far as they are understood, for whoever shows findings."""
-        for finding in self._ledger.findings:
-            findings.add(finding)
+        self._say_collected(findings)
         definition = self._read(options, findings)
         if definition is None:
             return None
         graph = compile_workflow(definition, findings)
         check_workflow(definition, graph, findings)
         return definition, graph
+
+    def _say_collected(self, findings: Findings) -> None:
+        """What was wrong with statements already when they were made."""
+        for finding in self._ledger.findings:
+            findings.add(finding)
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
         if options is None:

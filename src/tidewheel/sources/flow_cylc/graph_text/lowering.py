@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.graph.condition import (
     AnyOf,
     Atom,
@@ -24,7 +25,6 @@ from tidewheel.core.graph.definition import Arrow, OutputMark, Placement
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.outputs import FINISHED, SUCCEEDED, made_by, standard_name
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.errors import Refused
 from tidewheel.sources.flow_cylc.graph_text.chains import (
     Both,
     Chain,
@@ -281,11 +281,11 @@ class Lowering:
         if text not in self._offsets:
             try:
                 self._offsets[text] = self._read_offset(text)
-            except Refused as refused:
+            except BadCycling as bad:
                 raise _Wrong(
                     "offset",
-                    f"the offset of {token.text}[{text}] is not understood: {refused}",
-                    getattr(refused, "hint", ""),
+                    f"the offset of {token.text}[{text}] is not understood: {bad.message}",
+                    bad.hint,
                     token.position,
                 ) from None
         return self._offsets[text]
