@@ -13,6 +13,10 @@ TidewheelError
     DependencyCycle     an edge would close a circle; carries the path
     MessagesMissing     an end report arrived before messages that the job sent earlier
     BadSetting          a setting is out of its bounds
+    AmbiguousRun        several runs have names that begin so; carries them
+    RunHeld             another scheduler drives the run
+    RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
+    NotRunning          no scheduler drives the run, so nobody could obey
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
     InvalidDefinition; each carries what to write instead)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
@@ -271,3 +275,50 @@ class UnsafeStore(StoreUnusable):
     """The database library or its settings would break a promise."""
 
     code = "unsafe_store"
+
+
+class AmbiguousRun(Refused):
+    """More than one run has a name that begins so."""
+
+    code = "ambiguous"
+
+    def __init__(self, text: str, names: Iterable[str]) -> None:
+        self.text, self.names = text, tuple(names)
+        super().__init__(f"{text!r} could be {', '.join(self.names)}; write more of the name")
+
+
+class RunHeld(Refused):
+    """Another scheduler drives this run."""
+
+    code = "run_held"
+
+    def __init__(self, name: str, owner: str, seconds_left: float) -> None:
+        self.name, self.owner, self.seconds_left = name, owner, seconds_left
+        super().__init__(
+            f"{name} is driven by {owner}, whose lease runs for {seconds_left:.0f} s more; "
+            "use its commands from here (tidewheel show, trigger, stop …), or stop it first"
+        )
+
+
+class RunLost(Refused):
+    """A scheduler may not write: its lease of the run was taken over."""
+
+    code = "run_lost"
+
+    def __init__(self, name: str, epoch: int, current: int) -> None:
+        self.name, self.epoch, self.current = name, epoch, current
+        super().__init__(
+            f"{name} is driven by another scheduler since (epoch {current}, ours was {epoch})"
+        )
+
+
+class NotRunning(Refused):
+    """Nobody drives this run, so nobody could obey a command."""
+
+    code = "not_running"
+
+    def __init__(self, name: str, status: str) -> None:
+        self.name, self.status = name, status
+        super().__init__(
+            f"{name} is not running ({status}); carry it on first: tidewheel run {name}"
+        )

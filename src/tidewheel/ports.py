@@ -12,6 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.runs.requests import (
+    Batch,
+    Inbox,
+    NewCommand,
+    RunClaim,
+    RunLease,
+    StoredRun,
+)
+from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+from tidewheel.core.sched.pool import Past
+from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
     Amendment,
@@ -142,6 +154,92 @@ class TaskStore(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class RunStore(Protocol):
+    """Runs, their definitions and what operators want of them; beside the tasks, in one store.
+
+    Every operation is one transaction. Where a run is named by number it exists, else NotFound.
+    """
+
+    # definitions
+    async def save_definition(self, definition: StoredDefinition) -> None:
+        """Keep a definition under its digest; one that is there stays as it is."""
+        ...
+
+    async def definition(self, digest: str) -> StoredDefinition: ...
+
+    # runs
+    async def create_run(self, new: NewRun) -> RunView:
+        """Status "created"; its queue exists afterwards, with the lease that was asked for."""
+        ...
+
+    async def run(self, number: int) -> RunView: ...
+    async def find_run(self, text: str) -> RunView:
+        """By name, by number, or by a prefix of its name that no other run has (the newest run
+        of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
+        ...
+
+    async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
+        """Newest first."""
+        ...
+
+    async def delete_run(self, number: int) -> None:
+        """With everything of it; refused while a scheduler holds it."""
+        ...
+
+    # schedulers
+    async def claim_run(self, claim: RunClaim) -> RunLease:
+        """Epoch + 1. RunHeld while another's lease runs, unless that one is known to be dead."""
+        ...
+
+    async def claimable_runs(self, count_max: int) -> list[RunView]:
+        """Runs with an open status whose lease ran out: their scheduler died."""
+        ...
+
+    async def renew_run(self, lease: RunLease) -> None:
+        """LeaseLost (of a run) if the epoch is not the current one."""
+        ...
+
+    async def read_run(self, number: int) -> StoredRun: ...
+    async def read_inbox(self, number: int, count_max: int) -> Inbox: ...
+    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+        """RunLost if the epoch is not the current one. A batch that was written already is
+        left alone; the lease is renewed, or given back if the batch says so."""
+        ...
+
+    def past(self, number: int) -> Past:
+        """What the store knows of tasks that the pool has forgotten; asked without waiting."""
+        ...
+
+    # operators
+    async def post_command(self, command: NewCommand) -> int:
+        """Its number. NotRunning if no scheduler holds the run."""
+        ...
+
+    async def command(self, number: int) -> CommandView: ...
+    async def commands(self, run: int, count: int = 100) -> list[CommandView]:
+        """Newest first."""
+        ...
+
+    # looking
+    async def submissions(
+        self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
+    ) -> list[SubmissionView]:
+        """Newest first."""
+        ...
+
+    async def run_changes(
+        self, run: int, after: int = 0, count: int = 100
+    ) -> list[ChangesView]: ...
+
+    async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
+        """The last rows of tasks that the pool's memory has let go, newest points first."""
+        ...
+
+
+class Store(TaskStore, RunStore, Protocol):
+    """All of it: tasks and runs in one database."""
 
 
 class Clock(Protocol):

@@ -1,0 +1,228 @@
+"""The verbs of operators: one value each, the same for CLI, REST and jobs (SEMANTICS §8).
+
+Ids are texts as people write them (`2/foo`, `foo.2`, globs, families, `:status` selectors);
+they are resolved against the run when the command is applied, not before. `flow` is "" (what
+SEMANTICS says by default), "new", "all", "none" or numbers as in "1,3".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from tidewheel.errors import Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    verb: ClassVar[str] = "trigger"
+    ids: tuple[str, ...]
+    flow: str = ""
+    until: str = ""
+    until_tasks: tuple[str, ...] = ()
+    wait: bool = False
+    ignore_before: bool = False
+    from_point: str = ""
+    all_at_point: bool = False
+    on_resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set:
+    verb: ClassVar[str] = "set"
+    ids: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    prerequisites: tuple[str, ...] = ()  # "1/a:succeeded", "all", "xtrigger/NAME"
+    flow: str = ""
+    wait: bool = False
+    all_at_point: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    verb: ClassVar[str] = "remove"
+    ids: tuple[str, ...]
+    flow: str = ""
+    forget: bool = False
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    verb: ClassVar[str] = "hold"
+    ids: tuple[str, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    verb: ClassVar[str] = "release"
+    ids: tuple[str, ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    verb: ClassVar[str] = "kill"
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    verb: ClassVar[str] = "poll"
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    verb: ClassVar[str] = "pause"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    verb: ClassVar[str] = "resume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """One of the bounds, or a mode: clean, now, kill."""
+
+    verb: ClassVar[str] = "stop"
+    mode: str = "clean"
+    at_point: str = ""
+    after_task: str = ""
+    at_time: str = ""
+    flow: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reload:
+    """The new definition is stored already, under this digest."""
+
+    verb: ClassVar[str] = "reload"
+    definition: str = ""  # "": read the run's folder again, where the scheduler can
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broadcast:
+    verb: ClassVar[str] = "broadcast"
+    points: tuple[str, ...] = ("*",)
+    namespaces: tuple[str, ...] = ("root",)
+    settings: tuple[str, ...] = ()  # "[environment]NAME=VALUE", "script=…"
+    cancel: tuple[str, ...] = ()  # settings without values
+    clear: bool = False
+    expire: str = ""  # a point: what is before it goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """In the name of a job that cannot speak for itself."""
+
+    verb: ClassVar[str] = "message"
+    id: str  # POINT/NAME or POINT/NAME/SUBMIT
+    texts: tuple[str, ...] = ()
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtTrigger:
+    verb: ClassVar[str] = "ext-trigger"
+    message: str
+    trigger_id: str = ""
+    ids: tuple[str, ...] = ()
+
+
+Command = (
+    Trigger
+    | Set
+    | Remove
+    | Hold
+    | Release
+    | Kill
+    | Poll
+    | Pause
+    | Resume
+    | Stop
+    | Reload
+    | Broadcast
+    | Message
+    | ExtTrigger
+)
+
+VERBS: dict[str, type[Command]] = {
+    one.verb: one
+    for one in (
+        Trigger,
+        Set,
+        Remove,
+        Hold,
+        Release,
+        Kill,
+        Poll,
+        Pause,
+        Resume,
+        Stop,
+        Reload,
+        Broadcast,
+        Message,
+        ExtTrigger,
+    )
+}
+
+
+def command_text(command: Command) -> str:
+    """As it is stored and sent: JSON with its verb; what was not said is left out."""
+    said = {
+        field.name: getattr(command, field.name)
+        for field in fields(command)
+        if getattr(command, field.name) != field.default
+    }
+    return json.dumps({"verb": command.verb} | {k: _plain(v) for k, v in said.items()})
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_command(text: str) -> Command:
+    """Whatever is not a command is refused with what would be one."""
+    try:
+        said = json.loads(text)
+        verb = said.pop("verb")
+        kind = VERBS[verb]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        accepted = ", ".join(VERBS)
+        raise Refused(f'a command is a JSON object with a "verb": {accepted}') from None
+    return _built(verb, kind, said)
+
+
+# How a field may look in JSON, by its annotation.
+_SHAPES: dict[str, tuple[type, str]] = {
+    "tuple[str, ...]": (list, "a list of texts"),
+    "str": (str, "a text"),
+    "bool": (bool, "true or false"),
+    "int | None": (int, "a number"),
+}
+
+
+def _built(verb: str, kind: type[Command], said: dict[str, object]) -> Command:
+    known = {field.name: str(field.type) for field in fields(kind)}
+    given: dict[str, Any] = {}
+    for name, value in said.items():
+        if name not in known:
+            allowed = ", ".join(known) or "nothing else"
+            raise Refused(f"{verb} knows no {name!r}; it takes {allowed}")
+        shape, words = _SHAPES[known[name]]
+        texts = value if isinstance(value, list) else ()
+        if not isinstance(value, shape) or not all(isinstance(one, str) for one in texts):
+            raise Refused(f"{verb}: {name} must be {words}, not {json.dumps(value)}")
+        given[name] = tuple(value) if isinstance(value, list) else value
+    missing = [
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.name not in given
+    ]
+    if missing:
+        raise Refused(f"{verb} needs {', '.join(missing)}")
+    return kind(**given)

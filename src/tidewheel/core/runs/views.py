@@ -1,0 +1,77 @@
+"""Runs as people and programs look at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.task import Instant, TaskId
+
+OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
+CARRY_ON_STATUSES = ("stopped", "stalled", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run as it is now."""
+
+    number: int
+    name: str  # WORKFLOW/runN unless it was given one
+    workflow: str
+    definition: str  # the digest of what it runs now
+    options: RunOptions
+    folder: str
+    queue: str
+    status: str  # as in RunStatus, or "created", "error"
+    reason: str
+    epoch: int
+    batch: int
+    owner: HostProcess | None  # None: no scheduler holds it
+    deadline_at: Instant | None
+    created_at: Instant
+    updated_at: Instant
+    ended_at: Instant | None  # of the last batch with which a scheduler let it go
+
+    def is_driven(self, now: Instant) -> bool:
+        """Whether a scheduler holds it."""
+        return self.deadline_at is not None and now < self.deadline_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandView:
+    """A command and what became of it; `answered_at` None: it waits."""
+
+    number: int
+    run: int
+    at: Instant
+    who: str
+    body: str
+    answered_at: Instant | None
+    answer: str | None
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionView:
+    """A submission of a run as the queue knows it, with its last attempt."""
+
+    task_id: TaskId
+    seq: int
+    status: str
+    attempt: int
+    submitted_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+    exit_status: int | None
+    error: str | None
+    worker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesView:
+    """The changes of one batch, as JSON: the run as it was can be made from them."""
+
+    batch: int
+    at: Instant
+    changes: str
