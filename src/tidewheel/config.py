@@ -29,6 +29,7 @@ class OnStop(StrEnum):
 
     YIELD = "yield"  # end them and give the tasks to other workers at once (seed 002)
     DRAIN = "drain"  # let them finish, take no new ones
+    LEAVE = "leave"  # let them run; the next worker of this host adopts them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -190,7 +190,7 @@ class RunStore(Protocol):
 
     # schedulers
     async def claim_run(self, claim: RunClaim) -> RunLease:
-        """Epoch + 1. RunHeld while another's lease runs, unless that one is known to be dead."""
+        """Epoch + 1. RunHeld while another's lease runs, unless that one is dead for sure."""
         ...
 
     async def claimable_runs(self, count_max: int) -> list[RunView]:

@@ -13,20 +13,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import StoreSettings, failpoint, store_url, submit_limits
 from tidewheel.core.tasks.requests import Abilities, HostProcess
 from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
-from tidewheel.ports import Runner, TaskStore
+from tidewheel.ports import Runner, Store, TaskStore
 
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, WorkerSettings
     from tidewheel.runners.handlers import Handlers
     from tidewheel.services.alarm import Alarm
+    from tidewheel.core.runs.views import RunView
     from tidewheel.services.monitor import Monitor
+    from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.worker import Worker
     from tidewheel.store.migrate import MigrationReport
@@ -50,7 +53,7 @@ def is_embedded(where: str | StoreSettings | None = None) -> bool:
     return store_settings(where).url.startswith("sqlite:")
 
 
-def open_store(where: str | StoreSettings | None = None) -> TaskStore:
+def open_store(where: str | StoreSettings | None = None) -> Store:
     """The store at an address; without one, that of this user."""
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
@@ -81,7 +84,7 @@ def this_failpoint() -> Failpoint:
 
 
 @asynccontextmanager
-async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[TaskStore]:
+async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[Store]:
     """A store that is closed at the end of the block."""
     store = open_store(where)
     try:
@@ -97,7 +100,7 @@ async def awaited_store(
     stop: Alarm,
     stop_asked: Callable[[], bool],
     on_report: OnReport | None = None,
-) -> AsyncIterator[TaskStore | None]:
+) -> AsyncIterator[Store | None]:
     """A store that may not answer yet; None if asked to stop before it did.
 
     A file that cannot be opened is a mistake, and waiting mends no mistake.
@@ -196,6 +199,47 @@ def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) ->
     return home / "tasks" / store_id[:STORE_ID_LENGTH] / str(task_seq) / str(attempt)
 
 
+def submission_directory(home: Path, task_id: TaskId, attempt: int) -> Path:
+    """The same for a submission of a run."""
+    from tidewheel.core.runs.job_names import read_job_name
+
+    name = read_job_name(task_id)
+    return home / "runs" / name.run / name.log_folder(attempt)
+
+
+async def claimed_driver(
+    store: Store,
+    run: RunView,
+    home: Path,
+    *,
+    trigger_log: Path | None = None,
+    on_batch: OnBatch | None = None,
+    on_report: OnReport | None = None,
+) -> RunDriver:
+    """A scheduler for one run, which it holds from now on.
+
+    If the one that held it is dead for sure, nobody has to wait for its lease.
+    """
+    from tidewheel.core.runs.requests import RunClaim
+    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
+
+    process = this_process()
+    is_dead = run.owner is not None and not is_process_alive(run.owner)
+    claim = RunClaim(
+        run=run.number, process=process, dead_epoch=run.epoch if is_dead else None
+    )
+    lease = await store.claim_run(claim)
+    where = SchedulerHome(
+        store=store,
+        home=home,
+        environment=dict(os.environ),
+        surroundings=_surroundings(on_report),
+        trigger_log=trigger_log,
+    )
+    return driver_of(run, lease, where, on_batch)
+
+
 def build_monitor(
     store: TaskStore, settings: MonitorSettings, on_report: OnReport | None = None
 ) -> Monitor:
@@ -220,17 +264,21 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers a worker runs commands only.
     """
+    from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.runners.python import PythonRunner
     from tidewheel.runners.shell import ShellRunner
     from tidewheel.runners.usage import UsageSampler
+    from tidewheel.services.job_calls import JobCalls
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    messages = MessageServer(settings.home, message_bytes_max)
+    calls = JobCalls(cast("Store", store), settings.home)
+    messages = MessageServer(settings.home, message_bytes_max, calls)
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
         environ=os.environ,
@@ -239,6 +287,7 @@ async def built_worker(
         tie_jobs=settings.tie_jobs,
         failpoint=this_failpoint(),
         limits=settings.job_limits,
+        aids=RunAids(programs=write_programs(settings.home)),
     )
     runners: list[Runner] = [shell]
     python = None

@@ -6,7 +6,6 @@ import pytest
 
 from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
 from tidewheel.services.rehearsal.chart import lanes, marks
-from tidewheel.services.rehearsal.clocks import offset_seconds
 from tidewheel.services.rehearsal.critical_path import critical_path, reason_text
 from tidewheel.services.rehearsal.play import rehearse
 from tidewheel.services.rehearsal.reach import last_of
@@ -291,21 +290,6 @@ def test_an_xtrigger_that_nobody_can_ask_is_satisfied_after_one_interval():
     assert spans(run) == {"1/a/1": (7, 17)}
     assert run.assumed == ["xtrigger x (echo) is satisfied after 7 s"]
     assert path(run) == [("1/a", "xtrigger")]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("", 0),
-        ("PT1H", 3600),
-        ("-PT1H30M", -5400),
-        ("P1DT1S", 86401),
-        ("P1W", 604800),
-        ("P2M", 5184000),
-    ],
-)
-def test_offsets_of_clocks_are_durations(text, seconds):
-    assert offset_seconds(text) == seconds
 
 
 # How far.

@@ -3,7 +3,7 @@
 import pytest
 
 from tidewheel.core.sched.events import Stop, StopMode
-from tidewheel.core.sched.explain import triggered_off
+from tidewheel.core.sched.trigger_log import triggered_off
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 
@@ -140,9 +140,9 @@ def test_what_a_task_was_triggered_off_lists_every_true_atom():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("a[-P1] & b | c => d\nF:succeed-any & d => e\na", runtime, final=1)
     run.succeeds("1/b")
-    assert triggered_off(run.core, (1, "d")) == [(0, "a"), (1, "b")]
+    assert triggered_off(run.core, run.core.tasks[(1, "d")]) == ((0, "a"), (1, "b"))
     run.succeeds("1/m2", "1/d")
-    assert triggered_off(run.core, (1, "e")) == [(1, "d"), (1, "m2")]
+    assert triggered_off(run.core, run.core.tasks[(1, "e")]) == ((1, "d"), (1, "m2"))
 
 
 def test_what_another_term_of_an_or_has_made_true_is_not_named():

@@ -128,10 +128,11 @@ def test_a_cancelled_flow_takes_its_waiting_tasks_and_leaves_shared_ones():
     assert run.happens(StopFlow(9, 0.0)).flows["1/e"] == [1]
 
 
-def test_stopping_with_kill_kills_the_jobs():
+def test_stopping_with_kill_kills_the_jobs_and_waits_for_their_ends():
     run = Scenario("a\nb => c").happens(Stop(StopMode.KILL, 0.0))
     assert sorted(run.killed) == ["1/a", "1/b"]
-    assert run.status == "stopped"
+    assert run.status == "stopping"
+    assert run.is_killed("1/a", "1/b").status == "stopped"
 
 
 def test_a_trigger_of_an_active_task_only_says_so():

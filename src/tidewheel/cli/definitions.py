@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,8 +16,9 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
+    from tidewheel.core.runs.definition import RunOptions
     from tidewheel.sources.flow_cylc.loading import SourceOptions
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 
 HERE = "."
 
@@ -67,30 +69,40 @@ class Definition(NamedTuple):
 
     def load(self, findings: Findings) -> LoadedWorkflow:
         """Read, compiled and checked; whatever is wrong with it is in the findings."""
+        return self._load(self.load_options(), findings)
+
+    def _load(self, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
         if self.is_python:
-            from tidewheel.cli.python_definitions import load_python_file
+            from tidewheel.services.python_definitions import load_python_file
 
-            return load_python_file(self, findings)
-        return self._load_text(findings)
+            return load_python_file(self.path, how, findings)
+        return self._load_text(how, findings)
 
-    def _load_text(self, findings: Findings) -> LoadedWorkflow:
+    def load_for_run(self, options: RunOptions, findings: Findings) -> LoadedWorkflow:
+        """The same, with the points that a run is given beside."""
+        from tidewheel.services.definitions import load_options
+
+        how = replace(load_options(options), source=self.source_options())
+        return self._load(how, findings)
+
+    def load_options(self) -> LoadOptions:
         from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
-        from tidewheel.sources.flow_cylc.loading import read_source
         from tidewheel.sources.flow_cylc.points import PointTexts
-        from tidewheel.sources.flow_cylc.settings import FlowSettings
-        from tidewheel.sources.flow_cylc.workflow import (
-            LoadedWorkflow,
-            LoadOptions,
-            load_source,
-        )
+        from tidewheel.sources.flow_cylc.workflow import LoadOptions
 
-        options = LoadOptions(
+        return LoadOptions(
             # Here the clock comes in; below it is an argument.
             now=time.time_ns() / 1e9,
             source=self.source_options(),
             points=PointTexts(initial=self.icp, final=self.fcp),
             policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
         )
+
+    def _load_text(self, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
+        from tidewheel.sources.flow_cylc.loading import read_source
+        from tidewheel.sources.flow_cylc.settings import FlowSettings
+        from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_source
+
         source = read_source(self.path, options.source, findings)
         if not source.lines and findings.has_errors:
             # That there is no graph either would be no news.

@@ -20,6 +20,7 @@ UNAVAILABLE = 3
 HELP = "See: tidewheel --help"
 LOOK_FOR = {
     "task": "List the tasks that are there: tidewheel tasks",
+    "run": "List the runs that are there: tidewheel runs",
     "worker": "List the workers that are there: tidewheel workers --all",
 }
 

@@ -20,27 +20,57 @@ INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 NOTHING_ASKED = 2
 
 # In the order of --help; the texts are here so that --help loads no command.
-COMMANDS = {
-    "validate": "Check a workflow definition.",
-    "graph": "Draw a workflow's graph, or print it for programs.",
-    "list": "List the tasks and families of a workflow.",
-    "config": "Print a workflow's settings after inheritance.",
-    "view": "Print a definition after includes and templates.",
-    "rehearse": "Play a workflow on a virtual clock, without running it.",
-    "submit": "Store a task, or many from a file.",
-    "tasks": "List tasks, newest first.",
-    "task": "Show everything about one task, and why it does not run.",
-    "cancel": "Cancel tasks and whatever needs them.",
-    "queues": "List queues; pause, resume or configure one.",
-    "workers": "List workers and what they hold.",
-    "worker": "Execute tasks until stopped.",
-    "monitor": "Watch leases and retention until stopped.",
-    "verify": "Check every promise against the store.",
-    "export": "Write tasks to a file as JSON lines.",
-    "migrate": "Bring the store to this version's schema.",
-    "message": "Inside a job: report progress, text or an output.",
-    "completion": "Print the completion script for a shell.",
+SECTIONS = {
+    "Definitions": {
+        "validate": "Check a workflow definition.",
+        "graph": "Draw a workflow's graph, or print it for programs.",
+        "list": "List the tasks and families of a workflow.",
+        "config": "Print a workflow's settings after inheritance.",
+        "view": "Print a definition after includes and templates.",
+        "rehearse": "Play a workflow on a virtual clock, without running it.",
+    },
+    "Runs": {
+        "run": "Run a workflow, or carry on one that was stopped.",
+        "runs": "List runs; delete one that has ended.",
+        "show": "Show a run or its tasks: state, outputs, submissions, history.",
+        "why": "Say why a task does not run, and what would change that.",
+        "tree": "Draw a run: points, families, tasks, submissions.",
+        "log": "Print what a run or a job wrote.",
+    },
+    "Act on a run": {
+        "trigger": "Run tasks now, or see what that would do.",
+        "set": "Complete outputs by hand, or satisfy prerequisites.",
+        "remove": "Take tasks out of the pool, or forget that they ran.",
+        "hold": "Keep tasks from running.",
+        "release": "Let held tasks run.",
+        "kill": "End the jobs of active tasks.",
+        "poll": "Ask how the jobs of active tasks are.",
+        "pause": "Submit nothing more until the run is resumed.",
+        "resume": "Let a paused run go on.",
+        "stop": "Stop a run, now or later; it can be carried on.",
+        "reload": "Go on with the definition as it is now.",
+        "broadcast": "Change settings of tasks to come.",
+        "message": "Report text or an output, as a job or for one.",
+        "ext-trigger": "Say that something outside has happened.",
+    },
+    "Task queue": {
+        "submit": "Store a task, or many from a file.",
+        "tasks": "List tasks, newest first.",
+        "task": "Show everything about one task, and why it does not run.",
+        "cancel": "Cancel tasks and whatever needs them.",
+        "queues": "List queues; pause, resume or configure one.",
+        "workers": "List workers and what they hold.",
+        "worker": "Execute tasks until stopped.",
+        "monitor": "Watch leases and retention until stopped.",
+    },
+    "Store": {
+        "verify": "Check every promise against the store.",
+        "export": "Write tasks to a file as JSON lines.",
+        "migrate": "Bring the store to this version's schema.",
+        "completion": "Print the completion script for a shell.",
+    },
 }
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 
 class LazyGroup(click.Group):
@@ -53,13 +83,18 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             ctx.fail(_unknown(cmd_name))
-        command: click.Command = import_module(f"tidewheel.cli.commands.{cmd_name}").command
+        module = import_module(f"tidewheel.cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), text) for name, text in section.items()]
+                )
 
 
 def _unknown(name: str) -> str:

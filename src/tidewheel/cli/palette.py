@@ -25,3 +25,37 @@ PALETTE: dict[Status, Look] = {
     Status.FAILED: Look("red", "#d33f3f", "✖"),
     Status.CANCELLED: Look("magenta", "#9a4fb5", "⊘"),
 }
+
+# Tasks of a run have more states: the same looks where the meaning is the same.
+_QUIET = Look("bright_black", "#8a8f98", "·")
+_BAD = Look("red", "#d33f3f", "✖")
+_WARNING = Look("yellow", "#c98a00", "!")
+
+TASK_STATES: dict[str, Look] = {
+    "waiting": PALETTE[Status.WAITING],
+    "ready": PALETTE[Status.READY],
+    "preparing": Look("cyan", "#0e9aa7", "◑"),
+    "submitted": Look("cyan", "#0e9aa7", "◕"),
+    "running": PALETTE[Status.RUNNING],
+    "succeeded": PALETTE[Status.SUCCEEDED],
+    "failed": PALETTE[Status.FAILED],
+    "submit-failed": _BAD,
+    "expired": Look("magenta", "#9a4fb5", "⊘"),
+    "ended": Look("green", "#2e9e4f", "✓"),
+    "lost": _WARNING,
+    "not taken": _QUIET,
+    "removed": _QUIET,
+    "future": _QUIET,
+}
+
+RUN_STATUSES: dict[str, Look] = {
+    "created": PALETTE[Status.WAITING],
+    "running": PALETTE[Status.RUNNING],
+    "paused": Look("yellow", "#c98a00", "‖"),
+    "waiting for release": Look("yellow", "#c98a00", "◌"),
+    "stalled": _BAD,
+    "stopping": Look("yellow", "#c98a00", "◌"),
+    "stopped": Look("magenta", "#9a4fb5", "■"),
+    "completed": PALETTE[Status.SUCCEEDED],
+    "error": _BAD,
+}

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from tidewheel.cli.palette import PALETTE
+from tidewheel.cli.palette import PALETTE, Look
 from tidewheel.core.tasks.status import Status
 from tidewheel.runners.texts import printable
 
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 LAST_COLUMN_WIDTH_MIN = 24
 
-Cell = str | Status
+
+class Looking(NamedTuple):
+    """A word with the look that the palette has for it."""
+
+    word: str
+    look: Look | None
+
+
+Cell = str | Status | Looking
 Row = Sequence[Cell]
 
 
@@ -99,6 +107,19 @@ def coloured(status: Status) -> str:
     return click.style(word, fg=PALETTE[status].colour) if on_terminal() else word
 
 
+def looking_word(one: Looking) -> str:
+    """A word with its shape and colour on a terminal, plain elsewhere."""
+    if one.look is None or not on_terminal():
+        return safe(one.word)
+    return click.style(_shaped(one), fg=one.look.colour)
+
+
+def _shaped(one: Looking) -> str:
+    encoding = (sys.stdout.encoding or "").lower()
+    shape = one.look.shape if one.look is not None and encoding.startswith("utf") else ""
+    return f"{shape} {safe(one.word)}".strip()
+
+
 def say_table(
     headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0, drop: Sequence[str] = ()
 ) -> None:
@@ -135,6 +156,8 @@ def fitting_columns(
 
 
 def _plain(cell: Cell) -> str:
+    if isinstance(cell, Looking):
+        return safe(cell.word)
     return cell.value if isinstance(cell, Status) else safe(cell)
 
 
@@ -173,4 +196,6 @@ def rich_cell(cell: Cell) -> Text:
 
     if isinstance(cell, Status):
         return Text(status_word(cell), style=PALETTE[cell].colour)
+    if isinstance(cell, Looking):
+        return Text(_shaped(cell), style="" if cell.look is None else cell.look.colour)
     return Text(safe(cell))

@@ -13,6 +13,7 @@ from tidewheel.client.filters import Filters, task_filter
 from tidewheel.client.leasing import Leasing
 from tidewheel.client.looking import Looking
 from tidewheel.client.results import Task
+from tidewheel.client.runs import Runs
 from tidewheel.client.submitting import Submitting
 from tidewheel.core.tasks.requests import Page
 
@@ -23,6 +24,11 @@ class AsyncClient(Submitting, Looking, Leasing):
     Without an address it uses the store of this user (see ``tidewheel.config``). A store
     that is given is shared, and closed by whoever opened it.
     """
+
+    @property
+    def runs(self) -> Runs:
+        """Runs of workflows: look at them, and act on those that a scheduler drives."""
+        return Runs(self)
 
     # Here and not in Looking: a method of this name hides the type in its class.
     async def list(

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.connection import Where
+from tidewheel.client.runs import Runs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +29,34 @@ def _waiting(
         return self.run(method(self.asynchronous, *args, **kwargs))
 
     return call
+
+
+def _of_runs(
+    method: Callable[Concatenate[Runs, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingRuns, P], R]:
+    @wraps(method)
+    def call(self: BlockingRuns, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.client.run(method(self.client.asynchronous.runs, *args, **kwargs))
+
+    return call
+
+
+class BlockingRuns:
+    """``client.runs`` of the blocking client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    find = _of_runs(Runs.find)
+    list = _of_runs(Runs.list)
+    look = _of_runs(Runs.look)
+    show = _of_runs(Runs.show)
+    why = _of_runs(Runs.why)
+    tree = _of_runs(Runs.tree)
+    history = _of_runs(Runs.history)
+    dry_run = _of_runs(Runs.dry_run)
+    give = _of_runs(Runs.give)
+    delete = _of_runs(Runs.delete)
 
 
 class Client:
@@ -49,6 +78,11 @@ class Client:
         except KeyboardInterrupt:
             answer.cancel()
             raise
+
+    @property
+    def runs(self) -> BlockingRuns:
+        """Runs of workflows: look at them, and act on those that a scheduler drives."""
+        return BlockingRuns(self)
 
     def close(self) -> None:
         """Let go of the store and end the thread; a second time does nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.ports import Assignment
@@ -14,6 +15,7 @@ INHERITED = frozenset({"PATH", "HOME", "LANG", "TZ", "USER", "TMPDIR", "SHELL"})
 INHERITED_PREFIX = "LC_"
 PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin"
 SECRET = "TIDEWHEEL_SECRET"
+JOB_LIBRARY = Path(__file__).with_name("job_library.sh")
 
 
 def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -29,6 +31,17 @@ def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
     if programs not in path.split(os.pathsep):
         path = f"{path}{os.pathsep}{programs}"
     return inherited | {"PATH": path}
+
+
+@dataclass(frozen=True, slots=True)
+class RunAids:
+    """What the jobs of a run find beside themselves."""
+
+    programs: Path  # a folder with `tidewheel` and `cylc`
+    library: Path = JOB_LIBRARY
+
+    def environment(self) -> dict[str, str]:
+        return {"TIDEWHEEL_BIN": str(self.programs), "TIDEWHEEL_JOB_LIBRARY": str(self.library)}
 
 
 def job_environment(

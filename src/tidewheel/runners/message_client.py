@@ -20,6 +20,8 @@ SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its ow
 MESSAGE_LIMIT = "TIDEWHEEL_MESSAGE_BYTES_MAX"  # in a job's environment
 REPLY_BYTES_MAX = 4096
 REPLY_SECONDS_MAX = 10.0
+CALL_REPLY_BYTES_MAX = 64 * 1024 * 1024
+CALL_SECONDS_MAX = 90.0  # a worker answers sooner, if only by giving up
 
 
 class Delivery(Enum):
@@ -63,6 +65,21 @@ def send_message(
     return Delivery.ACCEPTED
 
 
+def call_run(directory: Path, secret: str, call: dict[str, object]) -> dict[str, object]:
+    """Ask something of the run to which the job in this directory belongs."""
+    request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
+    try:
+        answer = _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            f"the worker of this job does not answer ({error}); try again"
+        ) from error
+    if "refused" in answer:
+        raise Refused(str(answer["refused"]))
+    said = answer.get("answer")
+    return said if isinstance(said, dict) else {}
+
+
 def _spool(directory: Path, said: SpooledMessage) -> Delivery:
     if not said.text and said.output is None:
         return Delivery.DROPPED
@@ -75,13 +92,18 @@ def _spool(directory: Path, said: SpooledMessage) -> Delivery:
     return Delivery.SPOOLED
 
 
-def _ask(directory: Path, request: dict[str, object]) -> dict[str, object]:
+def _ask(
+    directory: Path,
+    request: dict[str, object],
+    seconds_max: float = REPLY_SECONDS_MAX,
+    bytes_max: int = REPLY_BYTES_MAX,
+) -> dict[str, object]:
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
-        connection.settimeout(REPLY_SECONDS_MAX)
+        connection.settimeout(seconds_max)
         _connect(connection, directory)
         connection.sendall(json.dumps(request).encode() + b"\n")
         with connection.makefile("rb") as replies:
-            answer = json.loads(replies.readline(REPLY_BYTES_MAX))
+            answer = json.loads(replies.readline(bytes_max))
     if not isinstance(answer, dict):
         raise ValueError("the worker's answer is not an object")
     return answer

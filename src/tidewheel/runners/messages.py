@@ -1,10 +1,13 @@
 """Where jobs speak to their worker: a unix socket and one line of JSON per message.
 
     {"secret": …, "key": …, "text": …, "output": …, "progress": …}  →  {"ok": true}
-                                                                    or {"refused": "why"}
+    {"secret": …, "key": …, "call": {…}}                            →  {"answer": {…}}
+                                                          either may be {"refused": "why"}
 
 A secret speaks for one attempt and dies with it. Each message goes into the attempt's spool
 first and from there to the worker, so that whoever adopts the job meets the same messages.
+A call asks something of the run that the job belongs to, and waits; what that means is known
+to whoever was given as ``calls``.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import hashlib
 import json
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +28,17 @@ from tidewheel.core.tasks.submission import (
     name_finding,
     utf8_length,
 )
-from tidewheel.errors import PayloadTooLarge, Refused
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports import JobReports
 from tidewheel.runners import spool
 from tidewheel.runners.job_directory import link_whole, make_private_directory
 from tidewheel.runners.message_client import SOCKET_LINK
 from tidewheel.runners.spool import SpooledMessage
 from tidewheel.runners.texts import storable
+
+Answer = dict[str, object]
+Calls = Callable[[TaskId, Answer], Awaitable[Answer]]
 
 CONNECTIONS_MAX = 128
 SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
@@ -44,8 +52,9 @@ class Spoken:
     """A request that keeps the form."""
 
     secret: str
-    message: SpooledMessage | None
-    progress: float | None
+    message: SpooledMessage | None = None
+    progress: float | None = None
+    call: dict[str, object] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +64,7 @@ class Speaker:
     directory: Path
     reports: JobReports
     message_bytes_max: int
+    caller: TaskId | None = None  # in whose name it may call; None: it may not
     offset: int = 0
     heard: set[str] = field(default_factory=set)  # the keys of its messages
 
@@ -91,12 +101,18 @@ class Speaker:
 class MessageServer:
     """The one socket of a worker, for all of its jobs."""
 
-    def __init__(self, home: Path, message_bytes_max: int = MESSAGE_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        home: Path,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+        calls: Calls | None = None,
+    ) -> None:
         # Unique also where one process has two workers, and among hosts that share a home.
         name = f"{os.getpid()}-{os.urandom(4).hex()}.sock"
         self.path = home.absolute() / "sock" / name
         self.message_bytes_max = message_bytes_max
         self._line_bytes_max = JSON_BYTES_PER_BYTE * message_bytes_max + ENVELOPE_BYTES_MAX
+        self._calls = calls
         self._speakers: dict[bytes, Speaker] = {}
         self._connections = 0
         self._server: asyncio.Server | None = None
@@ -116,10 +132,19 @@ class MessageServer:
             self._server = None
         self.path.unlink(missing_ok=True)
 
-    def expect(self, secret: str, directory: Path, reports: JobReports) -> None:
+    def expect(
+        self,
+        secret: str,
+        directory: Path,
+        reports: JobReports,
+        caller: TaskId | None = None,
+    ) -> None:
         """Let an attempt speak, beginning with what its spool holds already."""
         speaker = Speaker(
-            directory=directory, reports=reports, message_bytes_max=self.message_bytes_max
+            directory=directory,
+            reports=reports,
+            message_bytes_max=self.message_bytes_max,
+            caller=caller,
         )
         self._speakers[_digest(secret)] = speaker
         link_whole(directory / SOCKET_LINK, self.path)
@@ -137,7 +162,7 @@ class MessageServer:
         self._connections += 1
         try:
             if self._connections > CONNECTIONS_MAX:
-                await _answer(writer, "too many connections; try again")
+                await _answer(writer, refusal("too many connections; try again"))
             else:
                 await self._answer_lines(reader, writer)
         except (OSError, TimeoutError):
@@ -158,29 +183,43 @@ class MessageServer:
                 except ValueError:
                     # What follows is the rest of a line that was never read: hang up.
                     most = self.message_bytes_max
-                    await _answer(writer, f"a message has up to {most} bytes")
+                    await _answer(writer, refusal(f"a message has up to {most} bytes"))
                     return
-                if not line:
-                    return
-                await _answer(writer, self._refusal(line))
+            if not line:
+                return
+            # A call takes as long as it takes: whoever answers it has a limit of his own.
+            answer = await self._take_in(line)
+            async with asyncio.timeout(SILENCE_SECONDS_MAX):
+                await _answer(writer, answer)
 
-    def _refusal(self, line: bytes) -> str | None:
-        """Take one line in; the answer is why not, or None."""
+    async def _take_in(self, line: bytes) -> Answer:
+        """Take one line in; the answer says if and why it was refused."""
         try:
-            self._take_in(parse_request(line))
-        except Refused as refused:
-            return str(refused)
-        return None
+            spoken = parse_request(line)
+            speaker = self._speaker(spoken.secret)
+            if spoken.call is not None:
+                return {"answer": await self._call(speaker, spoken.call)}
+            if spoken.progress is not None:
+                speaker.reports.progress(spoken.progress)
+            if spoken.message is not None:
+                speaker.hear(spoken.message)
+        except (Refused, Unavailable) as refused:
+            return refusal(str(refused))
+        return {"ok": True}
 
-    def _take_in(self, spoken: Spoken) -> None:
+    def _speaker(self, secret: str) -> Speaker:
         # Found by its digest: how long the search takes says nothing about any secret.
-        speaker = self._speakers.get(_digest(spoken.secret))
+        speaker = self._speakers.get(_digest(secret))
         if speaker is None:
             raise Refused("this secret speaks for no running attempt; it ends with its attempt")
-        if spoken.progress is not None:
-            speaker.reports.progress(spoken.progress)
-        if spoken.message is not None:
-            speaker.hear(spoken.message)
+        return speaker
+
+    async def _call(self, speaker: Speaker, call: dict[str, object]) -> dict[str, object]:
+        if self._calls is None or speaker.caller is None:
+            raise Refused(
+                "this job belongs to no run, and only a run answers calls; it may send messages"
+            )
+        return await self._calls(speaker.caller, call)
 
 
 def parse_request(line: bytes) -> Spoken:
@@ -191,6 +230,8 @@ def parse_request(line: bytes) -> Spoken:
         raise Refused("a message is one line of JSON") from None
     if not isinstance(fields, dict) or not isinstance(fields.get("secret"), str):
         raise Refused('a message is a JSON object with a "secret"')
+    if "call" in fields:
+        return _parse_call(fields)
     text, output, progress = (
         fields.get("text") or "",
         fields.get("output"),
@@ -210,6 +251,14 @@ def parse_request(line: bytes) -> Spoken:
     )
 
 
+def _parse_call(fields: dict[str, object]) -> Spoken:
+    secret, call = fields["secret"], fields["call"]
+    assert isinstance(secret, str), "it was looked at before"
+    if not isinstance(call, dict):
+        raise Refused('"call" must be a JSON object')
+    return Spoken(secret=secret, call=call)
+
+
 def _check(text: object, output: object, progress: object) -> None:
     if not isinstance(text, str):
         raise Refused('"text" must be a text')
@@ -225,8 +274,11 @@ def _check(text: object, output: object, progress: object) -> None:
         raise Refused('a message has a "text", an "output" or a "progress"')
 
 
-async def _answer(writer: asyncio.StreamWriter, refused: str | None) -> None:
-    answer = {"ok": True} if refused is None else {"refused": refused}
+def refusal(why: str) -> Answer:
+    return {"refused": why}
+
+
+async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(json.dumps(answer).encode() + b"\n")
     await writer.drain()
 

@@ -7,6 +7,7 @@ Theory of operation
 worker, so a later worker of this host learns how a job ended of which it is not the parent.
 It is a process of its own, at a millisecond each, because a trap inside bash is lost when the
 command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
+A job of a run is called by its whole path: it goes elsewhere and knows its files by ``$0``.
 
 A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
 of 129 to 192 is reported as that signal. A fenced job does not survive its worker: a keeper
@@ -20,14 +21,17 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
+from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Assignment, Job, JobReports
@@ -35,7 +39,12 @@ from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.fence import Fence
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
-from tidewheel.runners.job_environment import SECRET, inherited_environment, job_environment
+from tidewheel.runners.job_environment import (
+    SECRET,
+    RunAids,
+    inherited_environment,
+    job_environment,
+)
 from tidewheel.runners.job_limits import limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.message_client import MESSAGE_LIMIT
@@ -53,6 +62,7 @@ from tidewheel.runners.processes import (
     watch,
 )
 from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
+from tidewheel.runners.run_folders import run_folders
 from tidewheel.runners.shell_ends import (
     cannot_start,
     end_of,
@@ -66,6 +76,7 @@ from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
 NO_LIMITS = JobLimits()
+RUN_AIDS = RunAids(programs=Path(sys.executable).parent)
 REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
@@ -73,7 +84,7 @@ WRAPPER = """\
 umask 077
 cd -- "$1" || exit 126
 unset OLDPWD
-boot=$2 bash=$3 limits=$4 asked=
+boot=$2 bash=$3 limits=$4 job=$5 asked=
 trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
@@ -82,9 +93,9 @@ if [ -n "$boot" ]; then
 fi
 [ -z "$asked" ] || exit 143
 if [ -n "$limits" ]; then
-  "$bash" -c "$limits exec \"\\$0\" ./job" "$bash"
+  "$bash" -c "$limits exec \"\\$0\" \"\\$1\"" "$bash" "$job"
 else
-  "$bash" ./job
+  "$bash" "$job"
 fi
 code=$?
 echo "exit=$code" >> job.status
@@ -143,6 +154,7 @@ class ShellRunner:
         tie_jobs: bool = False,
         limits: JobLimits = NO_LIMITS,
         log_bytes_max: int = LOG_BYTES_MAX,
+        aids: RunAids = RUN_AIDS,
         failpoint: Failpoint = go_on,
     ) -> None:
         self._environment = inherited_environment(environ)
@@ -155,6 +167,7 @@ class ShellRunner:
         self._messages = messages
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
+        self._run_environment = aids.environment()
         self._children = OwnChildren()
         self._fence = Fence()
         self._failpoint = failpoint
@@ -226,15 +239,19 @@ class ShellRunner:
         task = assignment.task
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec)
+        inherited, script = self._environment, "./job"
+        if folders := run_folders(assignment):
+            folders.prepare()
+            inherited, script = {**inherited, **self._run_environment}, str(files.script)
         if self._messages is not None:
-            self._messages.expect(assignment.secret, files.path, reports)
+            self._messages.expect(assignment.secret, files.path, reports, _caller(task))
         self._failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
-        facts = (str(files.path), boot, self._bash, self._limits)
+        facts = (str(files.path), boot, self._bash, self._limits, script)
         return spawn(
             (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
-            job_environment(self._environment, assignment, files.spec),
+            job_environment(inherited, assignment, files.spec),
             out=files.out,
             err=files.err,
         )
@@ -260,6 +277,8 @@ class ShellRunner:
             self._forget(assignment)
             for log in logs:
                 cut_log(log, self._log_bytes_max)
+            if folders := run_folders(assignment):
+                folders.tidy_up()
             job.find_end()
             self._children.remove(leader.pid)
 
@@ -283,7 +302,9 @@ class ShellRunner:
     def _hear(self, assignment: Assignment, reports: JobReports) -> None:
         if self._messages is not None:
             with suppress(OSError):  # an unwritable directory ends no running job
-                self._messages.expect(assignment.secret, assignment.directory, reports)
+                self._messages.expect(
+                    assignment.secret, assignment.directory, reports, _caller(assignment.task)
+                )
 
     def _forget(self, assignment: Assignment) -> None:
         self._fence.open_for(assignment.directory)
@@ -310,6 +331,11 @@ class OwnChildren:
         if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
             self._orphans_reaped_at = now
             reap_orphans(self._pids)
+
+
+def _caller(task: Claimed) -> TaskId | None:
+    """Whose calls are answered: those of jobs that belong to a run."""
+    return None if task.run is None else task.id
 
 
 def find_bash(path: str) -> str:

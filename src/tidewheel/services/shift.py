@@ -32,7 +32,7 @@ from tidewheel.services.reports import Reporter
 from tidewheel.services.room import Room
 from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
 from tidewheel.services.threads import in_loop, run_in_thread
-from tidewheel.services.workplace import Workplace
+from tidewheel.services.workplace import JobFolders, Workplace
 
 Tell = Callable[..., None]
 Persist = Callable[[Callable[[], Awaitable[Fate]]], Awaitable[Fate | None]]
@@ -83,7 +83,7 @@ class Shift:
         self.reporter = Reporter(store, surroundings, self._on_over, self._on_lost)
         self._workplace = Workplace(
             worker,
-            directory,
+            JobFolders(tasks=directory, runs=settings.home.absolute() / "runs"),
             host.new_secret,
             Room(settings.slots, settings.capacity),
             self.reporter.outbox,

@@ -9,7 +9,7 @@ and cancellations ask which jobs are to end. The store may vanish at any time: j
 reports wait. The worker may vanish at any time: its leases run out or are adopted.
 
 A first request to stop winds down as asked: ``YIELD`` ends the jobs and gives the tasks back,
-``DRAIN`` lets them finish. A second one kills what is left, and so does the end of the grace.
+``DRAIN`` lets them finish, ``LEAVE`` lets them run on without it. A second one kills what is left, and so does the end of the grace.
 ``run`` returns when everything has been reported, or could not be within the grace.
 Requests come from signal handlers, which belong to the command line.
 """
@@ -32,6 +32,7 @@ from tidewheel.services.shift import Equipment, Host, Shift
 
 FLUSH_SECONDS_MIN = 1.0
 FLUSH_SECONDS_MAX = 5.0
+LEAVING_LOOK_SECONDS = 0.05  # how often a worker that leaves looks whether all is reported
 STORE_ID_LENGTH = 8
 
 
@@ -133,6 +134,9 @@ class Worker(Service):
         flush_seconds = _flush_seconds(self._settings.grace_seconds)
         grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
         shift.claims.ask_stop()
+        if self._mode is OnStop.LEAVE:
+            await self._leave(shift, claiming, flush_seconds)
+            return
         if self._mode is OnStop.YIELD:
             shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
         await self._settle(shift, claiming, grace_seconds)
@@ -141,6 +145,20 @@ class Worker(Service):
         await self._settle(shift, claiming, flush_seconds / 2)
         leave = partial(self._store.stop_worker, shift.worker)
         await self.persist(lambda: within(self._clock, flush_seconds / 2, leave()))
+
+    async def _leave(
+        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+    ) -> None:
+        """Go without a word about jobs that run: who adopts them will speak for them."""
+        end_at = self._clock.monotonic() + seconds_max
+        while not (shift.reporter.idle and claiming.done()) and not self._at_once:
+            rest = end_at - self._clock.monotonic()
+            if rest <= 0.0:
+                break
+            await self._alarm.wait(min(rest, LEAVING_LOOK_SECONDS))
+        if not len(shift.jobs):
+            leave = partial(self._store.stop_worker, shift.worker)
+            await self.persist(lambda: within(self._clock, seconds_max, leave()))
 
     async def _settle(
         self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float

@@ -1,4 +1,4 @@
-"""The TaskStore port over any database that can run scripts.
+"""The Store port over any database that can run scripts; what is about runs: ``run_facade``.
 
 A store gives two things: ``transact`` runs a script in a transaction and commits it, ``look``
 runs one that changes nothing. Everything else is here, once. After a commit, and only then,
@@ -8,9 +8,8 @@ listeners are told what they may be waiting for.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
@@ -43,20 +42,18 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
-from tidewheel.errors import BadSetting, NotFound
+from tidewheel.errors import BadSetting, InvalidTask, NotFound
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import labels_text, storable, worker_number
+from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
-from tidewheel.store.transaction import News, Script, Transaction, no_news
+from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 from tidewheel.store.worker_rows import abilities_text
 
-Result = TypeVar("Result")
-WritingScript = Callable[[Transaction, Effects], Result]
 
-
-class ScriptedStore(ABC):
-    """A TaskStore whose operations are scripts."""
+class ScriptedStore(RunOperations):
+    """A Store whose operations are scripts."""
 
     def __init__(
         self,
@@ -93,7 +90,7 @@ class ScriptedStore(ABC):
             raise BadSetting("tasks", len(tasks), accepted)
         answers, good = {}, []
         for position, task in enumerate(tasks):
-            why = refusal(task, self._limits)
+            why = refusal(task, self._limits) or _run_refusal(task)
             if why is None:
                 good.append((position, task))
             elif atomic:
@@ -322,3 +319,10 @@ class ScriptedStore(ABC):
         if wake := effects.wake():
             self.tell_listeners(wake)
         return result
+
+
+def _run_refusal(task: NewTask) -> InvalidTask | None:
+    """A run hears of its own submissions only, which come with the batches of its scheduler."""
+    if task.run is None:
+        return None
+    return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])

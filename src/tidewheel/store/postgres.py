@@ -31,7 +31,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.facade import Result, ScriptedStore
+from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.queries import load_queries
@@ -39,6 +39,7 @@ from tidewheel.store.transaction import (
     Conflict,
     News,
     PlainEnd,
+    Result,
     Row,
     Script,
     as_parameter,
@@ -118,10 +119,10 @@ class PostgresTransaction:
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
         return self.rows(query, lease_seconds=lease_seconds, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
         given = {"ids": ids, "attempts": attempts, "started": started}
-        return {row[0] for row in self.rows("succeed_tasks", worker=worker, **given)}
+        return dict(self.rows("succeed_tasks", worker=worker, **given))
 
 
 @cache
@@ -170,13 +171,17 @@ class PostgresStore(ScriptedStore):
             )
         )
         self._begin = b"BEGIN; " + limits + BY_KEY_ONLY + KEEP_PLANS
-        self._begin_look = b"BEGIN READ ONLY; " + limits
+        self._begin_look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + limits
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._in_thread(partial(self._transact, script, news))
 
     async def look(self, script: Script[Result]) -> Result:
         return await self._in_thread(partial(self._attempt, script, self._begin_look))
+
+    def look_now(self, script: Script[Result]) -> Result:
+        # A connection belongs to a thread.
+        return self._threads.submit(self._attempt, script, self._begin_look).result()
 
     async def close(self) -> None:
         if self._listener is not None:

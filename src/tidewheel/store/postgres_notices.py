@@ -25,7 +25,13 @@ TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 
 def notice(wake: Wake) -> str:
     """What to tell other processes."""
-    text = msgspec.json.encode({"queues": sorted(wake.queues), "workers": sorted(wake.workers)})
+    text = msgspec.json.encode(
+        {
+            "queues": sorted(wake.queues),
+            "workers": sorted(wake.workers),
+            "runs": sorted(wake.runs),
+        }
+    )
     return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
 
 
@@ -64,6 +70,7 @@ class Listener:
 class _News(msgspec.Struct):
     queues: frozenset[str]
     workers: frozenset[WorkerId]
+    runs: frozenset[int] = frozenset()
 
 
 def _heard(payload: str) -> Wake:
@@ -71,4 +78,4 @@ def _heard(payload: str) -> Wake:
         news = msgspec.json.decode(payload, type=_News)
     except msgspec.DecodeError:  # too much to say, or somebody else's words
         return Wake(everything=True)
-    return Wake(queues=news.queues, workers=news.workers)
+    return Wake(queues=news.queues, workers=news.workers, runs=news.runs)

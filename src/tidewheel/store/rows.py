@@ -48,6 +48,7 @@ class TaskStateRow(NamedTuple):
     armed: bool
     executes: bool
     graph: int | None
+    run: int | None
     owner: str | None
     deadline_at: float | None
     lease_seconds: float | None
@@ -76,6 +77,7 @@ class ClaimedRow(NamedTuple):
     gpu: int
     labels: str | None
     limit_key: str | None
+    run: int | None
     now: float
 
 
@@ -151,6 +153,7 @@ def task_state(row: Sequence[Any]) -> TaskState:
         armed=bool(r.armed),
         executes=bool(r.executes),
         graph=r.graph,
+        run=r.run,
         owner=None if r.owner is None else WorkerId(r.owner),
         lease=lease,
     )
@@ -178,6 +181,7 @@ def claimed(
         resources=resources(r.cpu, r.memory_bytes, r.gpu, r.labels),
         fence_kill=fence_kill,
         limited=limited,
+        run=r.run,
     )
 
 
@@ -251,6 +255,7 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
         "armed": task.armed,
         "executes": task.executes,
         "digest": digest,
+        "run": task.run,
     }
 
 

@@ -35,10 +35,18 @@ from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.views import Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.facade import Result, ScriptedStore
+from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.queries import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
-from tidewheel.store.transaction import News, PlainEnd, Row, Script, as_parameter, no_news
+from tidewheel.store.transaction import (
+    News,
+    PlainEnd,
+    Result,
+    Row,
+    Script,
+    as_parameter,
+    no_news,
+)
 
 READERS = 2
 BY_RULES = "claim_tasks_by_rules"  # its rows end with the aged priority, their order
@@ -78,14 +86,15 @@ class SqliteTransaction:
         self.rows("leave_ready", seqs=seqs)
         return rows
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
-        done: dict[str, int] = dict(self.rows("succeed_tasks", worker=worker, ends=ends))
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
+        found = self.rows("succeed_tasks", worker=worker, ends=ends)
+        done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
         ended = [(done[end.task_id], end.started) for end in ends if end.task_id in done]
         self.rows("keep_successes", ended=ended)
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)
-        return set(done)
+        return {task_id: run for task_id, _, run in found}
 
 
 @cache
@@ -121,6 +130,8 @@ class SqliteStore(ScriptedStore):
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
         self._reader = threading.local()
         self._reader_connections: list[apsw.Connection] = []
+        self._looking_now = threading.Lock()
+        self._now_connection: apsw.Connection | None = None
         self._thread = threading.Thread(target=self._write_loop, name="tidewheel-sqlite-writer")
         self._thread.daemon = True
         self._thread.start()
@@ -136,6 +147,14 @@ class SqliteStore(ScriptedStore):
     async def look(self, script: Script[Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._look, script)
+
+    def look_now(self, script: Script[Result]) -> Result:
+        with self._looking_now, translated(self._path):
+            if self._now_connection is None:
+                self._now_connection = self._connect()
+                self._now_connection.pragma("query_only", True)
+                self._reader_connections.append(self._now_connection)
+            return self._look_on(self._now_connection, script)
 
     async def verify(self) -> list[Violation]:
         damage = await self.look(lambda tx: tx.rows("check_integrity"))
@@ -166,14 +185,18 @@ class SqliteStore(ScriptedStore):
                 connection = self._reader.connection = self._connect()
                 connection.pragma("query_only", True)
                 self._reader_connections.append(connection)
-            # One snapshot for all queries of the script.
-            connection.execute("BEGIN")
-            try:
-                return script(SqliteTransaction(connection))
-            finally:
-                # After an I/O error SQLite may have ended the transaction by itself.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            return self._look_on(connection, script)
+
+    @staticmethod
+    def _look_on(connection: apsw.Connection, script: Script[Result]) -> Result:
+        # One snapshot for all queries of the script.
+        connection.execute("BEGIN")
+        try:
+            return script(SqliteTransaction(connection))
+        finally:
+            # After an I/O error SQLite may have ended the transaction by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     # ---- writing ----
 

@@ -48,9 +48,10 @@ class Transaction(Protocol):
         """Run a claim query, and write a lease and a history entry for each of its rows."""
         ...
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         """End attempts with success where nothing else is to be done: running, owned by the
-        worker, without dependencies. The ids of those that were; others are left alone."""
+        worker, without dependencies. The ids of those that were, each with the run that it
+        belongs to, if any; others are left alone."""
         ...
 
 

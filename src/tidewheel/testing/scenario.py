@@ -236,11 +236,17 @@ class Scenario:
         return self.triggers(*ids, flow=FlowChoice.NEW, until=until)
 
     def sets(
-        self, one: str, *outputs: str, flow: FlowChoice | int = FlowChoice.DEFAULT
+        self,
+        one: str,
+        *outputs: str,
+        flow: FlowChoice | int = FlowChoice.DEFAULT,
+        wait: bool = False,
     ) -> Scenario:
         flows = frozenset({flow}) if isinstance(flow, int) else flow
         return self.happens(
-            events.SetOutputs(task=self.key(one), at=self.now, outputs=outputs, flow=flows)
+            events.SetOutputs(
+                task=self.key(one), at=self.now, outputs=outputs, flow=flows, wait=wait
+            )
         )
 
     def sets_prerequisites(self, one: str, *atoms: str, everything: bool = False) -> Scenario:

@@ -1,41 +1,80 @@
-"""``tidewheel message``: how a job speaks to its worker; quick, as it may be called often."""
+"""``tidewheel message``: how a job speaks; quick, as it may be called often.
+
+Inside a job it goes to the worker. Outside, somebody speaks for a job that cannot.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
+from tidewheel.cli.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tidewheel.cli.run_target import Target
+    from tidewheel.core.runs.commands import Message
+
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"
+JOB_RUN, JOB_NAME = "TIDEWHEEL_WORKFLOW_ID", "TIDEWHEEL_TASK_JOB"
+WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
+
+EPILOG = """\b
+Examples:
+  tidewheel message "half way" --progress 0.5
+  tidewheel message --output restart-file-written
+  tidewheel message forecast 3/model "WARNING: the disk is slow"
+"""
 
 
-@click.command("message")
-@click.argument("text", default="")
+@session_command("message", epilog=EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
 @click.option("--output", metavar="NAME", help="An output, for which other tasks may wait.")
 @click.option("--progress", type=click.FloatRange(0, 1), help="How far it is: 0 to 1.")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-def command(text: str, output: str | None, progress: float | None, *, as_json: bool) -> int:
-    """Inside a job: report TEXT, an output that others wait for, or progress."""
-    if not text and output is None and progress is None:
+def command(
+    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
+) -> int:
+    """Inside a job: report TEXT, an output that others wait for, or progress.
+
+    Outside of one: speak for the job of a task, as in message RUN ID TEXT.
+    """
+    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
+    if not directory or not secret or session.store:
+        return _speak_for_another(session, words, output, progress)
+    texts = _own_words(words)
+    if texts is None:
+        return _speak_for_another(session, words, output, progress)
+    if not texts and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
-    delivery = _send(text, output, progress)
-    if as_json:
+    for text in texts or ("",):
+        delivery = _send(directory, secret, text, output, progress)
+    if session.as_json:
         click.echo(f'{{"delivery": "{delivery}"}}')
     return 0
 
 
-def _send(text: str, output: str | None, progress: float | None) -> str:
+def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
+    """What the job says of itself; None if it speaks for another of its run."""
+    if len(words) <= 1:
+        return words
+    own = os.environ.get(JOB_RUN, ""), os.environ.get(JOB_NAME, "")
+    if words[:2] == own:
+        return words[2:]
+    if words[0] == own[0]:
+        return None
+    raise click.UsageError(
+        f"one text, quoted, or RUN ID TEXT; the second word here is {words[1]!r}"
+    )
+
+
+def _send(
+    directory: str, secret: str, text: str, output: str | None, progress: float | None
+) -> str:
     from pathlib import Path
 
-    from tidewheel.errors import Refused
     from tidewheel.runners.message_client import MESSAGE_LIMIT, send_message
 
-    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
-    if not directory or not secret:
-        raise Refused(
-            "this command speaks for a job, and nobody here is one; "
-            "call it inside a command that a worker runs"
-        )
     limit = os.environ.get(MESSAGE_LIMIT, "")
     sent = send_message(
         Path(directory),
@@ -46,3 +85,29 @@ def _send(text: str, output: str | None, progress: float | None) -> str:
         text_bytes_max=int(limit) if limit.isdecimal() else None,
     )
     return sent.value
+
+
+def _speak_for_another(
+    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
+) -> int:
+    from tidewheel.cli.run_acting import say_given
+    from tidewheel.cli.run_door import give
+    from tidewheel.errors import Refused
+
+    if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
+        raise Refused(
+            "this command speaks for a job, and nobody here is one; call it inside a command "
+            "that a worker runs, or name the job: tidewheel message RUN POINT/NAME TEXT"
+        )
+    if progress is not None:
+        raise click.UsageError("only a job itself knows its progress")
+
+    def asked(target: Target) -> Message:
+        from tidewheel.core.runs.commands import Message
+
+        if not target.rest:
+            raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")
+        return Message(id=target.rest[0], texts=target.rest[1:], output=output or "")
+
+    say_given(session, give(session, words, asked))
+    return 0

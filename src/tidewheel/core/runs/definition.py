@@ -29,7 +29,7 @@ class StoredDefinition:
     workflow: str  # its name
     kind: str = FLOW_CYLC
     text: str = ""  # as rendered; for Python the source
-    variables: str = "{}"  # JSON: template variables
+    variables: str = "[]"  # JSON: template variables as texts, NAME=LITERAL
     files: tuple[StoredFile, ...] = ()
 
 
@@ -45,6 +45,7 @@ class RunOptions:
     start_tasks: tuple[str, ...] = ()
     stop: str = ""
     hold_after: str = ""
+    paused: bool = False  # from the start
     now: float = 0.0  # what the clock showed when the run was made
     abort_if_any_task_fails: bool = False
     prune_across_points: bool = False

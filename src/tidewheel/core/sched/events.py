@@ -44,7 +44,10 @@ class StopMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
+    """From the start point on, or only from these tasks on."""
+
     at: Instant
+    tasks: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Trigger:
     wait: bool = False
     ignore_before: bool = False
     chains_from: Point | None = None
+    on_resume: bool = False  # while the run is paused it only becomes ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

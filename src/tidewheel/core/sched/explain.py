@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.conditions import leaf_value, untrue_leaves
 from tidewheel.core.sched.judgement import chain_text
-from tidewheel.core.sched.plan import GroupPlan, Leaf, NodePlan
+from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
@@ -34,31 +34,6 @@ def why(pool: Pool, key: Key) -> list[Reason]:
     if task is None:
         return _why_absent(pool, node, key)
     return list(_why_pooled(pool, task))
-
-
-def triggered_off(pool: Pool, key: Key) -> list[Key]:
-    """The tasks of every atom that is true for a pooled task, for the trigger log (§13)."""
-    task = pool.tasks[key]
-    found: set[Key] = set()
-    for arrow, base in task.plan.arrows_at(task.point):
-        for leaf in arrow.leaves:
-            if not task.true >> (base + leaf.number) & 1:
-                continue
-            parent = leaf.parent_point(task.point, pool.plan.initial)
-            if leaf.group is None:
-                found.add((parent, leaf.node))
-            else:
-                found.update(
-                    (parent, member)
-                    for member in leaf.group.members
-                    if _made(pool, (parent, member), leaf.group, task.flows)
-                )
-    return sorted(found)
-
-
-def _made(pool: Pool, key: Key, group: GroupPlan, flows: Flows) -> bool:
-    before = key[0] < pool.run.start
-    return before or member_value(pool.recall(*key), group, flows) is Value.TRUE
 
 
 def _name(pool: Pool, key: Key) -> str:

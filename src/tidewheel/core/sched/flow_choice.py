@@ -23,26 +23,32 @@ def active_flows(pool: Pool) -> Flows:
 
 def new_flow(draft: Draft, event: Trigger | None = None) -> int:
     """A number that was never used, with the bounds that were asked for."""
-    run = draft.pool.run
-    run.flows_made += 1
-    number = run.flows_made
-    state = FlowState(number)
+    state = FlowState(draft.pool.run.flows_made + 1)
     if event is not None:
         state.until = event.until
         state.until_tasks = event.until_tasks
         state.chains_from = event.chains_from
         if event.ignore_before:
             state.ignore_before = min(point for point, _ in event.tasks)
+    _begin(draft, state)
+    return state.number
+
+
+def _begin(draft: Draft, state: FlowState) -> None:
+    number = state.number
+    run = draft.pool.run
+    run.flows_made = max(run.flows_made, number)
     draft.pool.flows[number] = state
     draft.touched.flows[number] = None
     draft.touched.run = True
     draft.notice("flow started", None, f"flow {number} was started")
-    return number
 
 
 def named_flows(draft: Draft, choice: FlowChoice | Flows) -> Flows | None:
     """The flows that were asked for; None if that was left open."""
     if isinstance(choice, frozenset):
+        for number in sorted(choice - draft.pool.flows.keys()):
+            _begin(draft, FlowState(number))
         return choice
     if choice is FlowChoice.ALL:
         return active_flows(draft.pool)

@@ -5,7 +5,14 @@ A report counts only for the submission that is current: what an older one says 
 
 from __future__ import annotations
 
-from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUBMITTED, SUCCEEDED
+from tidewheel.core.graph.outputs import (
+    FAILED,
+    STANDARD,
+    STARTED,
+    SUBMIT_FAILED,
+    SUBMITTED,
+    SUCCEEDED,
+)
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.ending import deactivate, end, try_again
 from tidewheel.core.sched.events import (
@@ -24,6 +31,7 @@ from tidewheel.core.sched.states import Key, Stage, Standing, Task
 
 _ACTIVE, _RUNNING = Standing.ACTIVE, Stage.RUNNING
 _SUCCEEDED = JobEnd.SUCCEEDED
+_STANDARD = frozenset(STANDARD)
 
 
 def current(draft: Draft, key: Key, submit: int) -> Task | None:
@@ -47,6 +55,10 @@ def output_made(draft: Draft, event: OutputMade) -> None:
     task = current(draft, event.task, event.submit)
     if task is None:
         return
+    if event.output not in _STANDARD and not _is_declared(task, event.output):
+        name, output = draft.name_of(event.task), event.output
+        draft.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
+        return
     draft.touched.tasks[event.task] = None
     if event.output == SUBMITTED:
         task.stage = max(task.stage, Stage.SUBMITTED)
@@ -55,6 +67,10 @@ def output_made(draft: Draft, event: OutputMade) -> None:
         if STARTED not in task.outputs:
             make(draft, task, STARTED)
     make(draft, task, event.output)
+
+
+def _is_declared(task: Task, output: str) -> bool:
+    return any(output == name for name, _ in task.plan.definition.outputs)
 
 
 def job_ended(draft: Draft, event: JobEnded) -> None:

@@ -131,17 +131,19 @@ def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None
 
 
 def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
-    """Whether a lost task is shown: a lost absolute atom shows at its first point only."""
+    """Whether a lost task is shown: what is lost by absolute atoms alone shows once."""
     overall = Value.TRUE
     for arrow, _ in node.arrows_at(point):
-        first = arrow.sequence.sequence.first_from(pool.run.start)
         values = []
         for leaf in arrow.leaves:
             value = leaf_value(pool, leaf, point, flows)
-            elsewhere = leaf.absolute is not None and point != first
-            values.append(Value.OPEN if value is Value.LOST and elsewhere else value)
+            fixed = value is Value.LOST and leaf.absolute is not None
+            values.append(Value.OPEN if fixed else value)
         overall = min(overall, worth(arrow.expression, values))
-    return overall is Value.LOST
+    return overall is Value.LOST or not any(
+        task.blocked and task.plan is node and task.point < point and flows <= task.flows
+        for task in pool.tasks.values()
+    )
 
 
 def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:

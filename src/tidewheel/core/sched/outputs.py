@@ -112,9 +112,11 @@ def come(draft: Draft, node: NodePlan, point: Point, flows: Flows, true: int = 0
     fresh = flows
     if memory is not None:
         fresh = flows - memory.spawned
-        if memory.held_back and fresh:
-            draft.to_flow_on.append((node, point, fresh))
-            return
+        if memory.held_back:
+            waited = memory.spawned - memory.verdicts.keys()
+            if pool.plan.policy.any_flow_ends_waiting or not flows.isdisjoint(waited):
+                draft.to_flow_on.append((node, point, flows))
+                return
         if memory.verdicts:
             for flow in flows & memory.verdicts.keys():
                 if memory.verdicts[flow].kind is VerdictKind.PRUNED:

@@ -41,6 +41,11 @@ class SchedulingPolicy:
     met_incomplete_runs_at_once: bool
     # Where `trigger` without options puts a task that is not in the pool.
     trigger_joins_active_flows: bool
+    # What ran with --wait flows on with whichever flow arrives first; without it only with its
+    # own, and others run it again.
+    any_flow_ends_waiting: bool
+    # A flow that an operator names and that was never there begins by being named.
+    naming_a_flow_starts_it: bool
 
 
 OURS = SchedulingPolicy(
@@ -57,6 +62,8 @@ OURS = SchedulingPolicy(
     spawns_what_needs_beyond_final=True,
     met_incomplete_runs_at_once=False,
     trigger_joins_active_flows=False,
+    any_flow_ends_waiting=True,
+    naming_a_flow_starts_it=False,
 )
 AS_CYLC8 = SchedulingPolicy(
     name=CYLC8.name,
@@ -72,5 +79,7 @@ AS_CYLC8 = SchedulingPolicy(
     spawns_what_needs_beyond_final=False,
     met_incomplete_runs_at_once=True,
     trigger_joins_active_flows=True,
+    any_flow_ends_waiting=False,
+    naming_a_flow_starts_it=True,
 )
 POLICIES = {policy.name: policy for policy in (OURS, AS_CYLC8)}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, SUCCEEDED
+from tidewheel.core.sched.conditions import member_value
 from tidewheel.core.sched.deaths import condemn
 from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import DropXtrigger
 from tidewheel.core.sched.ending import conclude, is_complete
 from tidewheel.core.sched.events import FlowChoice, SetOutputs, SetPrerequisites
 from tidewheel.core.sched.flow_choice import active_flows, named_flows, new_flow
 from tidewheel.core.sched.ids import refuse_unknown
 from tidewheel.core.sched.outputs import announce, make
-from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import look_up, settle
 from tidewheel.core.sched.states import (
@@ -134,14 +137,30 @@ def prerequisites_set(draft: Draft, event: SetPrerequisites) -> None:
 
 
 def _satisfy_named(draft: Draft, task: Task, event: SetPrerequisites) -> None:
-
     for label in event.xtriggers:
-        task.waits.pop(label, None)
+        if label in task.waits:
+            del task.waits[label]
+            if task.released:
+                draft.effects.append(DropXtrigger(task.key, label))
     wanted = set(event.atoms)
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
             parent = leaf.parent_point(task.point, draft.plan.initial)
-            if (parent, leaf.node, leaf.output) in wanted:
+            if _is_wanted(draft.pool, task, leaf, parent, wanted):
                 task.true |= 1 << (base + leaf.number)
     if task.missing:
         look_up(draft.pool, task)
+
+
+def _is_wanted(
+    pool: Pool, task: Task, leaf: Leaf, parent: Point, wanted: set[tuple[Point, str, str]]
+) -> bool:
+    """A family's atom is met by hand when those of its members that lack are named."""
+    if leaf.group is None:
+        return (parent, leaf.node, leaf.output) in wanted
+    met = (
+        any((parent, member, output) in wanted for output in leaf.group.outputs)
+        or member_value(pool.recall(parent, member), leaf.group, task.flows) is Value.TRUE
+        for member in leaf.group.members
+    )
+    return all(met) if leaf.group.every else any(met)

@@ -43,7 +43,7 @@ def status_of(pool: Pool) -> RunStatus:
     standings = pool.standings
     active = standings[Standing.ACTIVE]
     if run.stopping:
-        over = not active or run.stopping != "clean"
+        over = not active or run.stopping == "now"
         return RunStatus.STOPPED if over else RunStatus.STOPPING
     if run.status == RunStatus.STOPPED:
         return RunStatus.STOPPED

@@ -6,15 +6,20 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.chains import start_chain
 from tidewheel.core.sched.compile_plan import BAD_ENDS
 from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.events import RunStarted
+from tidewheel.core.sched.events import RunStarted, Trigger
 from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.states import FIRST_FLOW
+from tidewheel.core.sched.triggering import triggered
 
 
-def run_started(draft: Draft, event: RunStarted) -> None:  # noqa: ARG001
+def run_started(draft: Draft, event: RunStarted) -> None:
     """Begin every chain, and judge what is dead although nothing has ended yet."""
     pool = draft.pool
     draft.touched.run = True
     draft.touched.flows[1] = None
+    if event.tasks:
+        triggered(draft, Trigger(tasks=event.tasks, at=event.at, flow=FIRST_FLOW))
+        return
     for node in pool.plan.nodes.values():
         start_chain(draft, node, 1, pool.run.start)
     judge_ends_of_the_graph(draft, 1)

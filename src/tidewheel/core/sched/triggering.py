@@ -30,8 +30,11 @@ def triggered(draft: Draft, event: Trigger) -> None:
     new = frozenset({new_flow(draft, event)}) if event.flow is FlowChoice.NEW else None
     flows = new if new is not None else named_flows(draft, event.flow)
     group = frozenset(event.tasks)
+    later = event.on_resume and draft.pool.run.paused
     for key in sorted(group):
-        _trigger(draft, key, flows, group)
+        task = _trigger(draft, key, flows, group)
+        if task is not None:
+            (be_ready if later else run_now)(draft, task)
     if event.wait:
         for key in sorted(group):
             task = draft.pool.tasks.get(key)
@@ -40,7 +43,8 @@ def triggered(draft: Draft, event: Trigger) -> None:
                 draft.touched.tasks[key] = None
 
 
-def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key]) -> None:
+def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key]) -> Task | None:
+    """Bring a task into the pool and its flows; None if it does not run now."""
     task = draft.pool.tasks.get(key)
     if task is None:
         point, name = key
@@ -51,11 +55,10 @@ def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key])
         merge_by_hand(draft, task, flows)
     if task.is_active:
         draft.notice("trigger", key, f"{draft.name_of(key)} is active already")
-        return
+        return None
     where = ", ".join(map(str, sorted(task.flows))) or "none"
     draft.notice("trigger", key, f"{draft.name_of(key)} was triggered in flow {where}")
-    if not _wait_for_group(draft, task, group, flows or task.flows):
-        run_now(draft, task)
+    return None if _wait_for_group(draft, task, group, flows or task.flows) else task
 
 
 def bring(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> Task:
@@ -82,15 +85,26 @@ def _acquit(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
 
 def run_now(draft: Draft, task: Task) -> None:
     """Submit a task that is not active."""
+    _let_go(draft, task)
+    launch(draft, task)
+
+
+def be_ready(draft: Draft, task: Task) -> None:
+    """The same, as soon as the run is resumed."""
+    task.held = False
+    _let_go(draft, task)
+    settle(draft, task)
+
+
+def _let_go(draft: Draft, task: Task) -> None:
     drop_waits(draft, task)
     task.manual = True
     task.blocked = False
     task.missing = 0
     task.try_number = task.submit_try = 1
-    task.stage = Stage.WAITING
+    task.stage, task.ended = Stage.WAITING, ""
     release_by_hand(draft, task)
     join_chain(draft, task)
-    launch(draft, task)
 
 
 def drop_waits(draft: Draft, task: Task) -> None:

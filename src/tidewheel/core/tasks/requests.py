@@ -123,6 +123,7 @@ class Claimed:
     resources: Resources
     fence_kill: bool  # the job must end before its lease does, should the store be out of reach
     limited: bool = False  # the queue has limits: others may be waiting for this one's end
+    run: int | None = None  # the workflow run that it is a submission of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +209,10 @@ class HeldLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
-    """Something changed that others wait for: queues with new work, workers with news."""
+    """Something changed that others wait for: queues with new work, workers and runs with
+    news."""
 
     queues: frozenset[str] = frozenset()
     workers: frozenset[WorkerId] = frozenset()
+    runs: frozenset[int] = frozenset()
     everything: bool = False  # the store cannot tell what changed

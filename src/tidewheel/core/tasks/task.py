@@ -33,6 +33,9 @@ class NewTask:
     """What a client asks for. ``spec`` is JSON text, stored and returned exactly."""
 
     id: TaskId
+    # The workflow run it is a submission of; set by the run's scheduler, never by a client. It
+    # stands before the queue: what is before it is no part of the digest.
+    run: int | None = None
     queue: str
     name: str | None = None
     spec: str | None = None  # for whoever claims the task; never interpreted here
@@ -100,6 +103,7 @@ class TaskState:
     armed: bool
     executes: bool
     graph: int | None  # which task graph it belongs to; None while it has no edge
+    run: int | None = None  # the workflow run that hears of its end
     owner: WorkerId | None  # kept after the end
     lease: Lease | None
 

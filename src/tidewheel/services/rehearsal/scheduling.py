@@ -27,6 +27,7 @@ from tidewheel.core.sched.spawning import EXPIRY, RETRY
 from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
 from tidewheel.core.sched.states import Flows, Key, Standing, Task
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.trigger_log import triggered_off
 from tidewheel.core.tasks.task import Instant
 
 __all__ = [
@@ -120,7 +121,7 @@ class Scheduling:
         key = effect.task
         self._submits[key] = effect.submit
         task = self._pool.tasks.get(key)
-        parents = () if task is None or not task.plan.arrows else self._parents(task)
+        parents = () if task is None else triggered_off(self._pool, task)
         stood = self._stood.get(key)
         ready_at = self._ready_at.pop(key, at)
         return Submitted(
@@ -164,33 +165,6 @@ class Scheduling:
             tuple(reason.text for reason in reasons),
             tuple(dict.fromkeys(reason.command for reason in reasons if reason.command)),
         )
-
-    def _parents(self, task: Task) -> tuple[Key, ...]:
-        """The tasks of every atom that is true now (SEMANTICS §13)."""
-        initial = self._pool.plan.initial
-        point, true = task.point, task.true
-        found: set[Key] = set()
-        for arrow, base in task.plan.arrows_at(point):
-            for leaf in arrow.leaves:
-                if not true >> (base + leaf.number) & 1:
-                    continue
-                parent = leaf.parent_point(point, initial)
-                if leaf.group is None:
-                    found.add((parent, leaf.node))
-                else:
-                    found.update(
-                        (parent, member)
-                        for member in leaf.group.members
-                        if leaf.group.every
-                        or self._has_made(parent, member, leaf.group.outputs)
-                    )
-        return tuple(sorted(found))
-
-    def _has_made(self, point: Point, name: str, outputs: tuple[str, ...]) -> bool:
-        if point < self._pool.run.start:
-            return True
-        memory = self._pool.recall(point, name)
-        return memory is not None and any(output in memory.made for output in outputs)
 
     # What the store would know of tasks that the core has forgotten.
 

@@ -66,8 +66,8 @@ def get_store_id(_: Tables) -> list[Row]:
 def state_row(t: Tables, seq: int) -> TaskStateRow:
     task, lease = t.task[seq], t.lease.get(seq, {})
     return TaskStateRow(
-        **{name: task[name] for name in TaskStateRow._fields[:15]},
-        **{name: lease.get(name) for name in TaskStateRow._fields[15:]},
+        **{name: task[name] for name in TaskStateRow._fields[:16]},
+        **{name: lease.get(name) for name in TaskStateRow._fields[16:]},
     )
 
 
@@ -303,8 +303,10 @@ def delete_history(t: Tables, seqs: Sequence[int]) -> list[Row]:
 
 def _is_removable(t: Tables, seq: int) -> bool:
     children = [child for parent, child, _ in t.edge if parent == seq]
-    return t.task[seq]["status"] in FINAL and all(
-        t.task[child]["status"] in FINAL for child in children
+    return (
+        t.task[seq]["status"] in FINAL
+        and t.task[seq]["run"] is None
+        and all(t.task[child]["status"] in FINAL for child in children)
     )
 
 

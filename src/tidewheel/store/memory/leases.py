@@ -218,7 +218,7 @@ def start_attempts(t: Tables, *, worker: str, starts: Sequence[Record]) -> list[
             continue
         if lease["started_at"] is None:
             t.update(t.lease, seq, started_at=t.clock())
-        begun.append((start["id"], t.task[seq]["status"]))
+        begun.append((start["id"], t.task[seq]["status"], t.task[seq]["run"]))
     return begun
 
 

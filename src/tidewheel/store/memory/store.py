@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidewheel.core.tasks.submission import SubmitLimits
-from tidewheel.store.facade import Result, ScriptedStore
-from tidewheel.store.memory import changes, leases, views, workers
+from tidewheel.store.facade import ScriptedStore
+from tidewheel.store.memory import changes, leases, run_batches, runs, views, workers
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.rows import lease_rows
-from tidewheel.store.transaction import News, PlainEnd, Row, Script, no_news
+from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views, workers)
+_MODULES = (changes, leases, views, workers, runs, run_batches)
 
 
 class MemoryTransaction:
@@ -39,10 +39,10 @@ class MemoryTransaction:
         self.rows("add_claims", leases=taken)
         return rows
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> set[str]:
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         """None: in memory the long way is as fast."""
         del worker, ends
-        return set()
+        return {}
 
 
 class MemoryStore(ScriptedStore):
@@ -78,6 +78,9 @@ class MemoryStore(ScriptedStore):
         return result
 
     async def look(self, script: Script[Result]) -> Result:
+        return script(self._transaction)
+
+    def look_now(self, script: Script[Result]) -> Result:
         return script(self._transaction)
 
     async def close(self) -> None:

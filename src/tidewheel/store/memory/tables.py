@@ -50,6 +50,17 @@ class Tables:
         self.queue = self._table()  # by name
         self.limit = self._table()  # by (queue, key)
         self.bucket = self._table()  # by (queue, key)
+        self.definition = self._table()  # by digest
+        self.run = self._table()  # by number
+        self.pool = self._table()  # by (run, point, name)
+        self.memory = self._table()  # by (run, point, name)
+        self.fact = self._table()  # by (run, kind, key)
+        self.timer = self._table()  # by (run, point, name, timer)
+        self.event = self._table()  # by seq
+        self.command = self._table()  # by number
+        self.broadcast = self._table()  # by (run, point, namespace, setting)
+        self.xtrigger = self._table()  # by (run, signature)
+        self.run_change = self._table()  # by (run, batch)
         self.number = self._table()  # sequences by name
 
     def _table(self) -> Table:

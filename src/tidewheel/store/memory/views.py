@@ -154,7 +154,10 @@ def find_expired_tasks(t: Tables, *, retention_seconds: float, count: int) -> li
     old = [
         task
         for task in t.task.values()
-        if task["status"] in FINAL and task["updated_at"] < before and task["seq"] not in needed
+        if task["status"] in FINAL
+        and task["run"] is None
+        and task["updated_at"] < before
+        and task["seq"] not in needed
     ]
     first = sorted(old, key=lambda task: (task["updated_at"], task["seq"]))[:count]
     return [(task["seq"],) for task in first]

@@ -23,6 +23,7 @@ from tidewheel.core.tasks.status import FINAL, LEASED, Status
 from tidewheel.core.tasks.steps import become_ready, cancel
 from tidewheel.core.tasks.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.store.rows import task_state
+from tidewheel.store.scripts.events import overs, tell_runs
 from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
 
 
@@ -32,11 +33,16 @@ class Effects:
 
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
+    runs: set[int] = field(default_factory=set)
 
     def wake(self) -> Wake | None:
-        if not self.queues and not self.workers:
+        if not self.queues and not self.workers and not self.runs:
             return None
-        return Wake(queues=frozenset(self.queues), workers=frozenset(self.workers))
+        return Wake(
+            queues=frozenset(self.queues),
+            workers=frozenset(self.workers),
+            runs=frozenset(self.runs),
+        )
 
 
 def lock_tasks(tx: Transaction, task_ids: Sequence[str]) -> dict[TaskId, TaskState]:
@@ -77,6 +83,7 @@ def apply(
     made = {seq: (Status.RUNNING, names) for seq, names in (outputs or {}).items()}
     while level or made:
         write_changes(tx, [change for _, change in level])
+        tell_runs(tx, overs(level), effects)
         for task, change in level:
             _note_effects(task, change, effects)
             if task.graph is not None and change.to_status in FINAL | {Status.CANCELLING}:

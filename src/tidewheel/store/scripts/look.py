@@ -50,6 +50,9 @@ INVARIANTS = {
     "T12": "verify_keys",
     "T13": "verify_references",
     "T15": "verify_progress",
+    "P1": "verify_pool",
+    "P17": "verify_submits",
+    "P19": "verify_active",
 }
 
 

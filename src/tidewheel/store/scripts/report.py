@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidewheel.core.tasks.lease import Answer, Holder, check_holder
-from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported
+from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported, UsageSample
 from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.steps import End, Ending, end_signal, step
 from tidewheel.core.tasks.steps import adopt as adopt_step
@@ -20,6 +20,7 @@ from tidewheel.store.rows import (
     worker_number,
 )
 from tidewheel.store.scripts.cascade import Effects, apply, lock_tasks, write_changes
+from tidewheel.store.scripts.events import EventRow, spoken, start, success, tell_runs
 from tidewheel.store.transaction import PlainEnd, Transaction, in_chunks, rows_in_chunks
 
 _PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
@@ -35,6 +36,7 @@ class _Writes:
     usage: list[dict[str, object]] = field(default_factory=list)
     outputs: dict[int, set[str]] = field(default_factory=dict)
     decided: list[tuple[TaskState, Change]] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
 
 
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
@@ -67,7 +69,8 @@ def report(
     """Apply reports; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
-        answers = _succeed_plainly(tx, reports) | _start_plainly(tx, reports)
+        answers = _succeed_plainly(tx, reports, effects)
+        answers |= _start_plainly(tx, reports, effects)
     waiting = [(k, one) for k, one in enumerate(reports) if k not in answers]
     while waiting:
         # One report per task at a time, so that a second sees what the first has done.
@@ -93,39 +96,50 @@ def _note_freed_places(
             effects.queues.add(one.frees)
 
 
-def _succeed_plainly(tx: Transaction, reports: Sequence[Report]) -> dict[int, Reported]:
+def _succeed_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
     """The common case in one go; whatever it leaves alone goes the long way."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.end == _PLAIN_SUCCESS and not one.messages and not one.usage:
             plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
-    answers = {}
+    answers, events = {}, []
     for worker, positions in plain.items():
         ends = [
             PlainEnd(task_id, reports[position].holder.attempt, reports[position].started)
             for task_id, position in positions.items()
         ]
-        for task_id in tx.succeed(worker, ends):
-            done = Reported(task_id=TaskId(task_id), status=Status.SUCCEEDED)
-            answers[positions[TaskId(task_id)]] = done
+        for task_id, run in tx.succeed(worker, ends).items():
+            position = positions[TaskId(task_id)]
+            answers[position] = Reported(task_id=TaskId(task_id), status=Status.SUCCEEDED)
+            if run is not None:
+                events.append(success(run, reports[position].holder))
+    tell_runs(tx, events, effects)
     return answers
 
 
-def _start_plainly(tx: Transaction, reports: Sequence[Report]) -> dict[int, Reported]:
+def _start_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
     """A start alone decides nothing about its task, so only the lease is written."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.started and one.end is None and not one.messages and not one.usage:
             plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
-    answers = {}
+    answers, events = {}, []
     for worker, positions in plain.items():
         rows = [
             {"id": task_id, "attempt": reports[position].holder.attempt}
             for task_id, position in positions.items()
         ]
         for chunk in in_chunks(rows):
-            for task_id, status in tx.rows("start_attempts", worker=worker, starts=chunk):
-                answers[positions[task_id]] = Reported(task_id=task_id, status=Status(status))
+            for task_id, status, run in tx.rows("start_attempts", worker=worker, starts=chunk):
+                position = positions[task_id]
+                answers[position] = Reported(task_id=task_id, status=Status(status))
+                if run is not None:
+                    events.append(start(run, task_id, reports[position].holder.attempt))
+    tell_runs(tx, events, effects)
     return answers
 
 
@@ -148,6 +162,7 @@ def _report_round(
     rows_in_chunks(tx, "add_messages", "messages", writes.messages)
     rows_in_chunks(tx, "count_messages", "leases", writes.counts)
     rows_in_chunks(tx, "add_usage", "samples", writes.usage)
+    tell_runs(tx, writes.events, effects)
     apply(tx, writes.decided, effects, writes.outputs)
     return answers
 
@@ -177,20 +192,22 @@ def _accept(
         writes.messages.append(where | {"number": message.number} | said)
     if fresh:
         writes.counts.append(where | {"messages": task.lease.messages + len(fresh)})
+    if task.run is not None:
+        writes.events += spoken(task, one, fresh, change)
     made = {output for message in fresh if (output := storable(message.output)) is not None}
     if made and task.graph is not None:
         writes.outputs[task.seq] = made
-    for sample in one.usage:
-        writes.usage.append(
-            where
-            | {
-                "memory_bytes": sample.memory_bytes,
-                "cpu_percent": sample.cpu_percent,
-                "gpu_percent": sample.gpu_percent,
-                "gpu_memory_bytes": sample.gpu_memory_bytes,
-            }
-        )
+    writes.usage += [where | _usage_row(sample) for sample in one.usage]
     return change.to_status if change else task.status
+
+
+def _usage_row(sample: UsageSample) -> dict[str, object]:
+    return {
+        "memory_bytes": sample.memory_bytes,
+        "cpu_percent": sample.cpu_percent,
+        "gpu_percent": sample.gpu_percent,
+        "gpu_memory_bytes": sample.gpu_memory_bytes,
+    }
 
 
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:

@@ -55,7 +55,7 @@ WITH candidate AS (
      WHERE task.seq = gone.task_seq
     RETURNING task.seq, task.id, task.queue, task.name, task.attempt, task.spec, task.command,
               task.handler, task.priority, task.timeout_seconds, task.max_termination_seconds,
-              task.cpu, task.memory_bytes, task.gpu, task.labels, task.limit_key,
+              task.cpu, task.memory_bytes, task.gpu, task.labels, task.limit_key, task.run,
               tidewheel.now_seconds() AS now, gone.place
 ), leased AS (
     INSERT INTO tidewheel.lease
@@ -71,6 +71,6 @@ WITH candidate AS (
 )
 SELECT seq, id, queue, name, attempt, spec, command, handler,
        priority, timeout_seconds, max_termination_seconds, cpu,
-       memory_bytes, gpu, labels, limit_key, now
+       memory_bytes, gpu, labels, limit_key, run, now
   FROM taken
  ORDER BY place;

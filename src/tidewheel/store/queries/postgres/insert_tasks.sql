@@ -3,11 +3,11 @@ WITH made AS (
     INSERT INTO tidewheel.task (
         id, queue, name, spec, command, handler, priority, status, max_retries, retry, max_lapses,
         timeout_seconds, estimated_runtime_seconds, max_termination_seconds, cpu, memory_bytes,
-        gpu, labels, unique_key, limit_key, tag, armed, executes, digest, held_key, due_at,
+        gpu, labels, unique_key, limit_key, tag, armed, executes, digest, run, held_key, due_at,
         created_at, updated_at)
     SELECT id, queue, name, spec, command, handler, priority, status, max_retries, retry,
            max_lapses, timeout_seconds, estimated_runtime_seconds, max_termination_seconds, cpu,
-           memory_bytes, gpu, labels, unique_key, limit_key, tag, armed, executes, digest,
+           memory_bytes, gpu, labels, unique_key, limit_key, tag, armed, executes, digest, run,
            unique_key,
            CASE WHEN delay_seconds > 0 THEN clock.now + delay_seconds END,
            clock.now, clock.now
@@ -17,7 +17,7 @@ WITH made AS (
                max_lapses integer, timeout_seconds float8, estimated_runtime_seconds float8,
                max_termination_seconds float8, cpu float8, memory_bytes bigint, gpu integer,
                labels text, unique_key text, limit_key text, tag text, armed boolean,
-               executes boolean, digest text, delay_seconds float8),
+               executes boolean, digest text, run bigint, delay_seconds float8),
            (SELECT tidewheel.now_seconds() AS now) AS clock
         ON CONFLICT (id) DO NOTHING
     RETURNING id, seq, queue, command, handler, priority, status, cpu, memory_bytes, gpu, labels,

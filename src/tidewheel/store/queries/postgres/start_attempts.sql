@@ -1,6 +1,6 @@
 -- Report: jobs say that they run, and nothing else; the first time counts.
 WITH begun AS MATERIALIZED (
-    SELECT task.seq, task.id, task.status, said.attempt
+    SELECT task.seq, task.id, task.status, task.run, said.attempt
       FROM json_to_recordset(%(starts)s::json) AS said (id text, attempt integer)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
@@ -10,4 +10,4 @@ UPDATE tidewheel.lease
   FROM begun
  WHERE lease.task_seq = ANY (ARRAY[begun.seq]) AND lease.attempt = begun.attempt
    AND lease.owner = %(worker)s
-RETURNING begun.id, begun.status;
+RETURNING begun.id, begun.status, begun.run;

@@ -14,7 +14,7 @@ WITH done AS MATERIALIZED (
       FROM done
      WHERE task.ctid = done.place AND task.status = 'running' AND task.attempt = done.attempt
        AND task.owner = %(worker)s AND task.graph IS NULL
-    RETURNING task.id, task.seq, task.attempt, done.started, task.updated_at AS now
+    RETURNING task.id, task.seq, task.run, task.attempt, done.started, task.updated_at AS now
 ), gone AS (
     DELETE FROM tidewheel.lease USING ended WHERE lease.task_seq = ANY (ARRAY[ended.seq])
     RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
@@ -31,4 +31,4 @@ WITH done AS MATERIALIZED (
     SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, %(worker)s, 1
       FROM ended
 )
-SELECT id, seq FROM ended;
+SELECT id, run FROM ended;

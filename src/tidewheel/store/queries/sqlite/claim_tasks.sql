@@ -26,4 +26,4 @@ UPDATE task
    AND total.memory_bytes <= :memory_bytes AND total.gpu <= :gpu
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
-          memory_bytes, gpu, labels, limit_key, updated_at;
+          memory_bytes, gpu, labels, limit_key, run, updated_at;

@@ -43,7 +43,7 @@ UPDATE task
    AND total.memory_bytes <= :memory_bytes AND total.gpu <= :gpu
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
-          memory_bytes, gpu, labels, limit_key,
+          memory_bytes, gpu, labels, limit_key, run,
           now_seconds(),
           CASE WHEN :aging AND priority < 255
                THEN min(255, priority + CAST(now_seconds() - (

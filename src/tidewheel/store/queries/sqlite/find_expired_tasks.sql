@@ -1,8 +1,9 @@
--- Retention: ended long ago, and nothing live depends on them.
+-- Retention: ended long ago, and nothing live depends on them. What belongs to a run goes with the run.
 SELECT history.task_seq
-  FROM history
+  FROM history JOIN task ON task.seq = history.task_seq
  WHERE history.to_status IN ('succeeded', 'failed', 'cancelled')
    AND history.at < (SELECT now_seconds()) - :retention_seconds
+   AND task.run IS NULL
    AND NOT EXISTS (SELECT 1 FROM dependency JOIN task AS child ON child.seq = dependency.child
                     WHERE dependency.parent = history.task_seq
                       AND child.status NOT IN ('succeeded', 'failed', 'cancelled'))

@@ -3,4 +3,5 @@ UPDATE lease SET started_at = coalesce(started_at, (SELECT now_seconds()))
   FROM json_each(:starts) JOIN task ON task.id = value ->> 'id'
  WHERE lease.task_seq = task.seq AND lease.attempt = value ->> 'attempt'
    AND lease.owner = :worker
-RETURNING (SELECT id FROM task WHERE seq = task_seq), (SELECT status FROM task WHERE seq = task_seq);
+RETURNING (SELECT id FROM task WHERE seq = task_seq), (SELECT status FROM task WHERE seq = task_seq),
+          (SELECT run FROM task WHERE seq = task_seq);

@@ -4,4 +4,4 @@ UPDATE task
   FROM (SELECT value ->> 0 AS id, value ->> 1 AS attempt FROM json_each(:ends)) AS done
  WHERE task.id = done.id AND task.status = 'running' AND task.attempt = done.attempt
    AND task.owner = :worker AND task.graph IS NULL
-RETURNING id, seq;
+RETURNING id, seq, run;

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
-from tidewheel.sources.flow_cylc.points import PointTexts
 from tidewheel.sources.flow_cylc.settings import FlowSettings
 from tidewheel.sources.flow_cylc.source_text import SourceText, origin
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 from tidewheel.sources.python_api.loading import load_python
 from tidewheel.sources.python_api.points import ReadOptions
 
-if TYPE_CHECKING:
-    from tidewheel.cli.definitions import Definition
 
-
-def load_python_file(asked: Definition, findings: Findings) -> LoadedWorkflow:
+def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
     """The workflow that a file defines; the file is executed, as python3 would."""
-    source = _source(asked.path)
-    if not asked.path.is_file():
-        findings.error("no-such-file", f"there is no file {asked.path}")
+    source = _source(path)
+    if not path.is_file():
+        findings.error("no-such-file", f"there is no file {path}")
         return LoadedWorkflow(source=source, settings=FlowSettings())
-    flow = load_python(asked.path, findings)
+    flow = load_python(path, findings)
     if flow is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
-    options = ReadOptions(
-        now=time.time_ns() / 1e9,
-        points=PointTexts(initial=asked.icp, final=asked.fcp),
-        policy=POLICIES[asked.compat] if asked.compat else TIDEWHEEL,
-    )
+    options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
     loaded = flow.load(options, findings)
     if loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())

@@ -1,0 +1,135 @@
+"""``tidewheel broadcast``: settings of tasks that are yet to be submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tidewheel.cli.run_target import Target
+    from tidewheel.core.runs.commands import Broadcast
+
+EPILOG = """\b
+Examples:
+  tidewheel broadcast forecast -n model -s '[environment]DEBUG=1'
+  tidewheel broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'
+  tidewheel broadcast forecast --clear -p 3
+  tidewheel broadcast forecast
+"""
+
+
+@session_command("broadcast", epilog=EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN]")
+@click.option(
+    "-p",
+    "--point",
+    "--cycle-point",
+    "points",
+    multiple=True,
+    metavar="POINT",
+    help="Default: *.",
+)
+@click.option(
+    "-n", "--namespace", "namespaces", multiple=True, help="A task or family; default: root."
+)
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="ITEM=VALUE",
+    help="As in the definition: '[environment]X=1', 'script=true'. Repeatable.",
+)
+@click.option(
+    "-F",
+    "--set-file",
+    type=click.Path(path_type=Path),
+    help="A file of such settings, under their sections.",
+)
+@click.option("-c", "--cancel", multiple=True, metavar="ITEM", help="Take one back.")
+@click.option(
+    "-C", "--clear", is_flag=True, help="Take all back, of the points and names given."
+)
+@click.option(
+    "-e", "--expire", default="", metavar="POINT", help="Take back what is before it."
+)
+@click.option("-d", "--display", is_flag=True, help="Only list what is set.")
+def command(  # noqa: PLR0913
+    session: Session,
+    words: tuple[str, ...],
+    points: tuple[str, ...],
+    namespaces: tuple[str, ...],
+    settings: tuple[str, ...],
+    set_file: Path | None,
+    cancel: tuple[str, ...],
+    expire: str,
+    *,
+    clear: bool,
+    display: bool,
+) -> int:
+    """Change settings of tasks to come; without anything to change, list what was changed."""
+    from tidewheel.cli.run_acting import say_given
+    from tidewheel.cli.run_door import give
+
+    if set_file is not None:
+        settings += tuple(settings_in(set_file.read_text(encoding="utf-8")))
+    if display or not (settings or cancel or clear or expire):
+        return _list(session, words)
+
+    def asked(target: Target) -> Broadcast:
+        from tidewheel.core.runs.commands import Broadcast
+
+        if target.rest:
+            raise click.UsageError(
+                f"what is {target.rest[0]!r}? Points go with -p, tasks with -n"
+            )
+        return Broadcast(
+            points=points or ("*",),
+            namespaces=namespaces or ("root",),
+            settings=settings,
+            cancel=cancel,
+            clear=clear,
+            expire=expire,
+        )
+
+    say_given(session, give(session, words, asked))
+    return 0
+
+
+def settings_in(text: str) -> list[str]:
+    """The lines of a file, each under the sections that it stands in."""
+    found: list[str] = []
+    section = ""
+    for line in (raw.strip() for raw in text.splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            section = f"[{line.strip('[]')}]"
+        else:
+            item, _, value = line.partition("=")
+            found.append(f"{section}{item.strip()}={value.strip()}")
+    return found
+
+
+def _list(session: Session, words: tuple[str, ...]) -> int:
+    from tidewheel.cli.printing import Row, note, say_json, say_table
+    from tidewheel.cli.run_door import look
+    from tidewheel.cli.run_words import documents
+
+    page = look(session, "broadcasts", words, lambda _: {})
+    if session.as_json:
+        say_json(page)
+        return 0
+    rows: list[Row] = [
+        tuple(str(one[name]) for name in ("point", "namespace", "setting", "value"))
+        for one in documents(page, "broadcasts")
+    ]
+    if rows:
+        say_table(("POINT", "NAMESPACE", "SETTING", "VALUE"), rows)
+    else:
+        note("nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE")
+    return 0

@@ -1,0 +1,44 @@
+"""``tidewheel ext-trigger``: tell a run that something outside has happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tidewheel.cli.run_target import Target
+    from tidewheel.core.runs.commands import ExtTrigger
+
+WORDS_MAX = 2  # behind the run
+
+EPILOG = """\b
+Examples:
+  tidewheel ext-trigger forecast "new data" file-0815
+"""
+
+
+@session_command("ext-trigger", epilog=EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
+@click.option("--task", "ids", multiple=True, metavar="ID", help="Only for these tasks.")
+def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
+    """Tell a run that MESSAGE has come from outside, for which tasks wait.
+
+    One task takes it, the oldest that waits. TRIGGER_ID tells one message from the next and is
+    given to the job.
+    """
+    from tidewheel.cli.run_acting import say_given
+    from tidewheel.cli.run_door import give
+
+    def asked(target: Target) -> ExtTrigger:
+        from tidewheel.core.runs.commands import ExtTrigger
+
+        if not 0 < len(target.rest) <= WORDS_MAX:
+            raise click.UsageError(f'write: ext-trigger {target.run} "MESSAGE" TRIGGER_ID')
+        message, *number = target.rest
+        return ExtTrigger(message=message, trigger_id="".join(number), ids=ids)
+
+    say_given(session, give(session, words, asked, any_word=True))
+    return 0

@@ -1,0 +1,7 @@
+"""``tidewheel hold``: tasks that shall not run yet."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("hold")

@@ -1,0 +1,7 @@
+"""``tidewheel pause``: nothing more is submitted."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("pause")

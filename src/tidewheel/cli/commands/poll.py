@@ -1,0 +1,7 @@
+"""``tidewheel poll``: how the jobs of active tasks are."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("poll")

@@ -1,0 +1,7 @@
+"""``tidewheel remove``: tasks out of the pool, or forgotten."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("remove")

@@ -1,0 +1,7 @@
+"""``tidewheel resume``: a paused run goes on."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("resume")

@@ -1,0 +1,94 @@
+"""``tidewheel run``: run a workflow, or carry one on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tidewheel.cli.definitions import Definition, definition_command
+from tidewheel.cli.parameters import DURATION
+
+EPILOG = """\b
+Examples:
+  tidewheel run my-workflow                the folder with its flow.cylc
+  tidewheel run my-workflow/run2           carry on a run that was stopped
+  tidewheel run my-workflow --new --icp 20300101T00Z --stopcp 20300107T00Z
+  tidewheel run my-workflow --mode simulation
+Ctrl-C lets active tasks finish and stops; a second one leaves at once: jobs go on by
+themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
+"""
+
+
+@definition_command("run", epilog=EPILOG)
+@click.option("--new", "is_new", is_flag=True, help="Begin a new run, whatever there is.")
+@click.option("--run-name", "--name", "name", default="", help="What to call a new run.")
+@click.option(
+    "--startcp",
+    "--start-cycle-point",
+    "start",
+    metavar="POINT",
+    default="",
+    help="Start here; what lies before counts as done.",
+)
+@click.option(
+    "--start-task",
+    "-t",
+    "start_tasks",
+    multiple=True,
+    metavar="ID",
+    help="Start from these tasks only; repeatable.",
+)
+@click.option(
+    "--stopcp",
+    "--stop-cycle-point",
+    "stop",
+    metavar="POINT",
+    default="",
+    help="Stop after this point; the next start carries on.",
+)
+@click.option(
+    "--hold-after",
+    "--hold-cycle-point",
+    "--holdcp",
+    "hold_after",
+    metavar="POINT",
+    default="",
+    help="Hold every task beyond this point.",
+)
+@click.option("--pause", "paused", is_flag=True, help="Start paused.")
+@click.option(
+    "--mode",
+    "-m",
+    type=click.Choice(["live", "simulation", "dummy", "skip"]),
+    default="live",
+    show_default=True,
+    help="Run jobs, or play them: with the length they say, as empty jobs, or not at all.",
+)
+@click.option(
+    "--abort-if-any-task-fails", "aborts", is_flag=True, help="Stop at the first failure."
+)
+@click.option(
+    "--stall-timeout",
+    type=DURATION,
+    help="How long a stalled run waits for you; 0 not at all. [default: as defined, 1h]",
+)
+@click.option("--slots", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
+@click.option(
+    "--trigger-log",
+    type=click.Path(path_type=Path),
+    help="Write into FILE what each task was triggered off.",
+)
+@click.option("--store", metavar="URL", help="Where the run is kept (or TIDEWHEEL_STORE).")
+def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
+    """Run a workflow until it is complete, or carry on one that was stopped.
+
+    The newest run of the definition is carried on if it was stopped, stalled or broken off;
+    else a new one begins. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
+    2 if the request or the definition was wrong.
+    """
+    from tidewheel.cli.running import run_definition
+
+    return run_definition(definition, options)

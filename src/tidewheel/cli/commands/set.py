@@ -1,0 +1,7 @@
+"""``tidewheel set``: outputs completed, or prerequisites satisfied, by hand."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("set")

@@ -1,0 +1,47 @@
+"""``tidewheel show``: a run, or some of its tasks, with everything that is known."""
+
+from __future__ import annotations
+
+import click
+
+from tidewheel.cli.session import Session, session_command
+
+EPILOG = """\b
+Examples:
+  tidewheel show forecast
+  tidewheel show forecast 3/model
+  tidewheel show forecast '*/model:failed'
+  tidewheel show forecast --history
+"""
+
+
+@session_command("show", epilog=EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
+@click.option("--history", is_flag=True, help="What was asked of the run, by whom and when.")
+def command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
+    """Show a run: its status and why, progress per point, active tasks, what keeps it back.
+
+    With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
+    needs a running scheduler.
+    """
+    from tidewheel.cli.printing import say, say_json
+    from tidewheel.cli.run_door import look
+    from tidewheel.cli.run_history_page import say_history
+    from tidewheel.cli.run_show_page import say_run
+    from tidewheel.cli.run_task_page import say_task
+    from tidewheel.cli.run_words import documents
+
+    name = "history" if history else "show"
+    page = look(session, name, words, lambda target: {"ids": list(target.rest)})
+    if session.as_json:
+        say_json(page)
+    elif history:
+        say_history(page)
+    elif "tasks" in page:
+        for number, task in enumerate(documents(page, "tasks")):
+            if number:
+                say()
+            say_task(task)
+    else:
+        say_run(page)
+    return 0

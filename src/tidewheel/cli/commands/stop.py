@@ -1,0 +1,7 @@
+"""``tidewheel stop``: a run ends here, or later, and can be carried on."""
+
+from __future__ import annotations
+
+from tidewheel.cli.run_acting import verb_command
+
+command = verb_command("stop")

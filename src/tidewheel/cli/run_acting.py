@@ -1,0 +1,125 @@
+"""Commands for acting on runs, made from the table of verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.run_verbs import TABLE, Verb, VerbOption
+from tidewheel.cli.session import Session, session_command
+from tidewheel.core.runs.commands import VERBS
+
+if TYPE_CHECKING:
+    from tidewheel.cli.run_door import Given
+    from tidewheel.cli.run_target import Target
+    from tidewheel.core.runs.commands import Command
+
+Act = Callable[[Session, Sequence[str], Mapping[str, object]], int]
+
+
+def verb_command(name: str, act: Act | None = None) -> click.Command:
+    """The click command of a verb; `act` for one that does more than to be given."""
+    verb = TABLE[name]
+
+    def call(session: Session, words: tuple[str, ...], **options: object) -> int:
+        if act is not None:
+            return act(session, words, options)
+        return give_verb(session, name, words, options)
+
+    call.__doc__ = verb.help
+    lines = "\n".join(f"  tidewheel {example}" for example in verb.examples)
+    epilog = f"\b\nExamples:\n{lines}\n" if lines else None
+    command = session_command(name, epilog=epilog)(call)
+    words = click.Argument(["words"], nargs=-1, metavar=verb.words)
+    command.params[:0] = [words, *(_option(verb, one) for one in verb.options)]
+    return command
+
+
+def _option(verb: Verb, option: VerbOption) -> click.Option:
+    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == option.field]
+    names = [*option.names, _parameter(option)]
+    if option.value is not None or kind == "bool":
+        return click.Option(names, is_flag=True, help=option.help)
+    if kind.startswith("tuple"):
+        return click.Option(names, multiple=True, metavar=option.metavar, help=option.help)
+    if kind.startswith("int"):
+        number = click.IntRange(1)
+        return click.Option(names, type=number, metavar=option.metavar, help=option.help)
+    return click.Option(names, metavar=option.metavar, help=option.help)
+
+
+def _parameter(option: VerbOption) -> str:
+    """Several flags may fill one field, so each has a name of its own."""
+    return option.field if option.value is None else f"{option.field}_is_{option.value}"
+
+
+def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a command that were said; two options for one field are refused."""
+    found: dict[str, object] = {}
+    for option in TABLE[name].options:
+        said = options[_parameter(option)]
+        if said in (None, False, ()):
+            continue
+        if option.field in found:
+            both = " and ".join(
+                one.names[0] for one in TABLE[name].options if one.field == option.field
+            )
+            raise click.UsageError(f"{both} do not go together")
+        found[option.field] = option.value if option.value is not None else said
+    return found
+
+
+def command_from(name: str, target: Target, given: Mapping[str, object]) -> Command:
+    """The command itself; what stands behind the run are its ids, where it takes any."""
+    kind = VERBS[name]
+    known = {one.name for one in fields(kind)}
+    if "ids" in known:
+        _refuse_nothing(name, target, given)
+        return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
+    if target.rest and name == "stop":
+        return kind(**_stop_bound(target), **given)  # type: ignore[arg-type]
+    if target.rest:
+        raise click.UsageError(f"{name} concerns the whole run; it takes no {target.rest[0]!r}")
+    return kind(**given)  # type: ignore[arg-type]
+
+
+def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> None:
+    if not target.rest and not {"after", "everything"} & given.keys():
+        raise click.UsageError(
+            f"{name} what in {target.run}? Name tasks: "
+            f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
+        )
+
+
+def _stop_bound(target: Target) -> dict[str, object]:
+    """`stop RUN//5` is at a point, `stop RUN//5/foo` after a task."""
+    if len(target.rest) > 1:
+        raise click.UsageError("stop takes one point or one task")
+    [bound] = target.rest
+    return {"after_task": bound} if "/" in bound else {"at_point": bound}
+
+
+def give_verb(
+    session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
+) -> int:
+    """Give the command and print the answer."""
+    from tidewheel.cli.run_door import give
+
+    given = fields_given(name, options)
+    say_given(session, give(session, words, lambda target: command_from(name, target, given)))
+    return 0
+
+
+def say_given(session: Session, given: Given) -> None:
+    """What became of a command, for people or programs."""
+    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.run_answer_page import say_answer
+
+    if session.as_json:
+        document = {"run": given.run, "verb": given.verb, "number": given.number}
+        say_json(document | {"answer": given.answer})
+    else:
+        say_answer(given)

@@ -1,0 +1,206 @@
+"""What a person sees of a run that is driven in this terminal: one line per event, and the end.
+
+On a terminal that can be redrawn, `run_live` shows the same as a picture.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from typing import TextIO
+
+from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.client.run_here import RunEnd
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.stall import root_causes
+from tidewheel.quantities import show_duration
+from tidewheel.services.scheduler.outcome import News, Work
+from tidewheel.services.scheduler.stage import Stage
+from tidewheel.services.service import ServiceReport
+
+CAUSES_MAX = 10
+LOST_MAX = 20
+ENDS = ("succeeded", "failed", "submission failed", "expired")
+# What is said of a task at the moment it happens; the rest is in the log.
+TOLD = ("started", "retry", "submission retry", "blocked", "lost", *ENDS)
+TROUBLE = {
+    "store.unavailable": "the database does not answer: {error}",
+    "store.back": "the database is back",
+    "step.failed": "a bug of tidewheel: {summary}; the run is read again from the store",
+    "xtrigger.failed": "xtrigger {label}: {error}",
+    "worker.unable": "no job can be started: {error}",
+    "lease.adopted": "{task} was found running and is followed again",
+}
+
+
+def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> RunPage:
+    """How a run is shown here: as JSON lines, as a picture, or as plain lines."""
+    if as_json:
+        return JsonPage(run, is_new=is_new)
+    if stream.isatty():
+        from tidewheel.cli.run_live import LivePage
+
+        return LivePage(run, is_new=is_new)
+    return RunPage(run, is_new=is_new)
+
+
+class RunPage:
+    """Plain lines."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        self._run = run
+        self._is_new = is_new
+        self._begun_at = time.monotonic()
+        self._ends: Counter[str] = Counter()
+        self._lost: dict[str, str] = {}
+        self._causes: list[str] = []
+        self._status = ""
+        self._stops = 0
+
+    def __enter__(self) -> RunPage:
+        verb = "starts" if self._is_new else "is carried on"
+        self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    # ---- while it runs ----
+
+    def on_batch(self, stage: Stage, work: Work) -> None:
+        """A batch is in the store."""
+        text = stage.drive.text
+        for one in work.news:
+            if one.event in ENDS:
+                self._ends[one.event] += 1
+            if one.event == "lost":
+                self._lost[text(one.key)] = one.text
+            self.on_news(stage, one)
+        self._heed_status(stage)
+
+    def on_news(self, stage: Stage, one: News) -> None:
+        if one.event in TOLD:
+            name = stage.drive.text(one.key)
+            words = one.text.removeprefix(name).strip() if one.text else ""
+            self._line(f"{name} {words or one.event}")
+
+    def _heed_status(self, stage: Stage) -> None:
+        status = str(stage.drive.gave_up or stage.drive.pool.run.status)
+        if status == self._status:
+            return
+        self._status = status
+        self._causes = []
+        if status in ("stalled", "waiting for release"):
+            self._causes = list(causes(stage))
+            self.on_stall(stage, status)
+        elif status == "paused":
+            self._line(f"paused; go on with: tidewheel resume {self._run.name}")
+
+    def on_stall(self, stage: Stage, status: str) -> None:
+        self._line(f"{status}:")
+        for cause in self._causes:
+            self._line(f"  {cause}")
+        seconds = stage.timers.stall_seconds
+        if status == "stalled" and seconds:
+            self._line(f"  it waits {show_duration(seconds)} for you, then stops")
+
+    def on_report(self, report: ServiceReport) -> None:
+        """A service met something."""
+        words = TROUBLE.get(report.event)
+        if words is not None:
+            self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+
+    def stopping(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            self._line("stopping when active tasks have finished; Ctrl-C again leaves at once")
+        else:
+            self._line("leaving; jobs that run go on and are found again")
+
+    # ---- the end ----
+
+    def show_end(self, end: RunEnd) -> None:
+        took = show_duration(time.monotonic() - self._begun_at)
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
+        say(f"{self._run.name} {end.status} after {took}" + (f": {counts}" if counts else ""))
+        for name, chain in list(self._lost.items())[:LOST_MAX]:
+            note(f"warning: {chain or name}")
+        if len(self._lost) > LOST_MAX:
+            note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        self._show_advice(end)
+
+    def _show_advice(self, end: RunEnd) -> None:
+        name = self._run.name
+        if end.status == "completed" and not end.has_run_anything:
+            note("no task was ready at any point; tidewheel graph shows what waits for what")
+        elif end.status == "stalled":
+            for cause in self._causes:
+                note(f"  {cause}")
+            note(f"mend it and carry on: tidewheel run {name}")
+        elif end.status == "stopped":
+            note(f"carry on with: tidewheel run {name}")
+        elif end.status in ("error", "lost", "aborted"):
+            note(end.reason)
+
+    def _line(self, text: str) -> None:
+        say(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+        sys.stdout.flush()
+
+
+class JsonPage(RunPage):
+    """One JSON object per line."""
+
+    def on_news(self, stage: Stage, one: News) -> None:
+        document = {
+            "event": one.event,
+            "task": stage.drive.text(one.key),
+            "submit": one.submit,
+            "text": one.text,
+        }
+        self._tell(document)
+
+    def show_end(self, end: RunEnd) -> None:
+        document = {
+            "event": "end",
+            "run": self._run.name,
+            "status": end.status,
+            "reason": end.reason,
+            "ends": dict(self._ends),
+            "lost": self._lost,
+            "causes": self._causes,
+        }
+        self._tell(document)
+
+    def _line(self, text: str) -> None:
+        self._tell({"event": "note", "text": text})
+
+    @staticmethod
+    def _tell(document: dict[str, object]) -> None:
+        say(json_line({"at": time.time_ns() / 1e9, **document}))
+        sys.stdout.flush()
+
+
+def causes(stage: Stage) -> list[str]:
+    """Why a run does not go on by itself, and the command that would change it."""
+    pool = stage.drive.pool
+    found = root_causes(pool)
+    lines = []
+    for task in found[:CAUSES_MAX]:
+        reasons = why(pool, task.key)
+        words = "; ".join(reason.text for reason in reasons)
+        command = next((one.command for one in reasons if one.command), "")
+        name = stage.drive.text(task.key)
+        lines.append(words if words.startswith(name) else f"{name}: {words}")
+        if command:
+            lines[-1] += f"  (tidewheel {_with_run(command, stage.drive.run.name)})"
+    if len(found) > CAUSES_MAX:
+        lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
+    return lines
+
+
+def _with_run(command: str, run: str) -> str:
+    """`trigger 1/foo` for a person who is in no run."""
+    verb, _, rest = command.partition(" ")
+    return f"{verb} {run} {rest}".rstrip()

@@ -1,0 +1,64 @@
+"""Reading a definition again for a run that goes on with it, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from tidewheel.cli.definitions import Definition
+from tidewheel.cli.findings_page import refuse, show_findings
+from tidewheel.cli.printing import note
+from tidewheel.cli.run_target import find_target
+from tidewheel.client.runs import Answer, Runs
+from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.core.runs.commands import Reload
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import NotRunning, Refused
+from tidewheel.services.definitions import Captured, capture
+from tidewheel.sources.flow_cylc.template_variables import read_variables
+
+
+async def reload_run(
+    runs: Runs, words: Sequence[str], settings: tuple[str, ...], *, as_json: bool
+) -> Answer | int:
+    """The answer of the scheduler, or the exit status if the definition has errors."""
+    target = await find_target(runs, words)
+    if len(target.rest) > 1:
+        raise click.UsageError(f"one folder, not {len(target.rest)}")
+    view = await runs.find(target.run)
+    if not view.is_driven(await runs.store.now()):
+        raise NotRunning(view.name, view.status)
+    path = Path(target.rest[0] if target.rest else view.folder)
+    if not str(path) or not path.exists():
+        raise Refused(
+            f"there is no {str(path)!r} to read {view.name} from; "
+            f"say where it is: tidewheel reload {view.name} DIR"
+        )
+    known = json.loads((await runs.store.definition(view.definition)).variables)
+    definition = Definition(path, as_json, settings=(*known, *settings))
+    captured = _captured(definition, view)
+    if isinstance(captured, int):
+        return captured
+    await runs.save_definition(captured.definition)
+    return await runs.give(view.name, Reload(definition=captured.definition.digest))
+
+
+def _captured(definition: Definition, view: RunView) -> Captured | int:
+    findings = Findings()
+    loaded = definition.load_for_run(view.options, findings)
+    if loaded.graph is None or loaded.workflow is None or findings.has_errors:
+        status = refuse(findings, loaded.source, as_json=definition.as_json)
+        if not definition.as_json:
+            note(f"{view.name} goes on with the definition that it has")
+        return status
+    if not definition.as_json:
+        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+        show_findings(worse, loaded.source, note)
+    # A folder may be called differently; the run keeps the name of its workflow.
+    named = replace(loaded, workflow=replace(loaded.workflow, name=view.workflow))
+    variables = read_variables(definition.source_options().variables, Findings())
+    return capture(named, definition.path, variables)

@@ -1,0 +1,87 @@
+"""Words and times of runs as pages show them, with their looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import click
+
+from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.cli.printing import Looking, on_terminal, safe, say
+
+Document = Mapping[str, object]
+
+LABEL_WIDTH = 14
+BAR_WIDTH = 20
+
+
+def documents(page: Document, name: str) -> Sequence[Document]:
+    """A list of a document."""
+    return cast("Sequence[Document]", page[name])
+
+
+def texts(page: Document, name: str) -> Sequence[str]:
+    return cast("Sequence[str]", page[name])
+
+
+def status_cell(status: object) -> Looking:
+    """The status of a run."""
+    return Looking(str(status), RUN_STATUSES.get(str(status)))
+
+
+def state_cell(page: Document) -> Looking:
+    """The state of a task, with its marks."""
+    state, marks = str(page["state"]), texts(page, "marks")
+    word = f"{state} ({', '.join(marks)})" if marks else state
+    return Looking(word, TASK_STATES.get(state))
+
+
+def flows_text(page: Document) -> str:
+    """Nothing where there is only the first flow, which is nearly always."""
+    flows = cast("Sequence[int]", page["flows"])
+    return ",".join(map(str, flows)) or "none"
+
+
+def moment(page: Document, name: str) -> str:
+    """A time of day, with its date; empty if there is none."""
+    text = page[name]
+    return "" if text is None else str(text).partition(".")[0].rstrip("Z").replace("T", " ")
+
+
+def took(page: Document) -> str:
+    """How long a job ran, if it has ended."""
+    from tidewheel.quantities import show_duration
+
+    began, ended = _instant(page["started_at"]), _instant(page["ended_at"])
+    return "" if began is None or ended is None else show_duration(ended - began)
+
+
+def _instant(text: object) -> float | None:
+    from datetime import datetime
+
+    return None if text is None else datetime.fromisoformat(str(text)).timestamp()
+
+
+def bar(done: int, total: int) -> str:
+    filled = 0 if not total else round(BAR_WIDTH * done / total)
+    if not on_terminal():
+        return "#" * filled + "." * (BAR_WIDTH - filled)
+    return "█" * filled + "░" * (BAR_WIDTH - filled)
+
+
+def counts_text(counts: object) -> str:
+    """`2 running, 3 succeeded`."""
+    found = cast("Mapping[str, int]", counts)
+    return ", ".join(f"{number} {state}" for state, number in found.items())
+
+
+def section(title: str) -> None:
+    say()
+    say(click.style(title, bold=True) if on_terminal() else title)
+
+
+def fact(label: str, text: object) -> None:
+    """One line of facts; nothing is said about what is not there."""
+    if text not in (None, "", []):
+        say(f"  {label:{LABEL_WIDTH}}{safe(text)}")

@@ -1,0 +1,163 @@
+"""From the options of ``tidewheel run`` to the end of the run, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from tidewheel import wiring
+from tidewheel.cli.definitions import Definition
+from tidewheel.cli.findings_page import refuse, show_findings
+from tidewheel.cli.printing import note
+from tidewheel.cli.run_page import RunPage, page_for
+from tidewheel.cli.session import GlobalOptions
+from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
+from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import Refused
+from tidewheel.ports import Store
+from tidewheel.runners.processes import is_process_alive
+from tidewheel.services.definitions import Captured, capture
+from tidewheel.services.scheduler.choosing import run_to_carry_on
+from tidewheel.sources.flow_cylc.template_variables import read_variables
+
+FAILED, UNAVAILABLE = 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be run: a definition that was read, or the name of a run."""
+
+    captured: Captured | None
+    folder: str
+    options: RunOptions
+    name: str
+    is_new: bool
+    given: Mapping[str, Any]
+
+
+def run_definition(definition: Definition, options: dict[str, Any]) -> int:
+    outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+    where = options["store"] or outer.store
+    wanted = _wanted(definition, options)
+    if isinstance(wanted, int):
+        return wanted
+    settings = RunHereSettings(
+        slots=options["slots"],
+        tie_jobs=options["tie_jobs"],
+        trigger_log=options["trigger_log"],
+    )
+    wiring.spare_garbage_collector()
+    return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))
+
+
+def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
+    """What was asked for, or the exit status if it is wrong."""
+    given = _options(definition, options)
+    if not definition.path.exists():
+        if definition.path.suffix == ".py" or options["is_new"]:
+            raise Refused(f"there is no file or folder {definition.path}")
+        return Wanted(None, "", given, str(definition.path), is_new=False, given=options)
+    findings = Findings()
+    loaded = definition.load_for_run(given, findings)
+    if loaded.graph is None or findings.has_errors:
+        return refuse(findings, loaded.source, as_json=definition.as_json)
+    if not definition.as_json:
+        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+        show_findings(worse, loaded.source, note)
+    variables = read_variables(definition.source_options().variables, Findings())
+    captured = capture(loaded, definition.path, variables)
+    if captured.too_large:
+        some = ", ".join(captured.too_large[:3])
+        note(f"too large to be kept with the run, left where they are: {some}")
+    folder = str(definition.path.resolve())
+    return Wanted(
+        captured, folder, given, options["name"], is_new=options["is_new"], given=options
+    )
+
+
+def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
+    return RunOptions(
+        compat=definition.compat or "",
+        mode=options["mode"],
+        initial=definition.icp,
+        final=definition.fcp,
+        start=options["start"],
+        start_tasks=tuple(options["start_tasks"]),
+        stop=options["stop"],
+        hold_after=options["hold_after"],
+        paused=options["paused"],
+        now=time.time_ns() / 1e9,
+        abort_if_any_task_fails=options["aborts"],
+        stall_timeout_seconds=options["stall_timeout"],
+    )
+
+
+async def _run(
+    where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
+) -> int:
+    async with wiring.opened_store(where) as store:
+        run, is_new = await _choose(store, wanted)
+        page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)
+        here = RunHere(
+            where,
+            store,
+            run,
+            settings,
+            on_batch=page.on_batch,
+            on_report=page.on_report,
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, _ask_stop, here, page)
+        with page:
+            end = await here.to_the_end()
+        page.show_end(end)
+        return _exit_status(end)
+
+
+def _ask_stop(here: RunHere, page: RunPage) -> None:
+    page.stopping()
+    here.ask_stop()
+
+
+async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
+    """The run to be driven, and whether it is new."""
+    if wanted.captured is None:
+        return await store.find_run(wanted.name), False
+    definition = wanted.captured.definition
+    if not wanted.is_new and not wanted.name:
+        found = run_to_carry_on(
+            await store.runs(workflow=definition.workflow),
+            wanted.folder,
+            await store.now(),
+            is_process_alive,
+            goes_further=bool(wanted.options.final),
+        )
+        if found is not None:
+            return found, False
+    await store.save_definition(definition)
+    new = NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=wanted.name,
+        options=wanted.options,
+        folder=wanted.folder,
+    )
+    return await store.create_run(new), True
+
+
+def _exit_status(end: RunEnd) -> int:
+    if end.status == "lost":
+        return UNAVAILABLE
+    if end.status in ("stalled", "error", "aborted"):
+        return FAILED
+    return 0 if end.status != "completed" or end.has_run_anything else FAILED

@@ -1,0 +1,121 @@
+"""One process that does everything for one run: scheduler, worker and monitor (DESIGN §3)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel import wiring
+from tidewheel.client.embedded import worker_settings
+from tidewheel.config import OnStop, StoreSettings, home_directory, monitor_settings
+from tidewheel.core.runs.commands import Stop, command_text
+from tidewheel.core.runs.requests import NewCommand
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import NotRunning
+from tidewheel.ports import Store
+from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
+from tidewheel.services.service import OnReport
+from tidewheel.services.worker import Worker
+
+SLOTS_DEFAULT = 100
+STOP_MODES = ("clean", "now")  # for the first and the second request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHereSettings:
+    """How a run is driven in this process."""
+
+    slots: int = SLOTS_DEFAULT
+    tie_jobs: bool = False
+    trigger_log: Path | None = None
+    home: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How the run was left: its status, and why."""
+
+    status: str
+    reason: str
+    has_run_anything: bool
+
+
+class RunHere:
+    """Drives one run until it is over, or until it is asked to stop."""
+
+    def __init__(
+        self,
+        where: str | StoreSettings | None,
+        store: Store,
+        run: RunView,
+        settings: RunHereSettings,
+        *,
+        on_batch: OnBatch | None = None,
+        on_report: OnReport | None = None,
+    ) -> None:
+        self._where, self._store, self._run = where, store, run
+        self._settings = settings
+        self._on_batch, self._on_report = on_batch, on_report
+        self._stops_asked = 0
+        self._asking: set[asyncio.Task[None]] = set()
+        self._driver: RunDriver | None = None
+
+    async def to_the_end(self) -> RunEnd:
+        settings = self._settings
+        home = settings.home or home_directory()
+        async with AsyncExitStack() as stack:
+            driver = self._driver = await wiring.claimed_driver(
+                self._store,
+                self._run,
+                home,
+                trigger_log=settings.trigger_log,
+                on_batch=self._on_batch,
+                on_report=self._on_report,
+            )
+            worker = await stack.enter_async_context(
+                wiring.built_worker(
+                    self._where,
+                    self._store,
+                    worker_settings(
+                        queues=(self._run.queue,),
+                        slots=settings.slots,
+                        tie_jobs=settings.tie_jobs,
+                        home=home,
+                        on_stop=OnStop.LEAVE,
+                    ),
+                    on_report=self._on_report,
+                )
+            )
+            await self._drive(driver, worker)
+        return RunEnd(driver.status, driver.reason, driver.has_submitted)
+
+    async def _drive(self, driver: RunDriver, worker: Worker) -> None:
+        monitor = wiring.build_monitor(self._store, monitor_settings(), self._on_report)
+        main = asyncio.create_task(driver.run())
+        others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
+        await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
+        driver.ask_stop()
+        worker.ask_stop()
+        monitor.ask_stop()
+        for task in (main, *others):
+            await task
+
+    def ask_stop(self) -> None:
+        """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on."""
+        mode = STOP_MODES[min(self._stops_asked, len(STOP_MODES) - 1)]
+        self._stops_asked += 1
+        task = asyncio.get_running_loop().create_task(self._post(mode))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _post(self, mode: str) -> None:
+        body = command_text(Stop(mode=mode))
+        try:
+            await self._store.post_command(
+                NewCommand(run=self._run.number, body=body, who="Ctrl-C")
+            )
+        except NotRunning:  # it is over already
+            if self._driver is not None:
+                self._driver.ask_stop()

@@ -1,0 +1,170 @@
+# The common part of every job of a run: its environment, its directories, its last words.
+#
+# A job sets what is known about it (TIDEWHEEL_WORKFLOW_ID, TIDEWHEEL_TASK_NAME, …), reads this
+# file, and calls what follows in the order of its parts. The worker gives TIDEWHEEL_RUN_DIR,
+# TIDEWHEEL_JOB_DIR and TIDEWHEEL_BIN. On the common way no process is started here: each would
+# cost as much as all the rest.
+
+TIDEWHEEL_TASK_ID=$TIDEWHEEL_TASK_CYCLE_POINT/$TIDEWHEEL_TASK_NAME
+printf -v TIDEWHEEL_TASK_JOB '%s/%02d' "$TIDEWHEEL_TASK_ID" "$TIDEWHEEL_TASK_SUBMIT_NUMBER"
+TIDEWHEEL_WORKFLOW_NAME_BASE=${TIDEWHEEL_WORKFLOW_NAME##*/}
+TIDEWHEEL_WORKFLOW_RUN_DIR=$TIDEWHEEL_RUN_DIR
+TIDEWHEEL_WORKFLOW_LOG_DIR=$TIDEWHEEL_RUN_DIR/log/scheduler
+TIDEWHEEL_WORKFLOW_SHARE_DIR=$TIDEWHEEL_RUN_DIR/share
+TIDEWHEEL_WORKFLOW_WORK_DIR=$TIDEWHEEL_RUN_DIR/work
+TIDEWHEEL_WORKFLOW_HOST=${HOSTNAME:-localhost}
+TIDEWHEEL_WORKFLOW_OWNER=${USER:-${LOGNAME:-}}
+TIDEWHEEL_TASK_LOG_DIR=$TIDEWHEEL_JOB_DIR
+TIDEWHEEL_TASK_LOG_ROOT=$TIDEWHEEL_JOB_DIR/job
+TIDEWHEEL_TASK_WORK_DIR=$TIDEWHEEL_RUN_DIR/work/$TIDEWHEEL_TASK_ID
+TIDEWHEEL_TASK_SHARE_CYCLE_DIR=$TIDEWHEEL_RUN_DIR/share/cycle/$TIDEWHEEL_TASK_CYCLE_POINT
+TIDEWHEEL_VERBOSE=false TIDEWHEEL_DEBUG=false
+
+for tidewheel__name in \
+    WORKFLOW_{ID,NAME,NAME_BASE,UUID,RUN_DIR,LOG_DIR,SHARE_DIR,WORK_DIR,HOST,OWNER} \
+    WORKFLOW_{INITIAL,FINAL,START}_CYCLE_POINT CYCLING_MODE UTC VERBOSE DEBUG \
+    TASK_{ID,JOB,NAME,CYCLE_POINT,SUBMIT_NUMBER,TRY_NUMBER,FLOW_NUMBERS} \
+    TASK_{NAMESPACE_HIERARCHY,LOG_DIR,LOG_ROOT,WORK_DIR,SHARE_CYCLE_DIR}; do
+    tidewheel__twin=TIDEWHEEL_$tidewheel__name
+    export "$tidewheel__twin" "CYLC_$tidewheel__name=${!tidewheel__twin}"
+done
+unset tidewheel__name tidewheel__twin
+
+export CYLC_VERSION=8.5.4 # of the interface that existing scripts find here
+export CYLC_RUN_DIR=${TIDEWHEEL_RUN_DIR%"/$TIDEWHEEL_WORKFLOW_ID"}
+# The names that older scripts know.
+export CYLC_SUITE_NAME=$CYLC_WORKFLOW_ID CYLC_SUITE_UUID=$CYLC_WORKFLOW_UUID \
+    CYLC_SUITE_HOST=$CYLC_WORKFLOW_HOST CYLC_SUITE_OWNER=$CYLC_WORKFLOW_OWNER \
+    CYLC_SUITE_RUN_DIR=$TIDEWHEEL_RUN_DIR CYLC_SUITE_DEF_PATH=$TIDEWHEEL_RUN_DIR \
+    CYLC_SUITE_LOG_DIR=$CYLC_WORKFLOW_LOG_DIR CYLC_SUITE_WORK_DIR=$CYLC_WORKFLOW_WORK_DIR \
+    CYLC_SUITE_SHARE_DIR=$CYLC_WORKFLOW_SHARE_DIR \
+    CYLC_SUITE_SHARE_PATH=$CYLC_WORKFLOW_SHARE_DIR \
+    CYLC_SUITE_INITIAL_CYCLE_POINT=$CYLC_WORKFLOW_INITIAL_CYCLE_POINT \
+    CYLC_SUITE_INITIAL_CYCLE_TIME=$CYLC_WORKFLOW_INITIAL_CYCLE_POINT \
+    CYLC_SUITE_FINAL_CYCLE_POINT=$CYLC_WORKFLOW_FINAL_CYCLE_POINT \
+    CYLC_SUITE_FINAL_CYCLE_TIME=$CYLC_WORKFLOW_FINAL_CYCLE_POINT \
+    CYLC_TASK_CYCLE_TIME=$CYLC_TASK_CYCLE_POINT CYLC_TASK_WORK_PATH=$CYLC_TASK_WORK_DIR
+if [[ $CYLC_CYCLING_MODE != integer ]]; then
+    export ISODATETIMECALENDAR=$CYLC_CYCLING_MODE ISODATETIMEREF=$CYLC_TASK_CYCLE_POINT
+fi
+if [[ $CYLC_UTC == True ]]; then
+    export TZ=UTC
+fi
+export PATH=$TIDEWHEEL_RUN_DIR/share/bin:$TIDEWHEEL_RUN_DIR/bin:$TIDEWHEEL_BIN:$PATH
+export PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/python${PYTHONPATH:+:$PYTHONPATH}
+
+# What a job may do with its own failure; an init-script may take some away.
+CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
+
+# ---- for the text of jobs ----
+
+tidewheel__work_in() { # PATH below the run's work directory, as [work sub-directory] says
+    export TIDEWHEEL_TASK_WORK_DIR=$CYLC_WORKFLOW_WORK_DIR/$1
+    export CYLC_TASK_WORK_DIR=$TIDEWHEEL_TASK_WORK_DIR CYLC_TASK_WORK_PATH=$TIDEWHEEL_TASK_WORK_DIR
+}
+
+tidewheel__enter() {
+    # The worker has made it, unless it is a directory of the job's own choice.
+    cd -- "$CYLC_TASK_WORK_DIR" 2>/dev/null || {
+        mkdir -p -- "$CYLC_TASK_WORK_DIR" && cd -- "$CYLC_TASK_WORK_DIR"
+    } || exit 1
+}
+
+tidewheel__say_started() {
+    "$TIDEWHEEL_BIN/tidewheel" message --output started || :
+}
+
+tidewheel__one_by_one() {
+    local tidewheel__part
+    for tidewheel__part in "$@"; do
+        "$tidewheel__part"
+    done
+}
+
+# The parts run in a shell of their own: whatever they do to traps and options, this one hears
+# how they ended, and hears a signal at once. Its own names are long, as theirs may be any.
+tidewheel__guard() {
+    local tidewheel__signal tidewheel__status=0
+    for tidewheel__signal in $CYLC_FAIL_SIGNALS; do
+        [[ $tidewheel__signal == E* ]] ||
+            trap "tidewheel__signalled $tidewheel__signal" "$tidewheel__signal"
+    done
+    tidewheel__one_by_one "$@" &
+    wait "$!" || tidewheel__status=$?
+    trap '' TERM XCPU
+    if ((tidewheel__status == 0)); then
+        tidewheel__last_script exit_script
+    elif ((tidewheel__status > 128)); then
+        tidewheel__failed EXIT "$tidewheel__status"
+    else
+        tidewheel__failed ERR "$tidewheel__status"
+    fi
+    exit 0
+}
+
+tidewheel__signalled() {
+    trap '' TERM XCPU
+    kill -s "$1" 0 # the other processes of this job
+    tidewheel__last_script err_script "$1" >&2
+    exit $((128 + $(kill -l "$1")))
+}
+
+tidewheel__failed() {
+    if [[ " $CYLC_FAIL_SIGNALS " == *" $1 "* ]]; then
+        tidewheel__last_script err_script "$1" >&2
+    elif tidewheel__has_claimed_success; then
+        exit 0
+    fi
+    exit "$2"
+}
+
+# An err-script or exit-script changes nothing about how the job ended.
+tidewheel__last_script() {
+    local tidewheel__function=tidewheel__$1
+    shift
+    if declare -F "$tidewheel__function" >/dev/null; then
+        ("$tidewheel__function" "$@") || printf '%s: status %d\n' "${tidewheel__function#tidewheel__}" "$?" >&2
+    fi
+}
+
+# A job that took its failure into its own hands may say in job.status how it ended.
+tidewheel__has_claimed_success() {
+    local line
+    while read -r line; do
+        [[ $line != CYLC_JOB_EXIT=SUCCEEDED ]] || return 0
+    done <"$TIDEWHEEL_JOB_DIR/job.status"
+    return 1
+}
+
+# ---- for the scripts of existing workflows ----
+
+cylc__job__disable_fail_signals() { # [SIGNAL…]; without one: all of them
+    local signal left
+    (($#)) || CYLC_FAIL_SIGNALS=
+    for signal in "$@"; do
+        left=" $CYLC_FAIL_SIGNALS "
+        CYLC_FAIL_SIGNALS=${left/" $signal "/ }
+    done
+}
+
+# A worker knows that a job has started before the job does.
+cylc__job__wait_cylc_message_started() {
+    return 0
+}
+
+cylc__job__poll_grep_workflow_log() { # ARGUMENTS of grep
+    local last=$((SECONDS + 60))
+    until grep -s "$@" "$CYLC_WORKFLOW_LOG_DIR/log"; do
+        if ((SECONDS > last)); then
+            printf 'nothing like this within a minute in %s: grep %s\n' \
+                "$CYLC_WORKFLOW_LOG_DIR/log" "$*" >&2
+            exit 1
+        fi
+        sleep 0.2
+    done
+}
+
+cylc__job_abort() { # MESSAGE
+    "$TIDEWHEEL_BIN/tidewheel" message "CRITICAL:aborted/\"$1\"" || :
+    exit 1
+}

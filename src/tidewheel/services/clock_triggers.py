@@ -1,0 +1,62 @@
+"""When the clocks that tasks wait for (`wall_clock`) have reached their time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.interval import Interval, add
+from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.graph.definition import CyclingDef, XtriggerDef
+from tidewheel.core.tasks.task import Instant
+from tidewheel.sources.cycling.interval_text import read_interval
+from tidewheel.sources.flow_cylc.value_text import duration_seconds
+
+WALL_CLOCK = "wall_clock"
+_AT_ONCE = (Interval(), 0.0)
+
+
+class ClockTriggers:
+    """The clocks among the xtriggers of a workflow."""
+
+    def __init__(self, xtriggers: Mapping[str, XtriggerDef], cycling: CyclingDef) -> None:
+        self._xtriggers = xtriggers
+        self._cycling = cycling
+        self._offsets: dict[str, tuple[Interval, float]] = {}
+
+    def find(self, label: str) -> XtriggerDef | None:
+        """What a label stands for; `@wall_clock` needs no definition."""
+        found = self._xtriggers.get(label)
+        if found is None and label == WALL_CLOCK:
+            return XtriggerDef(label, WALL_CLOCK)
+        return found
+
+    def due_at(self, label: str, point: Point) -> Instant | None:
+        """When a clock has reached its time for tasks of a point; None: this is no clock.
+
+        Integer points have no time: what waits for a clock there is let go at once.
+        """
+        xtrigger = self.find(label)
+        if xtrigger is None or xtrigger.function != WALL_CLOCK:
+            return None
+        if self._cycling.is_integer:
+            return Instant(0.0)
+        style = self._cycling.style
+        offset, seconds = self._offset(xtrigger)
+        at = add(style.calendar, point, offset, style.utc_offset_minutes)
+        return Instant(at + seconds)
+
+    def _offset(self, xtrigger: XtriggerDef) -> tuple[Interval, float]:
+        if xtrigger.label not in self._offsets:
+            given = xtrigger.arguments[0] if xtrigger.arguments else None
+            given = dict(xtrigger.keywords).get("offset", given)
+            offset = _AT_ONCE if given is None else self._read(str(given))
+            self._offsets[xtrigger.label] = offset
+        return self._offsets[xtrigger.label]
+
+    def _read(self, text: str) -> tuple[Interval, float]:
+        """A duration that was checked when the definition was read."""
+        try:
+            return read_interval(self._cycling.style.calendar, text), 0.0
+        except BadCycling:  # a fraction of a second, which points cannot have
+            return Interval(), duration_seconds(text)

@@ -1,0 +1,79 @@
+"""What operators did by hand to a task: which outputs they set, who and when (R001-52).
+
+The pool marks outputs set by hand as long as the task is in it. Afterwards the commands say it:
+their answers name the tasks, and the commands themselves the outputs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tidewheel.core.graph.outputs import IMPLIED, standard_name
+from tidewheel.core.runs.commands import Command, Set, read_command
+from tidewheel.core.runs.point_texts import find_point
+from tidewheel.core.runs.task_ids import read_id
+from tidewheel.core.runs.views import CommandView
+from tidewheel.core.sched.setting import completing
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Refused
+from tidewheel.services.run_views.loading import Looked
+
+
+class SetByHand(NamedTuple):
+    """An output that somebody completed."""
+
+    output: str
+    who: str
+    at: Instant
+
+
+def command_of(view: CommandView) -> Command | None:
+    """None for one that this version cannot read."""
+    try:
+        return read_command(view.body)
+    except Refused:
+        return None
+
+
+def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> list[SetByHand]:
+    """The outputs of a task that were set by commands that were obeyed."""
+    found = []
+    for view in commands:
+        command = command_of(view)
+        if view.answered_at is None or view.refused is not None:
+            continue
+        if isinstance(command, Set) and _concerns(looked, key, view, command):
+            found += [
+                SetByHand(one, view.who, view.at) for one in _outputs(looked, key, command)
+            ]
+    return found
+
+
+def _concerns(looked: Looked, key: Key, view: CommandView, command: Set) -> bool:
+    if command.prerequisites and not command.outputs:
+        return False
+    answer = json.loads(view.answer or "{}")
+    named = answer.get("tasks") if isinstance(answer, dict) else None
+    if isinstance(named, dict | list):
+        return looked.id_of(key) in named
+    return any(_names(looked, key, text) for text in command.ids)
+
+
+def _names(looked: Looked, key: Key, text: str) -> bool:
+    try:
+        written = read_id(text)
+    except Refused:
+        return False
+    style = looked.graph.cycling.style
+    return written.name == key[1] and find_point(style, written.point) == key[0]
+
+
+def _outputs(looked: Looked, key: Key, command: Set) -> Iterator[str]:
+    named = [standard_name(one) for one in command.outputs]
+    if not named:
+        named = list(completing(looked.pool.plan.nodes[key[1]]))
+    for output in named:
+        yield from (*IMPLIED.get(output, ()), output)

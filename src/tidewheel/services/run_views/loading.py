@@ -1,0 +1,90 @@
+"""A run restored from the store for looking at it; whether a scheduler drives it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs.job_names import read_job_name
+from tidewheel.core.runs.requests import StoredRun
+from tidewheel.core.runs.views import RunView, SubmissionView
+from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
+from tidewheel.core.sched.runahead import limit_from
+from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.step import new_pool
+from tidewheel.core.tasks.task import Instant
+from tidewheel.ports import Store
+from tidewheel.services.definitions import restore
+from tidewheel.sources.cycling.reader import CyclingReader
+
+SUBMISSIONS_MAX = 10_000
+
+
+class Looked(NamedTuple):
+    """All that is known of a run at one moment."""
+
+    graph: Graph
+    pool: Pool
+    view: RunView
+    stored: StoredRun
+    reader: CyclingReader
+    past: Mapping[Key, PutMemory]  # of tasks that the pool has forgotten
+    now: Instant
+
+    @property
+    def started(self) -> bool:
+        """Whether a scheduler ever began with it."""
+        return any(isinstance(row, PutRun) for row in self.stored.changes)
+
+    def id_of(self, key: Key) -> str:
+        return f"{self.pool.plan.text(key[0])}/{key[1]}"
+
+
+def run_directory(home: Path, run: str) -> Path:
+    """Where the files of a run are, on the host that runs it."""
+    return home / "runs" / run
+
+
+async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, Pool, RunView]:
+    """The graph and the pool of a run, named as people name it."""
+    looked = await gather(store, await store.find_run(run), home)
+    return looked.graph, looked.pool, looked.view
+
+
+async def gather(store: Store, view: RunView, home: Path) -> Looked:
+    """Everything at once: rows first, so that they are never older than the status shown."""
+    stored = await store.read_run(view.number)
+    view = await store.run(view.number)
+    definition = await store.definition(view.definition)
+    restored = restore(definition, view.options, run_directory(home, view.name))
+    past = {row.key: row for row in await store.forgotten(view.number)}
+    pool = _pool_of(restored.graph, stored, store, view)
+    now = await store.now()
+    return Looked(restored.graph, pool, view, stored, restored.reader, past, now)
+
+
+def _pool_of(graph: Graph, stored: StoredRun, store: Store, view: RunView) -> Pool:
+    past = store.past(view.number)
+    if not any(isinstance(row, PutRun) for row in stored.changes):
+        across = view.options.prune_across_points
+        return new_pool(graph, past=past, prune_across_points=across)
+    pool = rebuild(plan_of(graph), stored.changes, past)
+    if pool.base is not None:
+        pool.limit = limit_from(pool, pool.base)  # derived, so not among the rows
+    return pool
+
+
+async def submissions_by_task(
+    store: Store, view: RunView, *, point: str | None = None, name: str | None = None
+) -> Mapping[tuple[str, str], Sequence[SubmissionView]]:
+    """The submissions of each (point, name), in the order of their submit numbers."""
+    found = await store.submissions(view.number, point=point, name=name, count=SUBMISSIONS_MAX)
+    tasks: dict[tuple[str, str], list[SubmissionView]] = {}
+    for one in sorted(found, key=lambda one: read_job_name(one.task_id).submit):
+        where = read_job_name(one.task_id)
+        tasks.setdefault((where.point, where.node), []).append(one)
+    return tasks

@@ -1,0 +1,161 @@
+"""One door to every view of a run: by name, with arguments as they come from JSON.
+
+The command line, jobs and later REST ask here; the answer is a document for any of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from tidewheel.core.runs.commands import Trigger, read_command
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import Refused
+from tidewheel.ports import Store
+from tidewheel.services.run_views.dry_run import dry_run_document
+from tidewheel.services.run_views.history import history_document
+from tidewheel.services.run_views.loading import gather, submissions_by_task
+from tidewheel.services.run_views.log_document import (
+    LogWish,
+    log_document,
+    run_log_document,
+)
+from tidewheel.services.run_views.log_files import TEXT_BYTES_MAX
+from tidewheel.services.run_views.naming import TASKS_MAX, find_task, find_tasks
+from tidewheel.services.run_views.pool_document import pool_document
+from tidewheel.services.run_views.reasons import why_document
+from tidewheel.services.run_views.run_document import known_tasks, run_document
+from tidewheel.services.run_views.run_facts import Document, runs_document
+from tidewheel.services.run_views.task_document import task_document
+from tidewheel.services.run_views.tree import tree_document
+from tidewheel.services.run_views.windows import window
+
+TREE_POINTS = 10  # the newest, unless more are asked for
+
+Arguments = Mapping[str, object]
+Look = Callable[[Store, Path, RunView, Arguments], Awaitable[Document]]
+
+
+async def look(store: Store, home: Path, name: str, arguments: Arguments) -> Document:
+    """A view; `run` among the arguments says of which run, except for the list of runs."""
+    if name == "runs":
+        workflow = _text(arguments, "workflow") or None
+        return await runs_document(store, workflow, _number(arguments, "count") or 100)
+    if name not in LOOKS:
+        raise Refused(f"there is no view {name!r}; there are runs, {', '.join(LOOKS)}")
+    view = await store.find_run(_text(arguments, "run"))
+    return await LOOKS[name](store, home, view, arguments)
+
+
+async def _show(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    looked = await gather(store, view, home)
+    ids = _texts(arguments, "ids")
+    if not ids:
+        return run_document(looked, await submissions_by_task(store, view))
+    keys = find_tasks(looked, ids)
+    _refuse_too_many(len(keys))
+    return {"tasks": [await task_document(store, looked, key, home) for key in keys]}
+
+
+async def _why(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    looked = await gather(store, view, home)
+    keys = find_tasks(looked, _texts(arguments, "ids"))
+    _refuse_too_many(len(keys))
+    return {"tasks": [why_document(looked, key) for key in keys]}
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > TASKS_MAX:
+        raise Refused(
+            f"{count} tasks are meant, and at most {TASKS_MAX} are shown in full; "
+            "name fewer, or see them all with tidewheel tree"
+        )
+
+
+async def _tree(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    looked = await gather(store, view, home)
+    submissions = await submissions_by_task(store, view)
+    edges = _number(arguments, "window")
+    if edges is not None:
+        near = window(looked.pool, edges)
+        return tree_document(looked, near, submissions, distances=near)
+    ids = _texts(arguments, "ids")
+    if ids:
+        return tree_document(looked, find_tasks(looked, ids), submissions)
+    known = [key for there in known_tasks(looked).values() for key in there]
+    points = None if arguments.get("all") else TREE_POINTS
+    return tree_document(looked, known, submissions, points_max=points)
+
+
+async def _dump(store: Store, home: Path, view: RunView, _: Arguments) -> Document:
+    return pool_document(await gather(store, view, home))
+
+
+async def _history(store: Store, _: Path, view: RunView, arguments: Arguments) -> Document:
+    return await history_document(store, view, _number(arguments, "count") or 100)
+
+
+async def _log(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    wish = LogWish(
+        file=_text(arguments, "file") or "out",
+        submit=_number(arguments, "submit"),
+        attempt=_number(arguments, "attempt"),
+        bytes_max=_number(arguments, "bytes_max") or TEXT_BYTES_MAX,
+    )
+    text = _text(arguments, "id")
+    if not text:
+        return run_log_document(home, view.name, wish)
+    looked = await gather(store, view, home)
+    key, submit = find_task(looked, text)
+    return await log_document(
+        store, looked, key, home, wish._replace(submit=wish.submit or submit)
+    )
+
+
+async def _broadcasts(store: Store, _: Path, view: RunView, __: Arguments) -> Document:
+    stored = await store.read_run(view.number)
+    found = sorted(one for one in stored.broadcasts if one.value is not None)
+    return {"run": view.name, "broadcasts": [one._asdict() for one in found]}
+
+
+async def _dry_run(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    command = read_command(json.dumps(arguments.get("command")))
+    if not isinstance(command, Trigger):
+        raise Refused(f"only trigger can be tried without doing it, not {command.verb}")
+    return dry_run_document(await gather(store, view, home), command)
+
+
+LOOKS: dict[str, Look] = {
+    "show": _show,
+    "why": _why,
+    "tree": _tree,
+    "dump": _dump,
+    "history": _history,
+    "log": _log,
+    "broadcasts": _broadcasts,
+    "dry-run": _dry_run,
+}
+
+
+def _text(arguments: Arguments, name: str) -> str:
+    value = arguments.get(name) or ""
+    if not isinstance(value, str | int):
+        raise Refused(f"{name} must be a text, not {json.dumps(value)}")
+    return str(value)
+
+
+def _texts(arguments: Arguments, name: str) -> list[str]:
+    value = arguments.get(name) or []
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+    return list(value)
+
+
+def _number(arguments: Arguments, name: str) -> int | None:
+    value = arguments.get(name)
+    if value is not None and (
+        not isinstance(value, int) or isinstance(value, bool) or value < 0
+    ):
+        raise Refused(f"{name} must be a number from 0 on, not {json.dumps(value)}")
+    return value

@@ -1,0 +1,64 @@
+"""Why a task does not run, with the commands that would change it, ready to be copied."""
+
+from __future__ import annotations
+
+import shlex
+
+from tidewheel.core.sched.explain import Reason, why
+from tidewheel.core.sched.states import Key
+from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.run_facts import Document
+from tidewheel.services.run_views.task_words import words_of
+
+ENDED = ("completed", "stopped")
+
+
+def why_document(looked: Looked, key: Key) -> Document:
+    """Every reason, those of the run as a whole first."""
+    words = words_of(looked.pool, key, looked.past)
+    reasons = [*_of_the_run(looked), *why(looked.pool, key)]
+    return {
+        "run": looked.view.name,
+        "id": looked.id_of(key),
+        "state": words.state,
+        "marks": list(words.marks),
+        "flows": sorted(words.flows),
+        "reasons": [reason_document(looked.view.name, one) for one in reasons],
+    }
+
+
+def reason_document(run: str, reason: Reason) -> Document:
+    return {
+        "text": reason.text,
+        "passes": reason.passes,
+        "commands": command_lines(run, reason.command),
+    }
+
+
+def command_lines(run: str, command: str) -> list[str]:
+    """The core says `trigger 1/a, or set 1/a`; people need the whole line."""
+    lines = []
+    for one in command.split(", or "):
+        verb, _, rest = one.partition(" ")
+        if verb == "run":
+            lines.append(f"tidewheel run {shlex.quote(run)}")
+        elif verb:
+            lines.append(f"tidewheel {verb} {shlex.quote(run)} {rest}".rstrip())
+    return lines
+
+
+def _of_the_run(looked: Looked) -> list[Reason]:
+    view, run = looked.view, looked.pool.run
+    if not looked.started:
+        return [Reason(f"{view.name} has not been started", passes=False, command="run")]
+    if view.status == "error":
+        text = f"{view.name} is in quarantine: {view.reason}"
+        return [Reason(text, passes=False, command="run")]
+    if view.status in ENDED:
+        return [Reason(f"{view.name} is {view.status}", passes=False, command="run")]
+    if not view.is_driven(looked.now):
+        text = f"no scheduler drives {view.name}: the last one is gone"
+        return [Reason(text, passes=False, command="run")]
+    if run.paused:
+        return [Reason(f"{view.name} is paused", passes=False, command="resume")]
+    return []

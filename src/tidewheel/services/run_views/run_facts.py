@@ -1,0 +1,50 @@
+"""What is said of a run as a whole: who drives it, since when, with which options."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.task import Instant
+from tidewheel.ports import Store
+from tidewheel.vocabulary import time_text
+
+Document = dict[str, object]
+
+RUNS_MAX = 1_000
+
+
+def run_facts(view: RunView, now: Instant) -> Document:
+    """A run as one row of the store; `driven` says whether a scheduler holds it now."""
+    owner = view.owner
+    return {
+        "number": view.number,
+        "name": view.name,
+        "workflow": view.workflow,
+        "status": view.status,
+        "reason": view.reason,
+        "driven": view.is_driven(now),
+        "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},
+        "folder": view.folder,
+        "definition": view.definition,
+        "queue": view.queue,
+        "created_at": time_text(view.created_at),
+        "updated_at": time_text(view.updated_at),
+        "ended_at": time_text(view.ended_at),
+    }
+
+
+def option_facts(view: RunView) -> Document:
+    """What was said when the run was made; what was not said is left out."""
+    said = asdict(view.options)
+    del said["now"]
+    return {name: value for name, value in said.items() if value not in ("", (), None)}
+
+
+async def runs_document(
+    store: Store, workflow: str | None = None, count: int = 100
+) -> Document:
+    """The list of runs, newest first."""
+    now = await store.now()
+    found = await store.runs(workflow=workflow, count=min(count, RUNS_MAX))
+    return {"runs": [run_facts(view, now) for view in found]}

@@ -1,0 +1,138 @@
+"""The word for where a task of a run is, whether it is in the pool or only remembered.
+
+A state is one word; whatever else keeps a task is a mark beside it (held, runahead, retrying,
+xtrigger, blocked, incomplete), because several of these may be true at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tidewheel.core.graph.outputs import ENDS
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.records import PutMemory
+from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.states import (
+    Flows,
+    Key,
+    Memory,
+    Stage,
+    Standing,
+    Task,
+    Value,
+    Verdict,
+    VerdictKind,
+)
+
+WAITING, READY = "waiting", "ready"
+FUTURE = "future"  # in the graph, not spawned
+LOST, NOT_TAKEN, REMOVED = "lost", "not taken", "removed"
+ALONE = "ended"  # ran in no flow and left nothing but its submissions
+
+# Every state, in the order in which counts are shown.
+STATES = (
+    "running",
+    "submitted",
+    "preparing",
+    READY,
+    WAITING,
+    "failed",
+    "submit-failed",
+    "expired",
+    "succeeded",
+    ALONE,
+    LOST,
+    NOT_TAKEN,
+    REMOVED,
+    FUTURE,
+)
+# Nothing more will come of a task that is not in the pool and has one of these.
+DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
+
+_STAGES = {
+    Stage.PREPARING: "preparing",
+    Stage.SUBMITTED: "submitted",
+    Stage.RUNNING: "running",
+}
+
+
+class TaskWords(NamedTuple):
+    """Where a task is, in words."""
+
+    state: str
+    marks: tuple[str, ...] = ()
+    flows: Flows = frozenset()
+    pooled: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"{self.state} ({', '.join(self.marks)})" if self.marks else self.state
+
+
+def words_of(pool: Pool, key: Key, past: Mapping[Key, PutMemory] | None = None) -> TaskWords:
+    """Where this task is; `past` are the rows of tasks that the pool has forgotten."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return TaskWords(pooled_state(task), marks_of(task), task.flows, pooled=True)
+    memory = memory_of(pool, key, past)
+    if memory is None:
+        held = ("held",) if key in pool.run.held_tasks else ()
+        return TaskWords(FUTURE, held)
+    return TaskWords(_remembered_state(memory), (), memory.spawned)
+
+
+def memory_of(
+    pool: Pool, key: Key, past: Mapping[Key, PutMemory] | None = None
+) -> Memory | None:
+    """What is remembered of a task, by the pool or by the store."""
+    known = pool.memory.get(key[0], {}).get(key[1])
+    row = None if known is not None or past is None else past.get(key)
+    if row is None:
+        return known if known is not None else pool.recall(*key)
+    memory = Memory()
+    memory.spawned, memory.submits, memory.held_back = row.spawned, row.submits, row.held_back
+    memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
+    return memory
+
+
+def pooled_state(task: Task) -> str:
+    if task.standing is Standing.ACTIVE:
+        return _STAGES[task.stage]
+    if task.standing is Standing.INCOMPLETE:
+        return task.ended
+    return READY if task.standing is Standing.READY else WAITING
+
+
+def marks_of(task: Task) -> tuple[str, ...]:
+    """What else is to be said of a pooled task."""
+    waiting = task.stage is Stage.WAITING
+    found = {
+        "incomplete": task.standing is Standing.INCOMPLETE,
+        "blocked": task.blocked,
+        "held": task.held,
+        "retrying": waiting and RETRY in task.waits,
+        "xtrigger": waiting and any(one != RETRY for one in task.waits),
+        "runahead": waiting and not task.released,
+        "by hand": task.manual,
+    }
+    return tuple(word for word, is_so in found.items() if is_so)
+
+
+def _remembered_state(memory: Memory) -> str:
+    if memory.verdicts:
+        return verdict_word(memory.verdicts[max(memory.verdicts)])
+    ends = [end for end in ENDS if end in memory.made]
+    if ends:
+        return ends[0]
+    return ALONE if memory.submits else FUTURE
+
+
+def verdict_word(verdict: Verdict) -> str:
+    match verdict.kind:
+        case VerdictKind.FINISHED:
+            return verdict.ended or "succeeded"
+        case VerdictKind.PRUNED:
+            return LOST if verdict.death is Value.LOST else NOT_TAKEN
+        case _:
+            return REMOVED

@@ -1,0 +1,111 @@
+"""A run as a tree: point, family, task, submissions; the newest points if there are many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.job_names import read_job_name
+from tidewheel.core.runs.views import SubmissionView
+from tidewheel.core.sched.states import Key
+from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.run_document import Submissions
+from tidewheel.services.run_views.run_facts import Document
+from tidewheel.services.run_views.task_words import STATES, words_of
+from tidewheel.vocabulary import time_text
+
+ROOT = "root"
+
+
+def tree_document(
+    looked: Looked,
+    keys: Iterable[Key],
+    submissions: Submissions,
+    *,
+    distances: Mapping[Key, int] | None = None,
+    points_max: int | None = None,
+) -> Document:
+    """These tasks as a tree; `distances` are their numbers of edges from the pool."""
+    by_point: dict[Point, list[Key]] = {}
+    for key in keys:
+        by_point.setdefault(key[0], []).append(key)
+    points = sorted(by_point)
+    shown = points if points_max is None else points[-points_max:]
+    return {
+        "run": looked.view.name,
+        "status": looked.view.status,
+        "left_out": len(points) - len(shown),
+        "points": [
+            _point_document(looked, point, by_point[point], submissions, distances or {})
+            for point in shown
+        ],
+    }
+
+
+def _point_document(
+    looked: Looked,
+    point: Point,
+    keys: Sequence[Key],
+    submissions: Submissions,
+    distances: Mapping[Key, int],
+) -> Document:
+    nodes = looked.pool.plan.nodes
+    branches: dict[str, list[Document]] = {ROOT: []}
+    for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
+        lineage = nodes[key[1]].definition.lineage
+        family = next((one for one in lineage if one != key[1]), ROOT)
+        _grow(looked, branches, family)
+        branches[family].append(_task_document(looked, key, submissions, distances))
+    return {
+        "point": looked.pool.plan.text(point),
+        "counts": _counts(looked, keys),
+        "children": branches[ROOT],
+    }
+
+
+def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> None:
+    """The families down to this one, each hung into the one that it is drawn in."""
+    while family not in branches:
+        definition = looked.graph.families.get(family)
+        parent = ROOT if definition is None else definition.parent or ROOT
+        branches[family] = []
+        branch: Document = {"name": family, "family": True, "children": branches[family]}
+        if parent in branches:
+            branches[parent].append(branch)
+            return
+        _grow(looked, branches, parent)
+        branches[parent].append(branch)
+
+
+def _task_document(
+    looked: Looked, key: Key, submissions: Submissions, distances: Mapping[Key, int]
+) -> Document:
+    words = words_of(looked.pool, key, looked.past)
+    found = submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
+    return {
+        "name": key[1],
+        "family": False,
+        "id": looked.id_of(key),
+        "state": words.state,
+        "marks": list(words.marks),
+        "flows": sorted(words.flows),
+        "distance": distances.get(key, 0 if words.pooled else None),
+        "submissions": [_submission_document(one) for one in found],
+    }
+
+
+def _submission_document(view: SubmissionView) -> Document:
+    return {
+        "submit": read_job_name(view.task_id).submit,
+        "status": view.status,
+        "submitted_at": time_text(view.submitted_at),
+        "started_at": time_text(view.started_at),
+        "ended_at": time_text(view.ended_at),
+        "exit_status": view.exit_status,
+    }
+
+
+def _counts(looked: Looked, keys: Iterable[Key]) -> dict[str, int]:
+    counted = Counter(words_of(looked.pool, key, looked.past).state for key in keys)
+    return {state: counted[state] for state in STATES if counted[state]}

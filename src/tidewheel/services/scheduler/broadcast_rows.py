@@ -1,0 +1,82 @@
+"""From the command `broadcast` to the settings that it sets or takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.runs import commands
+from tidewheel.core.runs.point_texts import read_point
+from tidewheel.core.runs.requests import Broadcast
+from tidewheel.errors import Refused
+from tidewheel.services.scheduler.broadcasts import EVERY_POINT, matching_items, read_setting
+
+ROOT = "root"
+
+
+def rows_of(
+    command: commands.Broadcast, there: Sequence[Broadcast], graph: Graph
+) -> list[Broadcast]:
+    """What changes: refused as a whole if a setting, a point or a name is wrong."""
+    points = [_point_text(text, graph) for text in command.points]
+    namespaces = [_namespace(name, graph) for name in command.namespaces]
+    rows = [
+        Broadcast(point, namespace, item, value)
+        for point in points
+        for namespace in namespaces
+        for item, value in map(read_setting, command.settings)
+    ]
+    rows += [_gone(one) for one in _taken_back(command, there, points, namespaces)]
+    if command.expire:
+        last = read_point(graph.cycling, command.expire)
+        rows += [
+            _gone(one)
+            for one in there
+            if one.point != EVERY_POINT and read_point(graph.cycling, one.point) < last
+        ]
+    if not rows and not (command.clear or command.cancel or command.expire):
+        raise Refused("broadcast what? Give a setting: -s '[environment]NAME=VALUE'")
+    return rows
+
+
+def _taken_back(
+    command: commands.Broadcast,
+    there: Iterable[Broadcast],
+    points: Sequence[str],
+    namespaces: Sequence[str],
+) -> list[Broadcast]:
+    """Of what was broadcast: all for these points and names, or the items that are named."""
+    if not (command.clear or command.cancel):
+        return []
+    everywhere = list(command.points) == [EVERY_POINT] and command.clear
+    everybody = list(command.namespaces) == [ROOT] and command.clear
+    found = [
+        one
+        for one in there
+        if (everywhere or one.point in points) and (everybody or one.namespace in namespaces)
+    ]
+    if command.clear:
+        return found
+    items = {one.setting for one in found}
+    gone = {item for text in command.cancel for item in matching_items(text, items)}
+    return [one for one in found if one.setting in gone]
+
+
+def _gone(one: Broadcast) -> Broadcast:
+    return one._replace(value=None)
+
+
+def _point_text(text: str, graph: Graph) -> str:
+    if text == EVERY_POINT:
+        return text
+    return graph.cycling.style.text(read_point(graph.cycling, text))
+
+
+def _namespace(name: str, graph: Graph) -> str:
+    known = {ROOT, *graph.nodes, *graph.families}
+    if name not in known:
+        like = nearest(name, known)
+        hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
+        raise Refused(f"there is no task or family {name}; {hint}")
+    return name

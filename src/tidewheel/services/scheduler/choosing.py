@@ -1,0 +1,37 @@
+"""Which run `tidewheel run DIR` means: one to carry on, or a new one (SEMANTICS §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tidewheel.core.runs.views import CARRY_ON_STATUSES, OPEN_STATUSES, RunView
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.task import Instant
+
+CREATED = "created"
+
+
+def run_to_carry_on(
+    runs: Iterable[RunView],
+    folder: str,
+    now: Instant,
+    is_alive: Callable[[HostProcess], bool],
+    *,
+    goes_further: bool,
+) -> RunView | None:
+    """The newest run of the definition in a folder, if it can go on; None: begin the next.
+
+    ``goes_further``: a final point was given, which may lie beyond that of a completed run.
+    """
+    newest = next((run for run in runs if run.folder == folder), None)
+    if newest is None or is_driven(newest, now, is_alive):
+        return None
+    if newest.status in (CREATED, *CARRY_ON_STATUSES, *OPEN_STATUSES):
+        return newest
+    return newest if goes_further and newest.status == RunStatus.COMPLETED else None
+
+
+def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:
+    """Whether a scheduler has it that is not known to be dead."""
+    return run.is_driven(now) and run.owner is not None and is_alive(run.owner)

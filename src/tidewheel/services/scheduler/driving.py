@@ -1,0 +1,222 @@
+"""One run in the hands of a scheduler: its pool, its timers, and the batch in the making.
+
+Theory of operation. Everything here is synchronous and waits for nothing: what happened is
+handed in, `step` decides, effects become rows of the next batch. The pool is ahead of the store
+by that batch and no more; whoever drives it writes the batch before anything else happens. If
+that cannot be done because another scheduler took over, the whole of it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs.requests import Batch, RunLease, StoredRun, TimerKey
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.effects import (
+    CancelTimer,
+    CheckXtrigger,
+    DropXtrigger,
+    Effect,
+    KillJob,
+    Notice,
+    PollJob,
+    SetTimer,
+    Submit,
+)
+from tidewheel.core.sched.events import Event, JobEnded
+from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.records import changes
+from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.step import Outcome, step
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId
+from tidewheel.services.scheduler.agenda import Agenda
+from tidewheel.services.scheduler.outcome import Work
+from tidewheel.services.scheduler.recent_past import RecentPast
+
+STEPS_PER_BATCH_MAX = 5_000
+OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
+
+
+class Xtriggers(Protocol):
+    """Who finds out whether xtriggers are satisfied."""
+
+    def watch(self, key: Key, label: str, now: Instant) -> None: ...
+    def drop(self, key: Key, label: str) -> None: ...
+
+
+class Players(Protocol):
+    """Jobs that are played by the scheduler instead of run."""
+
+    def plays(self, key: Key) -> bool: ...
+    def play(self, drive: Drive, one: Submit, now: Instant) -> None: ...
+    def kill(self, drive: Drive, one: KillJob, now: Instant) -> None: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Surroundings:
+    """What a run is driven with."""
+
+    xtriggers: Xtriggers
+    players: Players
+    new_task: Callable[[Submit], NewTask]
+    # Called after every step, before its effects are done: makes lines of the run log.
+    log_step: Callable[[Drive, Event, Outcome], None]
+    log_trigger: Callable[[Drive, Submit], None] | None = None
+
+
+class Drive:
+    """A run that is being driven."""
+
+    def __init__(
+        self,
+        run: RunView,
+        lease: RunLease,
+        graph: Graph,
+        pool: Pool,
+        stored: StoredRun,
+        around: Surroundings,
+    ) -> None:
+        self.run = run
+        self.lease = lease
+        self.graph = graph
+        self.pool = pool
+        self._past = RecentPast(pool.past)
+        pool.past = self._past
+        self.agenda = Agenda(stored.timers)
+        self.work = Work()
+        self.jobs: dict[TaskId, tuple[Key, int]] = {}
+        self.todo: deque[Event] = deque()
+        self.was_running = False  # whether the job had started whose end is being heard
+        self.failure = "ERR"  # with which signal the job failed that is being heard
+        self.gave_up = ""  # why the run ends although it is neither completed nor stopped
+        self._around = around
+        for task in pool.tasks.values():
+            if task.is_active:
+                self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
+
+    # ---- names ----
+
+    def text(self, key: Key) -> str:
+        return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
+
+    def task_id(self, key: Key, submit: int) -> TaskId:
+        return TaskId(f"{self.run.name}/{self.text(key)}/{submit}")
+
+    # ---- what happens ----
+
+    def step(self, event: Event) -> list[Effect]:
+        """One event; what it led to is in the work of this batch."""
+        if type(event) is JobEnded:
+            task = self.pool.tasks.get(event.task)
+            self.was_running = task is not None and task.stage is Stage.RUNNING
+        outcome = step(self.graph, self.pool, event)
+        work = self.work
+        work.steps += 1
+        touched = outcome.touched
+        work.touched.add(touched)
+        if touched.forgotten:
+            self._past.forgotten(touched.forgotten)
+        effects = outcome.effects
+        self._around.log_step(self, event, outcome)
+        for effect in effects:
+            self._do(effect, event.at)
+        return effects
+
+    def drain(self) -> None:
+        """Whatever follows from what was stepped, as far as it happens at once."""
+        todo = self.todo
+        while todo:
+            self.step(todo.popleft())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether this batch may grow further."""
+        return self.work.steps < STEPS_PER_BATCH_MAX
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.gave_up) or self.pool.run.status in OVER
+
+    # ---- what is wanted ----
+
+    def _do(self, effect: Effect, now: Instant) -> None:
+        kind = type(effect)
+        if kind is Submit:
+            self._submit(effect, now)  # type: ignore[arg-type]
+        elif kind is Notice:
+            self.work.notices.append(effect)  # type: ignore[arg-type]
+        else:
+            self._do_other(effect, now)
+
+    def _do_other(self, effect: Effect, now: Instant) -> None:
+        match effect:
+            case SetTimer(task, name, at):
+                self.agenda.set(timer_key(task, name), at)
+            case CancelTimer(task, name):
+                self.agenda.cancel(timer_key(task, name))
+            case CheckXtrigger(task, label):
+                self._around.xtriggers.watch(task, label, now)
+            case DropXtrigger(task, label):
+                self._around.xtriggers.drop(task, label)
+            case KillJob():
+                self._kill(effect, now)
+            case PollJob():
+                pass  # the store knows how every job is: there is nobody to ask
+            case _:
+                raise AssertionError(effect)
+
+    def _submit(self, one: Submit, now: Instant) -> None:
+        around = self._around
+        if around.log_trigger is not None:
+            around.log_trigger(self, one)
+        if around.players.plays(one.task):
+            around.players.play(self, one, now)
+            return
+        task = around.new_task(one)
+        self.work.submissions[task.id] = task
+        self.jobs[task.id] = (one.task, one.submit)
+
+    def _kill(self, one: KillJob, now: Instant) -> None:
+        if self._around.players.plays(one.task):
+            self._around.players.kill(self, one, now)
+        else:
+            self.work.cancellations[self.task_id(one.task, one.submit)] = None
+
+    # ---- what is written ----
+
+    def batch(self, now: Instant, reason: str = "") -> Batch:
+        """All that was decided since the last one."""
+        work = self.work
+        timers, gone = self.agenda.take_changes()
+        return Batch(
+            number=self.lease.batch + 1,
+            at=now,
+            status=str(self.gave_up or self.pool.run.status),
+            reason=reason,
+            consumed=work.consumed,
+            changes=changes(self.pool, work.touched),
+            submissions=list(work.submissions.values()),
+            cancellations=list(work.cancellations),
+            timers=timers,
+            timers_gone=gone,
+            answers=work.answers,
+            xtriggers=work.xtriggers,
+            broadcasts=work.broadcasts,
+            definition=work.definition,
+            ends=self.is_over,
+        )
+
+    def written(self) -> Work:
+        """The batch is in the store: what people are told now."""
+        self.lease = replace(self.lease, batch=self.lease.batch + 1)
+        self._past.written()
+        work, self.work = self.work, Work()
+        return work
+
+
+def timer_key(task: Key | None, name: str) -> TimerKey:
+    return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)

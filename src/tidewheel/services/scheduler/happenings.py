@@ -1,0 +1,97 @@
+"""What jobs report, from the words of the queue to events of the core (SEMANTICS §6)."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.outputs import STANDARD, STARTED
+from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.status import Status
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.jobs import START_FAILED
+from tidewheel.services.scheduler.driving import Drive
+
+SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
+SEVERITY_DEFAULT = "INFO"
+
+NodeOf = Callable[[Key], NodeDef]
+
+
+def severity_of(text: str) -> tuple[str, str]:
+    """`WARNING:disk is full` is a warning; a text without such a word is information."""
+    word, colon, rest = text.partition(":")
+    if colon and word.strip().upper() in SEVERITIES:
+        return word.strip().upper(), rest.strip()
+    return SEVERITY_DEFAULT, text
+
+
+class JobReports:
+    """Tells the core what jobs report; `node_of` is a node with what was broadcast to it."""
+
+    def __init__(self, node_of: NodeOf) -> None:
+        self._node_of = node_of
+
+    def started(self, drive: Drive, one: JobStarted) -> None:
+        """Its process exists. With an init-script the job says itself when it has started."""
+        found = drive.jobs.get(one.task_id)
+        if found is None:
+            return
+        key, submit = found
+        if self._node_of(key).scripts.init:
+            drive.step(JobSubmitted(key, submit, one.at))
+        else:
+            drive.step(OutputMade(key, submit, STARTED, one.at))
+
+    def said(self, drive: Drive, one: JobSaid) -> None:
+        found = drive.jobs.get(one.task_id)
+        if found is not None:
+            self.message(drive, found, one.text, one.output, one.at)
+
+    def message(
+        self, drive: Drive, job: tuple[Key, int], text: str, output: str | None, at: Instant
+    ) -> None:
+        """A word of a job: an output if it is one, and news for people in any case."""
+        key, submit = job
+        severity, said = severity_of(text)
+        node = self._node_of(key)
+        name = output or next((name for name, words in node.outputs if words == said), None)
+        known = name == STARTED or any(name == one for one, _ in node.outputs)
+        if name is not None and known:
+            drive.step(OutputMade(key, submit, name, at))
+        elif name is not None and name not in STANDARD:
+            said = f"{said or name} (no output of this task is called {name})"
+        drive.work.notices.append(Notice(f"message/{severity}", key, said or str(name)))
+
+    def over(self, drive: Drive, one: JobOver) -> None:
+        """Its task is final in the store."""
+        found = drive.jobs.pop(one.task_id, None)
+        if found is None:
+            return
+        key, submit = found
+        if one.status == Status.SUCCEEDED:
+            how = JobEnd.SUCCEEDED
+        elif one.status == Status.CANCELLED:
+            how = JobEnd.KILLED
+        elif one.error_code == START_FAILED:
+            how = JobEnd.NOT_STARTED
+        else:
+            how = JobEnd.FAILED
+        drive.failure = _signal_name(one.exit_status)
+        if how is not JobEnd.SUCCEEDED and one.error:
+            drive.work.notices.append(Notice("job failed", key, one.error))
+        drive.step(JobEnded(key, submit, how, one.at))
+
+
+def _signal_name(exit_status: int | None) -> str:
+    """With what a job ended that failed: a signal, or ERR for any other failure."""
+    if exit_status is None or exit_status >= 0:
+        return "ERR"
+    try:
+        return signal.Signals(-exit_status).name.removeprefix("SIG")
+    except ValueError:
+        return "ERR"

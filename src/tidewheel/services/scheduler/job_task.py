@@ -1,0 +1,145 @@
+"""A submission of a run as one task of the store: its id, its script, its time limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from shlex import quote
+from uuid import NAMESPACE_URL, uuid5
+
+from tidewheel.core.graph.node import NodeDef, Pairs
+from tidewheel.core.runs.job_names import JobName
+from tidewheel.core.tasks.task import NewTask
+from tidewheel.services.scheduler.job_script import (
+    dummy_node,
+    facts_text,
+    node_text,
+    polling_node,
+)
+
+NODE_TEXTS_MAX = 20_000  # kept; a broadcast makes a new node, so there may be any number
+EVERY_POINT = "all"
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+XtriggerResults = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What every job of a run is told; points are texts."""
+
+    number: int
+    name: str
+    workflow: str
+    queue: str
+    initial: str
+    final: str  # "": it has none
+    cycling_mode: str  # integer, gregorian, 360day, …
+    start: str = ""  # "": the initial point
+    utc: bool = False
+    dummy: bool = False
+    uuid: str = ""  # "": made from name and number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """What is told to one job alone."""
+
+    point: str
+    submit: int
+    try_number: int
+    flows: frozenset[int]
+    xtriggers: XtriggerResults = ()
+
+
+class JobWriter:
+    """Makes the tasks of one run. What is the same for many jobs is put together once."""
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._run = facts
+        self._head = _run_text(facts)
+        # By identity: nodes are large, and live as long as the run's definition.
+        self._texts: dict[int, tuple[NodeDef, str]] = {}
+
+    def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
+        """One submission; `node` is as broadcasts have left it."""
+        run = self._run
+        limit = node.time_limit_seconds
+        if run.dummy:
+            node, limit = self._dummy(node, facts), None
+        name = JobName(run.name, facts.point, node.name, facts.submit)
+        return NewTask(
+            id=name.task_id,
+            queue=run.queue,
+            run=run.number,
+            command=f"{self._head}{_job_text(name, facts)}\n{self._node_text(node, facts)}",
+            timeout_seconds=limit or None,
+        )
+
+    def _node_text(self, node: NodeDef, facts: JobFacts) -> str:
+        if facts.xtriggers:
+            return _node_text(node, _results(facts.xtriggers))
+        known = self._texts.get(id(node))
+        if known is None:
+            if len(self._texts) >= NODE_TEXTS_MAX:
+                self._texts.clear()
+            known = self._texts[id(node)] = (node, _node_text(node, ()))
+        return known[1]
+
+    def _dummy(self, node: NodeDef, facts: JobFacts) -> NodeDef:
+        simulation = node.simulation
+        seconds = simulation.run_seconds
+        if node.time_limit_seconds and simulation.speedup_factor:
+            seconds = node.time_limit_seconds / simulation.speedup_factor
+        spared = simulation.fail_first_try_only and facts.try_number > 1
+        points = simulation.fail_points
+        fails = not spared and (EVERY_POINT in points or facts.point in points)
+        return dummy_node(node, seconds, fails=fails)
+
+
+def new_task(node: NodeDef, run: RunFacts, facts: JobFacts) -> NewTask:
+    """One submission, for whoever makes only one."""
+    return JobWriter(run).new_task(node, facts)
+
+
+def _run_text(run: RunFacts) -> str:
+    uuid = run.uuid or str(uuid5(NAMESPACE_URL, f"tidewheel:{run.name}#{run.number}"))
+    facts = {
+        "WORKFLOW_ID": run.name,
+        "WORKFLOW_NAME": run.workflow,
+        "WORKFLOW_UUID": uuid,
+        "WORKFLOW_INITIAL_CYCLE_POINT": run.initial,
+        # Existing scripts compare it with this word.
+        "WORKFLOW_FINAL_CYCLE_POINT": run.final or "None",
+        "WORKFLOW_START_CYCLE_POINT": run.start or run.initial,
+        "CYCLING_MODE": run.cycling_mode,
+        "UTC": str(run.utc),
+    }
+    return f"#!/usr/bin/env bash\n{facts_text(facts)}\n"
+
+
+def _job_text(name: JobName, facts: JobFacts) -> str:
+    flows = ",".join(map(str, sorted(facts.flows)))
+    return (
+        f"TIDEWHEEL_TASK_CYCLE_POINT={quote(name.point)}\n"
+        f"TIDEWHEEL_TASK_NAME={quote(name.node)}\n"
+        f"TIDEWHEEL_TASK_SUBMIT_NUMBER={name.submit}\n"
+        f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
+        f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
+    )
+
+
+def _node_text(node: NodeDef, results: Pairs) -> str:
+    return node_text(polling_node(node) if node.polling.target else node, results)
+
+
+def _results(xtriggers: XtriggerResults) -> Pairs:
+    """A function may answer with any keys; those that no shell accepts are left out."""
+    named = (
+        (f"{label}_{key}", str(value))
+        for label, result in xtriggers
+        for key, value in result.items()
+    )
+    return tuple((name, value) for name, value in named if _VARIABLE.fullmatch(name))

@@ -1,0 +1,44 @@
+"""What a step means for whoever follows single tasks: handlers, mail, a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.events import Event, JobEnd, JobEnded, JobSubmitted, OutputMade
+from tidewheel.core.sched.step import Outcome
+from tidewheel.services.scheduler.outcome import News
+
+FAILED = "failed"
+SUBMISSION_FAILED = "submission failed"
+RETRY = "retry"
+SUBMISSION_RETRY = "submission retry"
+# Notices of the core that are events of a task under the same name.
+_NOTICES = ("expired", "blocked", "lost")
+
+
+def news_of(event: Event, outcome: Outcome, *, was_running: bool) -> Iterator[News]:
+    """The events of tasks that this step was; a report that came too late was none."""
+    if isinstance(event, JobEnded):
+        if event.task in outcome.touched.tasks:
+            yield _end(event, outcome, was_running=was_running)
+    elif isinstance(event, OutputMade):
+        if event.task in outcome.touched.tasks:
+            yield News(event.output, event.task, event.submit)
+    elif isinstance(event, JobSubmitted):
+        yield News(SUBMITTED, event.task, event.submit)
+    for effect in outcome.effects:
+        if isinstance(effect, Notice) and effect.event in _NOTICES and effect.task is not None:
+            yield News(effect.event, effect.task, 0, effect.text)
+
+
+def _end(event: JobEnded, outcome: Outcome, *, was_running: bool) -> News:
+    key, submit = event.task, event.submit
+    if event.how is JobEnd.SUCCEEDED:
+        return News(SUCCEEDED, key, submit)
+    failed = was_running and event.how is not JobEnd.NOT_STARTED
+    for effect in outcome.effects:
+        if isinstance(effect, Notice) and effect.event == "retry" and effect.task == key:
+            return News(RETRY if failed else SUBMISSION_RETRY, key, submit, effect.text)
+    return News(FAILED if failed else SUBMISSION_FAILED, key, submit, str(event.how))

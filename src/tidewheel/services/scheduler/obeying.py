@@ -1,0 +1,122 @@
+"""Obeys commands: those about the pool become events, the others are done here."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidewheel.core.runs import commands
+from tidewheel.core.runs.applying import answer_of, events_of
+from tidewheel.core.runs.commands import Command, read_command
+from tidewheel.core.runs.requests import Broadcast, CommandAnswer, CommandGiven
+from tidewheel.core.runs.run_log import command_line
+from tidewheel.core.runs.selecting import job_of
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import Effect
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Refused
+from tidewheel.ports import RunStore
+from tidewheel.quantities import parse_duration
+from tidewheel.services.definitions import reread, restore
+from tidewheel.services.scheduler.broadcast_rows import rows_of
+from tidewheel.services.scheduler.driving import timer_key
+from tidewheel.services.scheduler.run_timers import STOP_AT_TIME
+
+if TYPE_CHECKING:
+    from tidewheel.services.scheduler.stage import Stage
+
+
+class Commands:
+    """What operators and jobs want of a run."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+
+    async def obey(self, stage: Stage, given: CommandGiven) -> CommandAnswer:
+        """Refused if it cannot be done; then nothing was changed."""
+        command = read_command(given.body)
+        drive = stage.drive
+        applied = events_of(drive.pool, command, given.at)
+        if applied.by_scheduler:
+            answer = await self._obey_itself(stage, command, given.at)
+        else:
+            effects: list[Effect] = []
+            for event in applied.events:
+                effects += drive.step(event)
+            answer = answer_of(drive.pool, applied, effects)
+        drive.work.log.append(command_line(command.verb))
+        drive.work.steps += 1
+        return CommandAnswer(given.number, json.dumps(answer))
+
+    async def _obey_itself(
+        self, stage: Stage, command: Command, at: Instant
+    ) -> dict[str, object]:
+        match command:
+            case commands.Reload(definition=digest):
+                return await self._reload(stage, digest, at)
+            case commands.Broadcast():
+                return _broadcast(stage, command)
+            case commands.Message():
+                return _message(stage, command, at)
+            case commands.ExtTrigger(message=message, trigger_id=trigger_id):
+                stage.xtriggers.hear(message, trigger_id)
+                return {"message": message}
+            case commands.Stop(at_time=text):
+                when = _time(text, at)
+                stage.drive.agenda.set(timer_key(None, STOP_AT_TIME), when)
+                return {"stops_at": when}
+            case _:
+                raise AssertionError(command)
+
+    async def _reload(self, stage: Stage, digest: str, at: Instant) -> dict[str, object]:
+        """All of the new definition, or nothing of it."""
+        old = stage.definition
+        if digest:
+            new = await self._store.definition(digest)
+        else:
+            new = reread(old, stage.drive.run.options, stage.files.directory)
+            await self._store.save_definition(new)
+        restored = restore(new, stage.drive.run.options, stage.files.directory)
+        stage.drive.step(events.Reload(restored.graph, at))
+        stage.reload(new, restored, at)
+        stage.drive.work.definition = new.digest
+        return {"definition": new.digest, "changed": new.digest != old.digest}
+
+
+def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
+    nodes = stage.nodes
+    rows: list[Broadcast] = rows_of(command, nodes.broadcasts, stage.drive.graph)
+    stage.broadcast(rows)
+    return {
+        "broadcasts": [
+            {
+                "point": row.point,
+                "namespace": row.namespace,
+                "setting": row.setting,
+                "value": row.value,
+            }
+            for row in rows
+        ]
+    }
+
+
+def _message(stage: Stage, command: commands.Message, at: Instant) -> dict[str, object]:
+    drive = stage.drive
+    key, submit = job_of(drive.pool, command.id)
+    task = drive.pool.tasks.get(key)
+    if task is None or not task.is_active or submit not in (None, task.submit):
+        raise Refused(f"{command.id} has no active job that could have said that")
+    for text in command.texts or ("",):
+        stage.reports.message(drive, (key, task.submit), text, command.output or None, at)
+    return {"task": drive.text(key), "submit": task.submit}
+
+
+def _time(text: str, now: Instant) -> Instant:
+    """A time as in 2030-01-01T00:00Z, or how long from now as in 2h or PT10M."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return Instant(now + parse_duration(text))
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    return Instant(aware.timestamp())

@@ -1,0 +1,46 @@
+"""What a batch in the making holds besides the changes of the pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tidewheel.core.runs.requests import Broadcast, CommandAnswer, XtriggerResult
+from tidewheel.core.runs.run_log import Line
+from tidewheel.core.sched.draft import Touched
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import NewTask, TaskId
+
+
+class News(NamedTuple):
+    """Something that happened to a task, in the words of its event handlers."""
+
+    event: str
+    key: Key
+    submit: int
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Work:
+    """What the steps of one batch led to."""
+
+    touched: Touched = field(default_factory=Touched)
+    consumed: list[int] = field(default_factory=list)
+    submissions: dict[TaskId, NewTask] = field(default_factory=dict)
+    cancellations: dict[TaskId, None] = field(default_factory=dict)
+    answers: list[CommandAnswer] = field(default_factory=list)
+    xtriggers: list[XtriggerResult] = field(default_factory=list)
+    broadcasts: list[Broadcast] = field(default_factory=list)
+    definition: str | None = None
+    steps: int = 0
+    # Told to people once it is committed.
+    news: list[News] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    log: list[Line] = field(default_factory=list)
+    triggers: list[str] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.steps or self.consumed or self.answers or self.broadcasts)

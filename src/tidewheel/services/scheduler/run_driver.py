@@ -1,0 +1,261 @@
+"""Drives one run: reads what happened, has it decided on, writes one batch, tells people.
+
+Theory of operation
+-------------------
+The loop of DESIGN §5. A pass takes everything that has happened to the run (reports of
+workers, commands, xtriggers, timers that are due), steps the core through it, and writes all
+that follows in one transaction. Under load a pass takes much at once, so one commit serves
+many tasks; when idle it runs as soon as something happens. Decisions are made outside of the
+transaction: it is valid only if the epoch and the number of the last batch are still ours, so
+nobody else can have decided anything meanwhile.
+
+A step that raises is a bug. The run is read again from the store, where nothing of the failed
+pass was written, and tried again; the third time in a row it is put aside with the cause
+(status "error") and no other run is harmed.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+
+from tidewheel.core.runs.requests import (
+    Batch,
+    CommandAnswer,
+    CommandGiven,
+    Happening,
+    JobOver,
+    JobSaid,
+    JobStarted,
+)
+from tidewheel.core.runs.run_log import Line
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
+from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Refused, RunLost, Unavailable
+from tidewheel.ports import RunStore
+from tidewheel.services.scheduler.outcome import Work
+from tidewheel.services.scheduler.playing import PLAYED
+from tidewheel.services.scheduler.stage import Stage
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+
+INBOX_MAX = 2_000
+FAILURES_MAX = 3  # of the same pass, before a run is put aside
+RENEWALS_PER_LEASE = 3
+ERROR = "error"
+
+OpenStage = Callable[[], Awaitable[Stage]]
+OnBatch = Callable[[Stage, Work], None]
+
+
+class RunDriver(Service):
+    """Advances one run until it is over, or taken over by another scheduler."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        run: RunView,
+        open_stage: OpenStage,
+        surroundings: Surroundings,
+        on_batch: OnBatch | None = None,
+    ) -> None:
+        super().__init__(f"scheduler of {run.name}", surroundings)
+        self.run_name = run.name
+        self._number = run.number
+        self._store = store
+        self._open_stage = open_stage
+        self._on_batch = on_batch
+        self._stage: Stage | None = None
+        self._failures = 0
+        self._read_at = 0.0  # by the local clock
+        self._now = Instant(0.0)  # what the database's clock showed then
+        self._written_at = 0.0
+        self._is_cut = False  # a batch was full, and more is waiting
+        self.has_submitted = False
+        self.status = ""  # how it ended
+        self.reason = ""
+
+    # ---- the shape of a service ----
+
+    async def run(self) -> None:
+        deafen = self._listen()
+        try:
+            await super().run()
+        finally:
+            deafen()
+            if self._stage is not None:
+                await self._stage.close()
+
+    def _listen(self) -> Callable[[], None]:
+        listen = getattr(self._store, "listen", None)
+        return listen(self._hear_wake) if listen is not None else lambda: None
+
+    def _hear_wake(self, wake: Wake) -> None:
+        if wake.everything or self._number in wake.runs:
+            self.wake()
+
+    def rest_seconds(self) -> float | None:
+        stage = self._stage
+        if stage is None or self._is_cut:
+            return 0.0
+        renewal = stage.drive.lease.lease_seconds / RENEWALS_PER_LEASE
+        rest = renewal - (self._clock.monotonic() - self._written_at)
+        next_at = stage.drive.agenda.next_at()
+        if next_at is not None:
+            rest = min(rest, next_at - self._estimated_now())
+        return max(0.0, rest)
+
+    def _estimated_now(self) -> float:
+        return self._now + (self._clock.monotonic() - self._read_at)
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        try:
+            return await self._pass()
+        except Unavailable:
+            raise
+        except RunLost as lost:
+            self.status, self.reason = "lost", str(lost)
+            self.ask_stop()
+            return [self.report("run.lost", run=self.run_name, reason=str(lost))]
+        except Exception as error:
+            return await self._fail(error)
+
+    # ---- one pass ----
+
+    async def _pass(self) -> list[ServiceReport]:
+        if self._stage is None:
+            self._stage = await self._open_stage()
+        stage = self._stage
+        inbox = await self._store.read_inbox(self._number, INBOX_MAX)
+        self._now, self._read_at = inbox.now, self._clock.monotonic()
+        drive, now = stage.drive, inbox.now
+        if not stage.begun:
+            stage.begin(now)
+        for happening in inbox.happenings:
+            await self._hear(stage, happening)
+        self._hear_xtriggers(stage, now)
+        self._is_cut = len(inbox.happenings) == INBOX_MAX
+        self._tick(stage, now)
+        stage.timers.heed(drive, now)
+        await self._write(stage, now)
+        self._failures = 0
+        return []
+
+    async def _hear(self, stage: Stage, happening: Happening) -> None:
+        drive = stage.drive
+        drive.work.consumed.append(happening.seq)
+        match happening:
+            case JobStarted():
+                stage.reports.started(drive, happening)
+            case JobSaid():
+                stage.reports.said(drive, happening)
+            case JobOver():
+                stage.reports.over(drive, happening)
+            case CommandGiven():
+                await self._obey(stage, happening)
+        drive.drain()
+
+    async def _obey(self, stage: Stage, given: CommandGiven) -> None:
+        try:
+            answer = await stage.commands.obey(stage, given)
+        except Refused as refused:
+            answer = CommandAnswer(given.number, refused=str(refused))
+        stage.drive.work.answers.append(answer)
+
+    @staticmethod
+    def _hear_xtriggers(stage: Stage, now: Instant) -> None:
+        drive = stage.drive
+        for one in stage.xtriggers.take_satisfied():
+            # First: a task that is submitted by this step finds the results.
+            stage.broadcast(stage.xtriggers.broadcasts(one))
+            drive.step(XtriggerSatisfied(one.label, one.keys, now))
+            drive.drain()
+        drive.work.xtriggers += stage.xtriggers.take_rows()
+
+    def _tick(self, stage: Stage, now: Instant) -> None:
+        drive = stage.drive
+        for key in drive.agenda.due(now):
+            if key.point is None:
+                stage.timers.fire(drive, key, now)
+            elif key.timer == PLAYED:
+                stage.players.end(drive, key, now)
+            elif not stage.task_timers.fire(drive, key):
+                drive.step(TimerFired((key.point, key.name), key.timer, now))
+            drive.drain()
+            if not drive.has_room:
+                self._is_cut = True
+                return
+
+    # ---- writing ----
+
+    async def _write(self, stage: Stage, now: Instant) -> None:
+        drive = stage.drive
+        if drive.work.is_empty and not drive.is_over:
+            await self._renew_if_due(stage)
+            return
+        batch = drive.batch(now, stage.reason())
+        if not await self._persist_batch(stage, batch):
+            return
+        work = drive.written()
+        stage.tell(work, now)
+        if self._on_batch is not None:
+            self._on_batch(stage, work)
+        self.has_submitted = drive.pool.run.has_submitted
+        if batch.ends:
+            self.status, self.reason = batch.status, batch.reason
+            self.ask_stop()
+
+    async def _persist_batch(self, stage: Stage, batch: Batch) -> bool:
+        """Until it is written; nothing else can happen to the run meanwhile."""
+        self._surroundings.failpoint("batch_before_write")
+
+        async def write() -> bool:
+            await self._store.write_batch(stage.drive.lease, batch)
+            return True
+
+        written = await self.persist(write)
+        self._surroundings.failpoint("batch_after_write")
+        self._written_at = self._clock.monotonic()
+        return bool(written)
+
+    async def _renew_if_due(self, stage: Stage) -> None:
+        lease = stage.drive.lease
+        due = lease.lease_seconds / RENEWALS_PER_LEASE
+        if self._clock.monotonic() - self._written_at >= due:
+            await self._store.renew_run(lease)
+            self._written_at = self._clock.monotonic()
+
+    # ---- a bug ----
+
+    async def _fail(self, error: Exception) -> list[ServiceReport]:
+        self._failures += 1
+        cause = "".join(traceback.format_exception(error))
+        if self._stage is not None:
+            lease = self._stage.drive.lease
+            await self._stage.close()
+            self._stage = None
+            if self._failures >= FAILURES_MAX:
+                await self._put_aside(lease.batch, error, cause)
+        elif self._failures >= FAILURES_MAX:
+            self.status, self.reason = ERROR, repr(error)
+            self.ask_stop()
+        facts = {"summary": repr(error), "error": cause}
+        return [self.report("step.failed", run=self.run_name, **facts)]
+
+    async def _put_aside(self, batch_number: int, error: Exception, cause: str) -> None:
+        """Keep the run from failing for ever, with the reason where people will look."""
+        stage = await self._open_stage()
+        reason = f"put aside after {FAILURES_MAX} failures: {error!r}"
+        batch = Batch(
+            number=batch_number + 1,
+            at=self._now,
+            status=ERROR,
+            reason=reason,
+            ends=True,
+        )
+        await self.persist(lambda: self._store.write_batch(stage.drive.lease, batch))
+        stage.files.write_log([Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now)
+        await stage.close()
+        self.status, self.reason = ERROR, reason
+        self.ask_stop()

@@ -1,0 +1,66 @@
+"""The directory of a run: what it holds, and the logs that its scheduler writes there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tidewheel.core.runs.definition import StoredDefinition
+from tidewheel.core.runs.run_log import Line
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.definitions import unpack
+
+FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
+LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kept
+
+
+def run_directory(home: Path, run_name: str) -> Path:
+    return home / "runs" / run_name
+
+
+class RunFiles:
+    """The files of one run. A disk that is full costs log lines, never the run."""
+
+    def __init__(self, directory: Path, trigger_log: Path | None = None) -> None:
+        self.directory = directory
+        self.log_path = directory / "log" / "scheduler" / "log"
+        self._trigger_log = trigger_log
+        self.trouble = ""
+
+    @property
+    def has_trigger_log(self) -> bool:
+        return self._trigger_log is not None
+
+    def prepare(self, definition: StoredDefinition) -> None:
+        """Make the folders and put the definition's files into them."""
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in FOLDERS:
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
+        unpack(definition, self.directory)
+        processed = self.directory / "log" / "config" / "flow-processed.cylc"
+        processed.write_text(definition.text)
+
+    def write_log(self, lines: Sequence[Line], at: Instant) -> None:
+        """Append to the run log, which people and jobs read while it grows."""
+        if lines:
+            when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            shown = (f"{when} {level} - {text}\n" for level, text in lines)
+            self._append(self.log_path, shown)
+
+    def write_triggers(self, lines: Sequence[str]) -> None:
+        if lines and self._trigger_log is not None:
+            self._append(self._trigger_log, (f"{line}\n" for line in lines))
+
+    def _append(self, path: Path, lines: Iterable[str]) -> None:
+        try:
+            with path.open("a") as log:
+                log.write("".join(lines))
+                size = log.tell()
+            if size > LOG_BYTES_MAX and path is self.log_path:
+                os.replace(path, path.with_suffix(".old"))
+        except OSError as error:
+            self.trouble = f"{path} cannot be written: {error.strerror}"
+        else:
+            self.trouble = ""

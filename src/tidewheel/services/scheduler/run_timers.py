@@ -1,0 +1,73 @@
+"""Times that concern a run as a whole: how long it may stall, last, or do nothing."""
+
+from __future__ import annotations
+
+from tidewheel.core.runs.requests import TimerKey
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.events import Stop, StopMode, TimerFired
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.stall import STALL
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.scheduler.driving import Drive, timer_key
+from tidewheel.sources.flow_cylc.settings import WorkflowEvents
+
+STOP_AT_TIME = "stop"
+WORKFLOW_TIMEOUT = "workflow timeout"
+INACTIVITY_TIMEOUT = "inactivity timeout"
+STALL_TIMEOUT = "stall timeout"
+
+
+class RunTimers:
+    """Sets and hears them. `stall_seconds` was given for this run; else the definition's."""
+
+    def __init__(self, settings: WorkflowEvents, stall_seconds: float | None) -> None:
+        self._settings = settings
+        self.stall_seconds = (
+            settings.stall_timeout_seconds if stall_seconds is None else stall_seconds
+        )
+
+    def begin(self, drive: Drive, now: Instant) -> None:
+        """The run is started, or carried on."""
+        self._set(drive, WORKFLOW_TIMEOUT, self._settings.workflow_timeout_seconds, now)
+        self.restart_inactivity(drive, now)
+
+    def restart_inactivity(self, drive: Drive, now: Instant) -> None:
+        """Something happened."""
+        self._set(drive, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
+
+    def heed(self, drive: Drive, now: Instant) -> None:
+        """After the steps of a batch: a stall starts its timer, whatever else ends it."""
+        stalled = drive.pool.run.status == RunStatus.STALLED
+        key = timer_key(None, STALL)
+        if stalled and key not in drive.agenda:
+            self._set(drive, STALL, self.stall_seconds, now)
+        elif not stalled:
+            drive.agenda.cancel(key)
+
+    def fire(self, drive: Drive, key: TimerKey, now: Instant) -> None:
+        """The time of one of them has come."""
+        if key.timer == STALL:
+            self._give_up_stalled(drive, now)
+        elif key.timer == STOP_AT_TIME:
+            drive.step(Stop(StopMode.CLEAN, now))
+        elif key.timer == WORKFLOW_TIMEOUT:
+            self._abort_after(drive, key.timer, aborts=self._settings.abort_on_workflow_timeout)
+        elif key.timer == INACTIVITY_TIMEOUT:
+            aborts = self._settings.abort_on_inactivity_timeout
+            self._abort_after(drive, key.timer, aborts=aborts)
+
+    def _give_up_stalled(self, drive: Drive, now: Instant) -> None:
+        if not self._settings.abort_on_stall_timeout:
+            drive.work.notices.append(Notice(STALL_TIMEOUT, None, "stalled for too long"))
+            return
+        drive.step(TimerFired(None, STALL, now))
+        drive.gave_up = RunStatus.STALLED
+
+    def _abort_after(self, drive: Drive, timer: str, *, aborts: bool) -> None:
+        drive.work.notices.append(Notice(timer, None, f"the {timer} of the workflow is over"))
+        if aborts:
+            drive.gave_up = RunStatus.STOPPED
+
+    def _set(self, drive: Drive, timer: str, seconds: float | None, now: Instant) -> None:
+        if seconds is not None:
+            drive.agenda.set(timer_key(None, timer), Instant(now + seconds))

@@ -1,0 +1,179 @@
+"""A run with everything that it is driven with: definition, nodes, jobs, timers, files.
+
+Made when a scheduler takes a run, and again from the store if a step failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidewheel.core.runs.definition import StoredDefinition
+from tidewheel.core.runs.point_texts import read_point
+from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
+from tidewheel.core.runs.run_log import RunLog
+from tidewheel.core.runs.selecting import select
+from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.events import Event, RunContinued, RunStarted
+from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.spawning import TIMERS
+from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.trigger_log import trigger_line
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.scheduler.driving import Drive, Surroundings
+from tidewheel.services.scheduler.happenings import JobReports
+from tidewheel.services.scheduler.news import news_of
+from tidewheel.services.scheduler.nodes import Nodes
+from tidewheel.services.scheduler.obeying import Commands
+from tidewheel.services.scheduler.outcome import Work
+from tidewheel.services.scheduler.playing import PlayedJobs
+from tidewheel.services.scheduler.run_files import RunFiles
+from tidewheel.services.scheduler.run_timers import RunTimers
+from tidewheel.services.scheduler.submitting import Submissions
+from tidewheel.services.scheduler.task_timers import TaskTimers
+from tidewheel.services.scheduler.telling import Telling
+from tidewheel.services.scheduler.xtriggers import Xtriggers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What a scheduler read of a run that it took."""
+
+    run: RunView
+    lease: RunLease
+    definition: StoredDefinition
+    restored: RestoredDefinition
+    pool: Pool
+    stored: StoredRun
+
+
+class Stage:
+    """Everything about one run while a scheduler has it."""
+
+    def __init__(
+        self,
+        taken: Taken,
+        files: RunFiles,
+        xtriggers: Xtriggers,
+        commands: Commands,
+        telling: Telling,
+    ) -> None:
+        options, graph = taken.run.options, taken.restored.graph
+        self.definition = taken.definition
+        self.restored = taken.restored
+        self.files = files
+        self.xtriggers = xtriggers
+        self.commands = commands
+        self._telling = telling
+        self.nodes = Nodes(graph, options.mode, taken.stored.broadcasts)
+        self.reports = JobReports(self.nodes.node)
+        self.players = PlayedJobs(graph, self.nodes.mode)
+        self.timers = RunTimers(
+            taken.restored.settings.scheduler.events, options.stall_timeout_seconds
+        )
+        self.task_timers = TaskTimers(graph)
+        self._submissions = Submissions(taken.run, taken.restored, self.nodes)
+        self._run_log = RunLog(taken.pool)
+        self._reason = taken.run.reason
+        self.begun = False
+        self.drive = Drive(
+            taken.run,
+            taken.lease,
+            graph,
+            taken.pool,
+            taken.stored,
+            Surroundings(
+                xtriggers=xtriggers,
+                players=self.players,
+                new_task=self._submissions.new_task,
+                log_step=self._after_step,
+                log_trigger=self._log_trigger if files.has_trigger_log else None,
+            ),
+        )
+
+    # ---- beginning ----
+
+    def begin(self, now: Instant) -> None:
+        """Start the run, carry it on, or take it over from a scheduler that died."""
+        self.begun = True
+        drive, status = self.drive, self.drive.run.status
+        self._wait_again(now)
+        if drive.lease.batch == 0:
+            self._start(now)
+        elif status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED:
+            stop = drive.graph.cycling.stop if drive.run.options.stop else None
+            drive.step(RunContinued(now, stop))
+        else:
+            drive.work.steps += 1  # let everybody see who has it now
+        self.timers.begin(drive, now)
+        drive.drain()
+        self._telling.begun(is_new=drive.lease.batch == 0)
+
+    def _start(self, now: Instant) -> None:
+        drive, options = self.drive, self.drive.run.options
+        if options.paused:
+            drive.pool.run.paused = True
+        if options.hold_after:
+            drive.pool.run.hold_after = read_point(drive.graph.cycling, options.hold_after)
+        tasks = select(drive.pool, options.start_tasks) if options.start_tasks else ()
+        drive.step(RunStarted(now, tasks))
+
+    def _wait_again(self, now: Instant) -> None:
+        """Xtriggers that pooled tasks wait for; timers were read from the store."""
+        for task in self.drive.pool.tasks.values():
+            if task.waits and task.released:
+                for name in task.waits:
+                    if name not in TIMERS:
+                        self.xtriggers.watch(task.key, name, now)
+
+    # ---- while it runs ----
+
+    def broadcast(self, rows: Sequence[Broadcast]) -> None:
+        for row in rows:
+            self.nodes.put(row)
+        self.drive.work.broadcasts += rows
+
+    def reload(
+        self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
+    ) -> None:
+        """The core has taken the new graph: everybody else does."""
+        graph = restored.graph
+        self.definition, self.restored = definition, restored
+        self.drive.graph = graph
+        self.files.prepare(definition)
+        self.nodes.reload(graph)
+        self.players.reload(graph)
+        self.task_timers = TaskTimers(graph)
+        self._submissions.reload(restored)
+        self._telling.reload(restored)
+        self.xtriggers.redefine(graph, now)
+
+    def _after_step(self, drive: Drive, event: Event, outcome: Outcome) -> None:
+        self.task_timers.after_step(drive, event, outcome)
+        drive.work.log += self._run_log.lines(event, outcome, drive.failure)
+        drive.work.news += news_of(event, outcome, was_running=drive.was_running)
+
+    @staticmethod
+    def _log_trigger(drive: Drive, one: Submit) -> None:
+        drive.work.triggers.append(trigger_line(drive.pool, one))
+
+    # ---- after it was written ----
+
+    def reason(self) -> str:
+        """Why the run has the status that it has."""
+        status = self.drive.gave_up or self.drive.pool.run.status
+        for notice in self.drive.work.notices:
+            if notice.task is None and notice.event == status:
+                self._reason = notice.text
+        return self._reason if status != RunStatus.RUNNING else ""
+
+    def tell(self, work: Work, now: Instant) -> None:
+        self.files.write_log(work.log, now)
+        self.files.write_triggers(work.triggers)
+        self._telling.tell(self.drive, self.nodes, work, now)
+
+    async def close(self) -> None:
+        await self.xtriggers.close()
+        await self._telling.close()

@@ -1,0 +1,49 @@
+"""From the core's wish to run a task to a task of the queue, with its job script."""
+
+from __future__ import annotations
+
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.tasks.task import NewTask
+from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
+from tidewheel.services.scheduler.nodes import Nodes
+
+
+class Submissions:
+    """Makes the tasks of one run."""
+
+    def __init__(self, run: RunView, restored: RestoredDefinition, nodes: Nodes) -> None:
+        self._run = run
+        self._nodes = nodes
+        self.reload(restored)
+
+    def reload(self, restored: RestoredDefinition) -> None:
+        cycling = restored.graph.cycling
+        self._text = cycling.style.text
+        self._writer = JobWriter(
+            RunFacts(
+                number=self._run.number,
+                name=self._run.name,
+                workflow=self._run.workflow,
+                queue=self._run.queue,
+                initial=self._text(cycling.initial),
+                final="" if cycling.final is None else self._text(cycling.final),
+                start="" if cycling.start is None else self._text(cycling.start),
+                cycling_mode=cycling.style.calendar.value,
+                utc=bool(restored.settings.scheduler.utc_mode),
+                dummy=self._run.options.mode == RunMode.DUMMY,
+            )
+        )
+
+    def new_task(self, one: Submit) -> NewTask:
+        return self._writer.new_task(
+            self._nodes.node(one.task),
+            JobFacts(
+                point=self._text(one.task[0]),
+                submit=one.submit,
+                try_number=one.try_number,
+                flows=one.flows,
+            ),
+        )

@@ -1,0 +1,115 @@
+"""Takes a run: reads all of it from the store, and sets the stage on which it is driven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.core.runs.requests import RunLease
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.records import rebuild
+from tidewheel.core.sched.step import new_pool
+from tidewheel.ports import Store
+from tidewheel.runners.functions import Functions
+from tidewheel.services.definitions import RestoredDefinition, restore
+from tidewheel.services.scheduler.obeying import Commands
+from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
+from tidewheel.services.scheduler.run_files import RunFiles, run_directory
+from tidewheel.services.scheduler.stage import Stage, Taken
+from tidewheel.services.scheduler.telling import Telling
+from tidewheel.services.scheduler.xtrigger_calls import RunContext
+from tidewheel.services.scheduler.xtrigger_watches import XtriggerSurroundings
+from tidewheel.services.scheduler.xtriggers import Xtriggers
+from tidewheel.services.service import Surroundings
+from tidewheel.services.workflow_state import answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerHome:
+    """Where schedulers of this process work."""
+
+    store: Store
+    home: Path
+    environment: Mapping[str, str]  # of this process
+    surroundings: Surroundings
+    trigger_log: Path | None = None
+
+
+def driver_of(
+    run: RunView, lease: RunLease, home: SchedulerHome, on_batch: OnBatch | None = None
+) -> RunDriver:
+    """Who drives a run that was claimed."""
+
+    async def open_stage() -> Stage:
+        return await _open_stage(run.number, lease, home, driver.wake)
+
+    driver = RunDriver(home.store, run, open_stage, home.surroundings, on_batch)
+    return driver
+
+
+async def _open_stage(
+    number: int, lease: RunLease, home: SchedulerHome, wake: Callable[[], None]
+) -> Stage:
+    taken = await _take(number, lease, home)
+    files = RunFiles(run_directory(home.home, taken.run.name), home.trigger_log)
+    files.prepare(taken.definition)
+    return Stage(
+        taken,
+        files,
+        _xtriggers(taken, files, home, wake),
+        Commands(home.store),
+        Telling(taken.run, taken.restored, files, home.surroundings, home.environment),
+    )
+
+
+async def _take(number: int, lease: RunLease, home: SchedulerHome) -> Taken:
+    store = home.store
+    run = await store.run(number)
+    definition = await store.definition(run.definition)
+    restored = restore(definition, run.options, run_directory(home.home, run.name))
+    stored = await store.read_run(number)
+    past = store.past(number)
+    if run.batch == 0:
+        across = run.options.prune_across_points
+        across = across or restored.settings.scheduler.prune_across_points
+        pool = new_pool(restored.graph, past=past, prune_across_points=across)
+    else:
+        pool = rebuild(plan_of(restored.graph), stored.changes, past)
+    return Taken(
+        run=run,
+        lease=RunLease(
+            run=number, epoch=lease.epoch, batch=run.batch, lease_seconds=lease.lease_seconds
+        ),
+        definition=definition,
+        restored=restored,
+        pool=pool,
+        stored=stored,
+    )
+
+
+def _xtriggers(
+    taken: Taken, files: RunFiles, home: SchedulerHome, wake: Callable[[], None]
+) -> Xtriggers:
+    async def definition_of(run: RunView) -> RestoredDefinition:
+        definition = await home.store.definition(run.definition)
+        return restore(definition, run.options, run_directory(home.home, run.name))
+
+    xtriggers = Xtriggers(
+        taken.restored.graph,
+        XtriggerSurroundings(
+            context=RunContext(
+                run=taken.run.name,
+                user=home.environment.get("USER", ""),
+                directory=str(files.directory),
+            ),
+            functions=Functions(files.directory, home.environment),
+            ask=lambda question: answer(home.store, question, definition_of),
+            clock=home.surroundings.clock,
+            wake=wake,
+            on_report=home.surroundings.on_report,
+        ),
+    )
+    xtriggers.restore(taken.stored.xtriggers)
+    return xtriggers

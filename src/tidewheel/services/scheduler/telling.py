@@ -1,0 +1,130 @@
+"""Who is told what happens in a run: event handlers and mail, once it is in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.scheduler.driving import Drive
+from tidewheel.services.scheduler.handlers import (
+    EventHandlers,
+    HandledNotice,
+    HandledRun,
+    HandlerSurroundings,
+    TaskFacts,
+)
+from tidewheel.services.scheduler.mail import Mailer, MailSettings
+from tidewheel.services.scheduler.nodes import Nodes
+from tidewheel.services.scheduler.outcome import News, Work
+from tidewheel.services.scheduler.run_files import RunFiles
+from tidewheel.services.service import Surroundings
+
+DRAIN_SECONDS = 30.0
+STARTUP, SHUTDOWN, ABORT, STALL = "startup", "shutdown", "abort", "stall"
+MESSAGE = "message/"  # how notices of what jobs say begin
+# The statuses of a run that are events of the workflow, and how those are called.
+_STATUS_EVENTS = {
+    RunStatus.STALLED: STALL,
+    RunStatus.COMPLETED: SHUTDOWN,
+    RunStatus.STOPPED: SHUTDOWN,
+}
+
+
+class Telling:
+    """Of one run. What nobody handles costs a look-up."""
+
+    def __init__(
+        self,
+        run: RunView,
+        restored: RestoredDefinition,
+        files: RunFiles,
+        surroundings: Surroundings,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._run = run
+        settings = restored.settings
+        handled = HandledRun(
+            name=run.name, owner=environment.get("USER", ""), meta=settings.meta
+        )
+        mailer = Mailer(
+            handled,
+            settings.scheduler.mail,
+            surroundings.clock,
+            MailSettings(smtp=environment.get("TIDEWHEEL_SMTP", "localhost:25")),
+            on_report=surroundings.on_report,
+        )
+        self._handlers = EventHandlers(
+            settings.scheduler.events,
+            HandlerSurroundings(
+                run=handled,
+                directory=files.directory,
+                environment=environment,
+                clock=surroundings.clock,
+                mailer=mailer,
+                mode=RunMode(run.options.mode),
+                on_report=surroundings.on_report,
+            ),
+        )
+        self._times: dict[Key, Instant] = {}  # when jobs of nodes with handlers started
+
+    def reload(self, restored: RestoredDefinition) -> None:
+        self._handlers.redefine(restored.settings.scheduler.events)
+
+    def begun(self, *, is_new: bool) -> None:
+        """The run is driven from now on."""
+        text = f"{self._run.name} {'was started' if is_new else 'is carried on'}"
+        self._handlers.notice(HandledNotice(event=STARTUP, message=text))
+
+    def tell(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
+        """A batch is in the store."""
+        for one in work.news:
+            node = nodes.node(one.key) if one.key[1] in drive.graph.nodes else None
+            if node is not None and self._handlers.wants(one.event, node):
+                self._tell_task(drive, nodes, one, now)
+        for notice in work.notices:
+            self._tell_notice(drive, nodes, notice, now)
+        if drive.gave_up and drive.gave_up != RunStatus.STALLED:
+            self._handlers.notice(HandledNotice(event=ABORT, message=drive.gave_up))
+
+    def _tell_notice(self, drive: Drive, nodes: Nodes, notice: Notice, now: Instant) -> None:
+        if notice.task is None:
+            event = _STATUS_EVENTS.get(notice.event, notice.event)  # type: ignore[call-overload]
+            self._handlers.notice(HandledNotice(event=event, message=notice.text))
+        elif notice.event.startswith(MESSAGE) and notice.task[1] in drive.graph.nodes:
+            event = notice.event.removeprefix(MESSAGE).lower()
+            task = drive.pool.tasks.get(notice.task)
+            submit = 0 if task is None else task.submit
+            self._tell_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
+        elif notice.event.endswith("timeout") and notice.task in drive.pool.tasks:
+            submit = drive.pool.tasks[notice.task].submit
+            news = News(notice.event, notice.task, submit, notice.text)
+            self._tell_task(drive, nodes, news, now)
+
+    def _tell_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
+        task = drive.pool.tasks.get(one.key)
+        started = self._times.get(one.key)
+        if one.event == "started":
+            self._times[one.key] = started = now
+        is_end = one.event in ("succeeded", "failed", "submission failed")
+        facts = TaskFacts(
+            node=nodes.node(one.key),
+            point=drive.graph.cycling.style.text(one.key[0]),
+            submit=one.submit,
+            try_number=1 if task is None else task.try_number,
+            started_at=started,
+            ended_at=now if is_end else None,
+        )
+        if is_end:
+            self._times.pop(one.key, None)
+        message = one.text or f"job {one.event}"
+        self._handlers.notice(HandledNotice(event=one.event, message=message, task=facts))
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await self._handlers.drain(DRAIN_SECONDS)

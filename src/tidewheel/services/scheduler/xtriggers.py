@@ -1,0 +1,263 @@
+"""Finds out whether the xtriggers that tasks wait for are satisfied (SEMANTICS §11).
+
+Theory of operation
+-------------------
+Tasks wait for labels; labels stand for calls; tasks whose calls read the same wait together
+for one watch. A call that was satisfied is remembered, so that whoever comes later is satisfied
+at once, after a restart, too: what must outlive this process comes out of `take_rows` and goes
+back in through `restore`.
+
+Clocks are never polled: `due_at` says when, for the scheduler's own timers. A push trigger is
+a message that somebody sends; it satisfies one task and is kept until that task comes.
+
+A sequential xtrigger is called for one point of a task after the other, as in Cylc, where the
+next instance of a task without parents comes to be only then.
+
+Nothing here changes a run: what was found lies in `take_satisfied` and `wake` has been called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs.requests import Broadcast, XtriggerResult
+from tidewheel.core.sched.spawning import MESSAGE
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import Instant
+from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
+from tidewheel.services.scheduler.push_triggers import PushTriggers
+from tidewheel.services.scheduler.xtrigger_calls import call_for
+from tidewheel.services.scheduler.xtrigger_watches import Watches, XtriggerSurroundings
+
+TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
+IN_LINE = ""  # in the place of a signature: an earlier point is called first
+
+
+class Satisfied(NamedTuple):
+    """These tasks need not wait for this label any more."""
+
+    label: str
+    keys: tuple[Key, ...]
+    signature: str
+    results: Mapping[str, str]
+
+
+class _Wait(NamedTuple):
+    key: Key
+    label: str
+
+
+class Xtriggers:
+    """What the tasks of one run wait for. Used in its loop only."""
+
+    def __init__(self, graph: Graph, around: XtriggerSurroundings) -> None:
+        self._around = around
+        self._graph = graph
+        self._clocks = ClockTriggers(graph.xtriggers, graph.cycling)
+        self._watches = Watches(around, self._found)
+        self._pushed = PushTriggers(around.settings.heard_max)
+        self._waits: dict[_Wait, str] = {}  # signature, or IN_LINE
+        self._waiting: dict[str, dict[_Wait, None]] = {}  # by signature
+        self._lines: dict[tuple[str, str], set[_Wait]] = {}  # by label and node
+        self._known: dict[str, Mapping[str, str]] = {}  # satisfied calls, oldest first
+        self._satisfied: list[Satisfied] = []
+        self._rows: dict[str, XtriggerResult] = {}
+
+    # ---- who waits ----
+
+    def due_at(self, key: Key, label: str) -> Instant | None:
+        """When the scheduler's own timer lets this task go; None: it must be watched."""
+        return self._clocks.due_at(label, key[0])
+
+    def watch(self, key: Key, label: str, now: Instant) -> None:
+        """A task begins to wait; to say so twice changes nothing."""
+        wait = _Wait(key, label)
+        if wait in self._waits:
+            return
+        if label.startswith(MESSAGE):
+            self._listen(wait)
+        elif (due_at := self.due_at(key, label)) is not None:
+            self._wait_for_clock(wait, due_at, now)
+        elif self._is_sequential(wait):
+            self._waits[wait] = IN_LINE
+            self._lines.setdefault((label, key[1]), set()).add(wait)
+            self._advance(label, key[1])
+        else:
+            self._begin(wait)
+
+    def drop(self, key: Key, label: str) -> None:
+        """It no longer waits."""
+        wait = _Wait(key, label)
+        if label.startswith(MESSAGE):
+            self._pushed.drop(label.removeprefix(MESSAGE), key)
+        signature = self._waits.pop(wait, IN_LINE)
+        waiting = self._waiting.get(signature)
+        if waiting is not None:
+            waiting.pop(wait, None)
+            if not waiting:
+                del self._waiting[signature]
+                self._watches.end(signature)
+        self._leave_line(wait)
+
+    def hear(self, message: str, trigger_id: str = "") -> None:
+        """A push trigger: satisfies one task that waits for this message, or will."""
+        label = MESSAGE + message
+        key = self._pushed.hear(message, trigger_id)
+        if key is None:
+            self._rows[label] = self._pushed.row(message)
+        else:
+            self._let_go([_Wait(key, label)], label, _named(trigger_id))
+
+    # ---- what was found ----
+
+    def take_satisfied(self) -> list[Satisfied]:
+        """What was found since the last time; a bug in a watch is raised here."""
+        if self._watches.bug is not None:
+            raise self._watches.bug
+        found, self._satisfied = self._satisfied, []
+        return found
+
+    def take_rows(self) -> list[XtriggerResult]:
+        """What belongs into the batch that tells the core what `take_satisfied` gave."""
+        rows, self._rows = self._rows, {}
+        return list(rows.values())
+
+    def broadcasts(self, one: Satisfied) -> list[Broadcast]:
+        """How results get into the environment of jobs, as in Cylc: those of a function as
+        LABEL_NAME to the task, the id of a message to every task of the point."""
+        style = self._graph.cycling.style
+        is_pushed = one.label.startswith(MESSAGE)
+        prefix = "" if is_pushed else f"{one.label}_"
+        return [
+            Broadcast(
+                style.text(point),
+                "root" if is_pushed else name,
+                f"[environment]{prefix}{variable}",
+                value,
+            )
+            for point, name in one.keys
+            for variable, value in one.results.items()
+        ]
+
+    def restore(self, rows: Iterable[XtriggerResult]) -> None:
+        """What an earlier process knew; before anything is watched."""
+        for row in rows:
+            if row.signature.startswith(MESSAGE):
+                self._pushed.restore(row)
+            else:
+                self._known[row.signature] = json.loads(row.result)
+
+    def redefine(self, graph: Graph, now: Instant) -> None:
+        """The definition was reloaded: whoever waits, waits for what it says now."""
+        waits = list(self._waits)
+        for wait in waits:
+            self.drop(*wait)
+        self._graph = graph
+        self._clocks = ClockTriggers(graph.xtriggers, graph.cycling)
+        for key, label in waits:
+            if label.startswith(MESSAGE) or self._clocks.find(label) is not None:
+                self.watch(key, label, now)
+
+    async def close(self) -> None:
+        """Nothing is called any more."""
+        await self._watches.close()
+
+    # ---- what is called ----
+
+    def _listen(self, wait: _Wait) -> None:
+        message = wait.label.removeprefix(MESSAGE)
+        trigger_id = self._pushed.watch(message, wait.key)
+        if trigger_id is None:
+            self._waits[wait] = wait.label
+        else:
+            self._rows[wait.label] = self._pushed.row(message)
+            self._let_go([wait], wait.label, _named(trigger_id))
+
+    def _wait_for_clock(self, wait: _Wait, due_at: Instant, now: Instant) -> None:
+        """For whoever has no timers of his own."""
+        signature = f"{WALL_CLOCK}(trigger_time={due_at:.0f})"
+        if due_at <= now:
+            self._let_go([wait], signature, {})
+        elif self._join(wait, signature):
+            self._watches.sleep(signature, due_at - now)
+
+    def _begin(self, wait: _Wait) -> None:
+        (point, name), label = wait
+        xtrigger = self._graph.xtriggers.get(label)
+        assert xtrigger is not None, f"{label} is no xtrigger of this definition"
+        words = self._around.context.words(self._graph.cycling.style.text(point), name)
+        call = call_for(xtrigger, words)
+        known = self._known.get(call.signature)
+        if known is not None:
+            self._let_go([wait], call.signature, known)
+        elif self._join(wait, call.signature):
+            self._watches.call(label, call, xtrigger.interval_seconds)
+
+    def _join(self, wait: _Wait, signature: str) -> bool:
+        """Wait together with others; True for the first."""
+        self._waits[wait] = signature
+        waiting = self._waiting.setdefault(signature, {})
+        waiting[wait] = None
+        return len(waiting) == 1
+
+    def _is_sequential(self, wait: _Wait) -> bool:
+        """Whether it is called for one point after the other: of tasks without parents."""
+        xtrigger = self._graph.xtriggers.get(wait.label)
+        point, name = wait.key
+        if xtrigger is None or not xtrigger.sequential or name not in self._graph.nodes:
+            return False
+        return next(self._graph.prerequisites(name, point), None) is None
+
+    def _advance(self, label: str, name: str) -> None:
+        """Call for the earliest instance of a task that waits for a sequential xtrigger."""
+        first = min(self._lines.get((label, name), ()), default=None)
+        if first is not None and self._waits[first] == IN_LINE:
+            self._begin(first)
+
+    def _leave_line(self, wait: _Wait) -> None:
+        (_, name), label = wait
+        line = self._lines.get((label, name))
+        if line is None or wait not in line:
+            return
+        line.remove(wait)
+        if not line:
+            del self._lines[label, name]
+        self._advance(label, name)
+
+    # ---- finding ----
+
+    def _found(self, signature: str, results: Mapping[str, str]) -> None:
+        """A watch ended well."""
+        if not signature.startswith(f"{WALL_CLOCK}("):
+            self._remember(signature, results)
+        self._let_go(self._waiting.pop(signature), signature, results)
+
+    def _let_go(
+        self, waits: Iterable[_Wait], signature: str, results: Mapping[str, str]
+    ) -> None:
+        keys: dict[str, list[Key]] = {}
+        gone = list(waits)
+        for wait in gone:
+            self._waits.pop(wait, None)
+            keys.setdefault(wait.label, []).append(wait.key)
+        self._satisfied += [
+            Satisfied(label, tuple(found), signature, results) for label, found in keys.items()
+        ]
+        self._around.wake()
+        for wait in gone:
+            self._leave_line(wait)
+
+    def _remember(self, signature: str, results: Mapping[str, str]) -> None:
+        self._known[signature] = results
+        self._rows[signature] = XtriggerResult(signature, json.dumps(dict(results)))
+        while len(self._known) > self._around.settings.remembered_max:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._rows[oldest] = XtriggerResult(oldest, "")
+
+
+def _named(trigger_id: str) -> dict[str, str]:
+    return {TRIGGER_ID: trigger_id} if trigger_id else {}

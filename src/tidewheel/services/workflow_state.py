@@ -1,0 +1,344 @@
+"""Whether tasks of another run have come so far: asked by xtriggers and on the command line.
+
+A question is written as in Cylc, `WORKFLOW//POINT/TASK:SELECTOR`; the answer comes from the
+store, whether a scheduler drives that run or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from tidewheel.core.cycling.interval import add
+from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
+from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
+from tidewheel.errors import NotFound, Refused
+from tidewheel.ports import RunStore
+from tidewheel.services.definitions import RestoredDefinition
+
+STATE_FUNCTIONS = ("workflow_state", "suite_state")
+ID_ACCEPTED = "write WORKFLOW//POINT/TASK:SELECTOR"
+SUCCEEDED = "succeeded"
+EVERY = "*"
+
+_NEW = (
+    "workflow_task_id",
+    "offset",
+    "flow_num",
+    "is_trigger",
+    "is_message",
+    "alt_cylc_run_dir",
+)
+_OLD = ("workflow", "task", "point", "offset", "status", "message", "cylc_run_dir")
+_STAGES = {
+    Stage.WAITING: "waiting",
+    Stage.PREPARING: "preparing",
+    Stage.SUBMITTED: SUBMITTED,
+    Stage.RUNNING: "running",
+}
+# Statuses that pass too quickly to be asked for: what is meant is the output that stays.
+_LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
+
+
+class SelectedBy(StrEnum):
+    """What a selector is compared with."""
+
+    STATUS = "status"
+    TRIGGER = "trigger"  # the names of outputs that were made
+    MESSAGE = "message"  # the messages of outputs that were made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuestion:
+    """Which tasks of which run; a selector of "" is any state."""
+
+    workflow: str
+    point: str = EVERY  # as people write it, or with *
+    name: str = EVERY
+    selector: str = ""
+    by: SelectedBy = SelectedBy.STATUS
+    offset: str = ""  # added to the point
+    flow: int | None = None
+    # What an xtrigger of before Cylc 8.3 gives as results: what it was called with.
+    given: Mapping[str, str] = field(default_factory=dict)
+
+
+class StateRow(NamedTuple):
+    """A task that fits; `outputs` are the messages of those made, by name."""
+
+    point: str
+    name: str
+    status: str
+    outputs: Mapping[str, str]
+    flows: Flows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAnswer:
+    """The tasks that fit; `reason` says why nothing could be looked at."""
+
+    rows: tuple[StateRow, ...] = ()
+    results: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
+    reason: str = ""
+
+    @property
+    def satisfied(self) -> bool:
+        return bool(self.rows)
+
+
+DefinitionOf = Callable[[RunView], Awaitable[RestoredDefinition]]
+
+
+# ---- questions ----
+
+
+def question_of_id(
+    text: str,
+    *,
+    default_selector: str = "",
+    offset: str = "",
+    flow: int | None = None,
+    is_trigger: bool = False,
+    is_message: bool = False,
+) -> StateQuestion:
+    """From `WORKFLOW[//POINT[/TASK[:SELECTOR]]]`."""
+    workflow, _, rest = text.partition("//")
+    if workflow.startswith("~"):
+        workflow = workflow.partition("/")[2]  # of which user is not our business
+    if not workflow:
+        raise Refused(f"{text!r} names no workflow; {ID_ACCEPTED}")
+    place, _, selector = rest.partition(":")
+    point, _, name = place.partition("/")
+    selector = _unquoted(selector) or default_selector
+    by = SelectedBy.STATUS
+    if is_message or is_trigger:
+        by = SelectedBy.MESSAGE if is_message else SelectedBy.TRIGGER
+    elif selector and selector not in (*ENDS, *_STAGES.values()):
+        by = SelectedBy.TRIGGER  # no status is called so: it can only be an output
+    elif selector in _LASTING:
+        selector, by = _LASTING[selector], SelectedBy.TRIGGER
+    return StateQuestion(
+        workflow=workflow,
+        point=point or EVERY,
+        name=name or EVERY,
+        selector=selector,
+        by=by,
+        offset=offset,
+        flow=flow,
+    )
+
+
+def question_of_call(
+    arguments: Sequence[object], keywords: Mapping[str, object]
+) -> StateQuestion:
+    """From the call of an xtrigger, as it is written now or was before Cylc 8.3."""
+    keywords = {
+        ("workflow" if name == "suite" else name): value for name, value in keywords.items()
+    }
+    if "workflow_task_id" in keywords or (arguments and "//" in str(arguments[0])):
+        return _question_now(_bound(_NEW, arguments, keywords))
+    return _question_then(_bound(_OLD, arguments, keywords))
+
+
+def _question_now(given: Mapping[str, object]) -> StateQuestion:
+    text = str(given["workflow_task_id"])
+    flow = given.get("flow_num")
+    question = question_of_id(
+        text,
+        default_selector=SUCCEEDED,
+        offset=_text(given.get("offset")),
+        flow=None if flow is None else int(str(flow)),
+        is_trigger=given.get("is_trigger") is True,
+        is_message=given.get("is_message") is True,
+    )
+    if EVERY in (question.point, question.name):
+        raise Refused(f"{text!r} names no task; {ID_ACCEPTED}")
+    return question
+
+
+def _question_then(given: Mapping[str, object]) -> StateQuestion:
+    missing = [name for name in _OLD[:3] if name not in given]
+    if missing:
+        raise Refused(f"workflow_state is not told the {missing[0]}; {ID_ACCEPTED}")
+    workflow, task, point = (str(given[name]) for name in _OLD[:3])
+    message = _text(given.get("message"))
+    selector = message or _text(given.get("status")) or SUCCEEDED
+    question = question_of_id(
+        f"{workflow}//{point}/{task}:{selector}",
+        offset=_text(given.get("offset")),
+        is_message=bool(message),
+    )
+    said = {name: str(given.get(name)) for name in _OLD} | {
+        "status": _text(given.get("status")) or SUCCEEDED
+    }
+    return StateQuestion(
+        workflow=question.workflow,
+        point=question.point,
+        name=question.name,
+        selector=question.selector,
+        by=question.by,
+        offset=question.offset,
+        given=said,
+    )
+
+
+def _bound(
+    names: Sequence[str], arguments: Sequence[object], keywords: Mapping[str, object]
+) -> dict[str, object]:
+    unknown = [name for name in keywords if name not in names]
+    if unknown or len(arguments) > len(names):
+        seen = unknown[0] if unknown else f"{len(arguments)} arguments"
+        raise Refused(f"workflow_state takes {', '.join(names)}, not {seen}")
+    return {**dict(zip(names, arguments, strict=False)), **keywords}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if is_quoted else text
+
+
+# ---- answers ----
+
+
+async def answer(
+    store: RunStore, question: StateQuestion, definition_of: DefinitionOf
+) -> StateAnswer:
+    """Look it up. A run that does not exist yet may still come: that is no refusal."""
+    try:
+        run = await store.find_run(question.workflow)
+    except NotFound as error:
+        return StateAnswer(reason=str(error))
+    definition = await definition_of(run)
+    point = _point_text(question, definition)
+    stored = await store.read_run(run.number)
+    look = _Look(question, point, definition)
+    tasks = [one.row for one in stored.changes if isinstance(one, PutTask)]
+    memories = [one for one in stored.changes if isinstance(one, PutMemory)]
+    rows = list(look.rows(tasks, memories))
+    if not rows or EVERY in point or EVERY in question.name:
+        rows += look.rows((), await store.forgotten(run.number))
+    return StateAnswer(
+        rows=tuple(sorted(rows, key=lambda row: (row.point, row.name))),
+        results=_results(question, point, run.name),
+        run=run.name,
+    )
+
+
+def _point_text(question: StateQuestion, definition: RestoredDefinition) -> str:
+    """In the format of the other workflow, with the offset added."""
+    if EVERY in question.point:
+        if question.offset:
+            raise Refused(
+                f"an offset cannot be added to {question.point!r}; write a whole point"
+            )
+        return question.point
+    reader, style = definition.reader, definition.graph.cycling.style
+    point = reader.point(question.point)
+    if question.offset:
+        by = reader.interval(question.offset)
+        point = add(style.calendar, point, by, style.utc_offset_minutes)
+    return style.text(style.rounded(point))
+
+
+def _results(question: StateQuestion, point: str, run: str) -> dict[str, str]:
+    if question.given:
+        return dict(question.given)
+    results = {"workflow": run, "task": question.name, "point": point}
+    if question.offset:
+        results["offset"] = question.offset
+    if question.flow is not None:
+        results["flow_num"] = str(question.flow)
+    return results | {question.by.value: question.selector}
+
+
+class _Look:
+    """What of a run's rows fits a question."""
+
+    def __init__(
+        self, question: StateQuestion, point: str, definition: RestoredDefinition
+    ) -> None:
+        self._question = question
+        self._point = point
+        self._graph = definition.graph
+        self._style = definition.graph.cycling.style
+
+    def rows(
+        self, tasks: Sequence[TaskRow], memories: Sequence[PutMemory]
+    ) -> Iterator[StateRow]:
+        """Of a task that runs in one flow and has run in another there are two."""
+        made = {one.key: one for one in memories if self._is_asked(one.key)}
+        pooled: dict[Key, TaskRow] = {}
+        for row in tasks:
+            key = (row.point, row.name)
+            if self._is_asked(key):
+                pooled[key] = row
+                status = _STAGES.get(row.stage, row.ended)
+                outputs = dict.fromkeys((*row.outputs, *_made_in(made.get(key), row.flows)))
+                yield from self._fitting(key, status, tuple(outputs), row.flows)
+        for key, memory in made.items():
+            flows = memory.spawned - (pooled[key].flows if key in pooled else frozenset())
+            status = _status_in(memory, flows)
+            if status:
+                yield from self._fitting(key, status, _made_in(memory, flows), flows)
+
+    def _is_asked(self, key: Key) -> bool:
+        point, name = key
+        return fnmatchcase(name, self._question.name) and fnmatchcase(
+            self._style.text(point), self._point
+        )
+
+    def _fitting(
+        self, key: Key, status: str, made: Sequence[str], flows: Flows
+    ) -> Iterator[StateRow]:
+        question = self._question
+        if question.flow is not None and question.flow not in flows:
+            return
+        node = self._graph.nodes.get(key[1])
+        messages = dict(node.definition.outputs) if node is not None else {}
+        outputs = {name: messages.get(name, name) for name in made}
+        if _fits(question, status, outputs):
+            yield StateRow(self._style.text(key[0]), key[1], status, outputs, flows)
+
+
+def _fits(question: StateQuestion, status: str, outputs: Mapping[str, str]) -> bool:
+    selector = question.selector
+    if not selector:
+        return True
+    match question.by:
+        case SelectedBy.STATUS:
+            return status == selector
+        case SelectedBy.MESSAGE:
+            return selector in outputs.values()
+        case SelectedBy.TRIGGER:
+            name = standard_name(selector)
+            ends = (SUCCEEDED, "failed")
+            return name in outputs or (name == FINISHED and any(e in outputs for e in ends))
+
+
+def _made_in(memory: PutMemory | None, flows: Flows) -> tuple[str, ...]:
+    if memory is None:
+        return ()
+    return tuple(output for output, made in memory.made if made & flows or not made)
+
+
+def _status_in(memory: PutMemory, flows: Flows) -> str:
+    """How it ended in these flows; empty if it did not run in them."""
+    finished = [
+        verdict.ended or SUCCEEDED
+        for flow, verdict in memory.verdicts
+        if flow in flows and verdict.kind is VerdictKind.FINISHED
+    ]
+    if finished:
+        return finished[-1]
+    made = _made_in(memory, flows)
+    return next((end for end in ENDS if end in made), "")

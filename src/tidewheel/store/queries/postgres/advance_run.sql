@@ -1,0 +1,12 @@
+-- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
+UPDATE tidewheel.run
+   SET batch = %(batch)s, status = %(status)s, reason = %(reason)s,
+       definition = coalesce(%(definition)s::text, definition), updated_at = tidewheel.now_seconds(),
+       host = CASE WHEN %(ends)s::boolean THEN NULL ELSE host END,
+       boot_id = CASE WHEN %(ends)s::boolean THEN NULL ELSE boot_id END,
+       pid = CASE WHEN %(ends)s::boolean THEN NULL ELSE pid END,
+       process_started = CASE WHEN %(ends)s::boolean THEN NULL ELSE process_started END,
+       deadline_at = CASE WHEN %(ends)s::boolean THEN NULL ELSE tidewheel.now_seconds() + %(lease_seconds)s END,
+       ended_at = CASE WHEN %(ends)s::boolean THEN tidewheel.now_seconds() ELSE ended_at END
+ WHERE number = %(run)s AND epoch = %(epoch)s AND batch = %(batch)s - 1 AND host IS NOT NULL
+RETURNING number;

@@ -1,0 +1,6 @@
+-- Operators: a command for a run that somebody drives.
+INSERT INTO tidewheel.command (run, at, who, body)
+SELECT number, tidewheel.now_seconds(), %(who)s, %(body)s
+  FROM tidewheel.run
+ WHERE number = %(run)s AND deadline_at > tidewheel.now_seconds()
+RETURNING number;

@@ -1,0 +1,14 @@
+-- Looking: the submissions of a run, newest first. An id is RUN/POINT/NAME/NUMBER; of
+-- which the first part with its slash is skipped.
+SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
+       coalesce(lease.started_at, attempt.started_at),
+       CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')
+            THEN coalesce(attempt.ended_at, task.updated_at) END,
+       attempt.exit_status, attempt.error_description, task.owner
+  FROM tidewheel.task
+  LEFT JOIN tidewheel.lease ON lease.task_seq = task.seq
+  LEFT JOIN tidewheel.attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
+ WHERE task.run = %(run)s
+   AND (%(point)s::text IS NULL OR starts_with(substr(task.id, %(skip)s::integer + 1), %(point)s::text || '/'))
+   AND (%(name)s::text IS NULL OR strpos(substr(task.id, %(skip)s::integer + 1), '/' || %(name)s::text || '/') > 0)
+ ORDER BY task.seq DESC LIMIT %(count)s;

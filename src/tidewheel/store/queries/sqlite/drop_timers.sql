@@ -1,0 +1,3 @@
+-- Scheduler: timers that fired or are not wanted any more.
+DELETE FROM timer
+ WHERE run = :run AND (point, name, timer) IN (SELECT value ->> 'point', value ->> 'name', value ->> 'timer' FROM json_each(:timers));

@@ -1,0 +1,3 @@
+-- Scheduler: settings of tasks to come.
+SELECT point, namespace, setting, value FROM broadcast
+ WHERE run = :run ORDER BY point, namespace, setting;

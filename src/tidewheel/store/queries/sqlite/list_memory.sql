@@ -1,0 +1,2 @@
+-- Scheduler, looking: what a run remembers.
+SELECT body FROM memory WHERE run = :run AND NOT forgotten ORDER BY point, name;

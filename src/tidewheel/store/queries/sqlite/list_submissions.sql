@@ -1,0 +1,14 @@
+-- Looking: the submissions of a run, newest first. An id is RUN/POINT/NAME/NUMBER; of
+-- which the first part with its slash is skipped.
+SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
+       coalesce(lease.started_at, attempt.started_at),
+       CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')
+            THEN coalesce(attempt.ended_at, task.updated_at) END,
+       attempt.exit_status, attempt.error_description, task.owner
+  FROM task
+  LEFT JOIN lease ON lease.task_seq = task.seq
+  LEFT JOIN attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
+ WHERE task.run = :run
+   AND (:point IS NULL OR substr(task.id, :skip + 1, length(:point) + 1) = :point || '/')
+   AND (:name IS NULL OR instr(substr(task.id, :skip + 1), '/' || :name || '/') > 0)
+ ORDER BY task.seq DESC LIMIT :count;

@@ -1,0 +1,7 @@
+-- Scheduler: settings of tasks to come.
+INSERT INTO broadcast (run, point, namespace, setting, value)
+SELECT :run, value ->> 'point', value ->> 'namespace', value ->> 'setting', value ->> 'value'
+  FROM json_each(:broadcasts)
+ WHERE true
+    ON CONFLICT (run, point, namespace, setting) DO UPDATE
+   SET value = excluded.value;

@@ -1,0 +1,4 @@
+-- Run: keep a definition under its digest; one that is there stays as it is.
+INSERT INTO definition (digest, workflow, kind, text, variables, files, saved_at)
+VALUES (:digest, :workflow, :kind, :text, :variables, :files, now_seconds())
+    ON CONFLICT (digest) DO NOTHING;

@@ -1,0 +1,152 @@
+"""The RunStore port over any database that can run scripts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.runs.requests import (
+    Batch,
+    Inbox,
+    NewCommand,
+    RunClaim,
+    RunLease,
+    StoredRun,
+)
+from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+from tidewheel.core.sched.pool import Past
+from tidewheel.core.sched.records import PutMemory
+from tidewheel.core.sched.states import Flows
+from tidewheel.failpoints import Failpoint
+from tidewheel.store.run_rows import changed_rows
+from tidewheel.store.scripts import run_batch, runs
+from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.transaction import Result, Script, Transaction
+
+WritingScript = Callable[[Transaction, Effects], Result]
+
+
+class StoredPast:
+    """What a store remembers of a run; asked by the core, which waits."""
+
+    def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
+        self._look_now, self._run = look_now, run
+
+    def submits(self, point: Point, name: str) -> int:
+        found = self._look_now(lambda tx: run_batch.submits_of(tx, self._run, point, name))
+        assert isinstance(found, int)
+        return found
+
+    def spawned(self, point: Point, name: str) -> Flows:
+        found = self._look_now(lambda tx: run_batch.spawned_of(tx, self._run, point, name))
+        assert isinstance(found, frozenset)
+        return found
+
+
+class RunOperations(ABC):
+    """A RunStore whose operations are scripts."""
+
+    _failpoint: Failpoint
+
+    @abstractmethod
+    async def look(self, script: Script[Result]) -> Result:
+        """Run a script that only reads."""
+
+    @abstractmethod
+    def look_now(self, script: Script[Result]) -> Result:
+        """The same for somebody who cannot await: a few rows, at once."""
+
+    @abstractmethod
+    async def _write(self, operation: str, script: WritingScript[Result]) -> Result:
+        """Run a script in one transaction."""
+
+    # ---- definitions ----
+
+    async def save_definition(self, definition: StoredDefinition) -> None:
+        await self._write("save_definition", lambda tx, _: runs.save_definition(tx, definition))
+
+    async def definition(self, digest: str) -> StoredDefinition:
+        return await self.look(lambda tx: runs.definition(tx, digest))
+
+    # ---- runs ----
+
+    async def create_run(self, new: NewRun) -> RunView:
+        return await self._write("create_run", lambda tx, _: runs.create_run(tx, new))
+
+    async def run(self, number: int) -> RunView:
+        return await self.look(lambda tx: runs.get_run(tx, number))
+
+    async def find_run(self, text: str) -> RunView:
+        return await self.look(lambda tx: runs.find_run(tx, text))
+
+    async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
+        return await self.look(lambda tx: runs.list_runs(tx, workflow, count))
+
+    async def delete_run(self, number: int) -> None:
+        """In short transactions; one that was interrupted is gone on with by retention."""
+        await self._write("delete_run", lambda tx, _: runs.mark_run_deleted(tx, number))
+        while not await self._write("delete_run", lambda tx, _: runs.erase_tasks(tx, number)):
+            pass
+        await self._write("delete_run", lambda tx, _: runs.delete_rows(tx, number))
+
+    async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
+        return await self.look(lambda tx: runs.expired_runs(tx, retention_seconds, count_max))
+
+    # ---- schedulers ----
+
+    async def claim_run(self, claim: RunClaim) -> RunLease:
+        return await self._write("claim_run", lambda tx, _: runs.claim_run(tx, claim))
+
+    async def claimable_runs(self, count_max: int) -> list[RunView]:
+        return await self.look(lambda tx: runs.claimable_runs(tx, count_max))
+
+    async def renew_run(self, lease: RunLease) -> None:
+        await self._write("scheduler_lease_renew", lambda tx, _: runs.renew_run(tx, lease))
+
+    async def read_run(self, number: int) -> StoredRun:
+        return await self.look(lambda tx: run_batch.read_run(tx, number))
+
+    async def read_inbox(self, number: int, count_max: int) -> Inbox:
+        return await self.look(lambda tx: run_batch.read_inbox(tx, number, count_max))
+
+    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+        rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
+        await self._write(
+            "write_batch",
+            lambda tx, effects: run_batch.write_batch(
+                tx, lease, batch, rows, effects, self._failpoint
+            ),
+        )
+
+    def past(self, number: int) -> Past:
+        return StoredPast(self.look_now, number)
+
+    # ---- operators ----
+
+    async def post_command(self, command: NewCommand) -> int:
+        return await self._write(
+            "post_command", lambda tx, effects: runs.post_command(tx, command, effects)
+        )
+
+    async def command(self, number: int) -> CommandView:
+        return await self.look(lambda tx: run_batch.command(tx, number))
+
+    async def commands(self, run: int, count: int = 100) -> list[CommandView]:
+        return await self.look(lambda tx: run_batch.commands(tx, run, count))
+
+    # ---- looking ----
+
+    async def submissions(
+        self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
+    ) -> list[SubmissionView]:
+        return await self.look(lambda tx: run_batch.submissions(tx, run, point, name, count))
+
+    async def run_changes(
+        self, run: int, after: int = 0, count: int = 100
+    ) -> list[ChangesView]:
+        return await self.look(lambda tx: run_batch.run_changes(tx, run, after, count))
+
+    async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
+        return await self.look(lambda tx: run_batch.forgotten(tx, run, count))

@@ -1,0 +1,271 @@
+"""What a scheduler reads and writes: its inbox, one batch, and the run as it is stored.
+
+Decisions are made outside of the transaction. They count only if the run is still held under
+the same epoch and the batch is the next one: ``advance_run`` is the first statement, and
+everything else follows from it (docs/decisions/0014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.requests import (
+    Batch,
+    Broadcast,
+    Inbox,
+    RunLease,
+    StoredRun,
+    Timer,
+    TimerKey,
+    XtriggerResult,
+)
+from tidewheel.core.runs.views import ChangesView, CommandView, SubmissionView
+from tidewheel.core.sched.records import Change, PutMemory
+from tidewheel.core.sched.states import Flows
+from tidewheel.core.tasks.status import Status
+from tidewheel.core.tasks.task import Instant, NewTask
+from tidewheel.errors import NotFound
+from tidewheel.failpoints import Failpoint
+from tidewheel.store.rows import digest_of, new_task_row
+from tidewheel.store.run_rows import (
+    ChangedRows,
+    Record,
+    command_view,
+    fact_of,
+    happening,
+    memory_of,
+    submission_view,
+    task_of,
+)
+from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.scripts.clients import cancel
+from tidewheel.store.scripts.look import page_count
+from tidewheel.store.scripts.runs import get_run, lost
+from tidewheel.store.transaction import Transaction, in_chunks
+
+SUBMITS_PER_LOOK = 1_000
+
+
+def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
+    """What happened, oldest first."""
+    now = Instant(tx.rows("get_now")[0][0])
+    rows = tx.rows("list_events", run=number, count=page_count(count_max))
+    if not rows:
+        get_run(tx, number)  # an empty inbox may be nobody's
+    return Inbox(now, [happening(row) for row in rows])
+
+
+def write_batch(
+    tx: Transaction,
+    lease: RunLease,
+    batch: Batch,
+    rows: ChangedRows,
+    effects: Effects,
+    failpoint: Failpoint,
+) -> None:
+    """Everything that a scheduler decided, or nothing; once, however often it is asked."""
+    if not _advance(tx, lease, batch):
+        return
+    run = lease.run
+    if batch.consumed:
+        for seqs in in_chunks(batch.consumed):
+            tx.rows("delete_events", run=run, seqs=list(seqs))
+    _write_changes(tx, run, batch.number, rows)
+    failpoint("children_spawned")
+    _submit(tx, batch.submissions, effects)
+    failpoint("child_enqueued")
+    if batch.cancellations:
+        cancel(tx, batch.cancellations, effects)
+    _write_timers(tx, run, batch)
+    _write_xtriggers(tx, run, batch.xtriggers)
+    _write_broadcasts(tx, run, batch.broadcasts)
+    if batch.answers:
+        answers = [answer._asdict() for answer in batch.answers]
+        _put(tx, "answer_commands", run, "answers", answers)
+    if batch.answers or batch.ends:
+        effects.runs.add(run)  # whoever asked, or waits for the end, can look now
+
+
+def _advance(tx: Transaction, lease: RunLease, batch: Batch) -> bool:
+    """False: this very batch was written before, and its answer got lost."""
+    advanced = tx.rows(
+        "advance_run",
+        run=lease.run,
+        epoch=lease.epoch,
+        batch=batch.number,
+        status=batch.status,
+        reason=batch.reason,
+        definition=batch.definition,
+        ends=batch.ends,
+        lease_seconds=lease.lease_seconds,
+    )
+    if advanced:
+        return True
+    run = get_run(tx, lease.run)
+    if run.epoch != lease.epoch:
+        raise lost(tx, lease)
+    assert run.batch == batch.number, f"batch {batch.number} after {run.batch} of {run.name}"
+    return False
+
+
+def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[Record]) -> None:
+    for chunk in in_chunks(rows):
+        tx.rows(query, run=run, **{parameter: chunk})
+
+
+def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
+    stay = [row for row in rows.pool.values() if row is not None]
+    gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
+    _put(tx, "put_pool", run, "tasks", stay)
+    _put(tx, "drop_pool", run, "tasks", gone)
+    _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
+    facts = [
+        {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
+    ]
+    _put(tx, "put_facts", run, "facts", [one for one in facts if one["body"] is not None])
+    _put(tx, "drop_facts", run, "facts", [one for one in facts if one["body"] is None])
+    if rows.pool or rows.memory or rows.facts:
+        tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
+
+
+def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None:
+    """Ready at once: what they needed, the scheduler has seen to."""
+    for task in tasks:
+        assert task.run is not None and task.executes and task.armed, task
+        assert not task.needs and not task.continuations, task
+        effects.queues.add(task.queue)
+    stored = [new_task_row(task, Status.READY, digest_of(task)) for task in tasks]
+    for chunk in in_chunks(stored):
+        seqs = tx.insert(chunk)
+        assert len(seqs) == len(chunk), "a submit number was used twice"
+
+
+def _write_timers(tx: Transaction, run: int, batch: Batch) -> None:
+    """Those that are gone first: a timer may be replaced by one of its name."""
+    gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
+    _put(tx, "drop_timers", run, "timers", gone)
+    last = {TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
+    _put(
+        tx,
+        "put_timers",
+        run,
+        "timers",
+        [_timer_key(key) | {"at": at} for key, at in last.items()],
+    )
+
+
+def _timer_key(key: TimerKey) -> Record:
+    assert (key.point is None) == (key.name == ""), key
+    return {"point": key.point or 0, "name": key.name, "timer": key.timer}
+
+
+def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult]) -> None:
+    last = {one.signature: one for one in results}
+    kept = [one._asdict() for one in last.values() if one.result]
+    gone = [{"signature": one.signature} for one in last.values() if not one.result]
+    _put(tx, "put_xtriggers", run, "xtriggers", kept)
+    _put(tx, "drop_xtriggers", run, "xtriggers", gone)
+
+
+def _write_broadcasts(tx: Transaction, run: int, broadcasts: Sequence[Broadcast]) -> None:
+    last = {one[:3]: one for one in broadcasts}
+    _put(
+        *(tx, "put_broadcasts", run, "broadcasts"),
+        [one._asdict() for one in last.values() if one.value is not None],
+    )
+    _put(
+        *(tx, "drop_broadcasts", run, "broadcasts"),
+        [one._asdict() for one in last.values() if one.value is None],
+    )
+
+
+# ---- looking ----
+
+
+def read_run(tx: Transaction, number: int) -> StoredRun:
+    """All that is stored of a run, at one moment."""
+    get_run(tx, number)
+    changes: list[Change] = [
+        fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
+    ]
+    changes += [memory_of(row[0]) for row in tx.rows("list_memory", run=number)]
+    changes += [task_of(row[0]) for row in tx.rows("list_pool", run=number)]
+    return StoredRun(
+        changes=changes,
+        timers=[
+            Timer(Point(point) if name else None, name, timer, at)
+            for point, name, timer, at in tx.rows("list_timers", run=number)
+        ],
+        xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
+        broadcasts=[Broadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
+    )
+
+
+def forgotten(tx: Transaction, number: int, count: int) -> list[PutMemory]:
+    """Newest points first."""
+    get_run(tx, number)
+    rows = tx.rows("list_forgotten", run=number, count=page_count(count))
+    return [memory_of(row[0]) for row in rows]
+
+
+def submits_of(tx: Transaction, run: int, point: Point, name: str) -> int:
+    """The highest submit number that a task ever had."""
+    found = tx.rows("find_memory", run=run, point=point, name=name)
+    return found[0][0] if found else 0
+
+
+def spawned_of(tx: Transaction, run: int, point: Point, name: str) -> Flows:
+    """The flows in which it was spawned."""
+    found = tx.rows("find_memory", run=run, point=point, name=name)
+    return memory_of(found[0][1]).spawned if found else frozenset()
+
+
+def submissions(
+    tx: Transaction, number: int, point: str | None, name: str | None, count: int
+) -> list[SubmissionView]:
+    """Newest first; those of one task are found by their ids, however many the run has."""
+    run = get_run(tx, number)
+    page_count(count)
+    if point is None or name is None:
+        rows = tx.rows(
+            "list_submissions",
+            run=number,
+            point=point,
+            name=name,
+            skip=len(run.name) + 1,
+            count=count,
+        )
+        return [submission_view(row) for row in rows]
+    found: list[SubmissionView] = []
+    first = 1
+    while True:
+        numbers = range(first, first + SUBMITS_PER_LOOK)
+        ids = [f"{run.name}/{point}/{name}/{submit}" for submit in numbers]
+        part = tx.rows("get_submissions", run=number, ids=ids)
+        found = [submission_view(row) for row in part] + found
+        if len(part) < SUBMITS_PER_LOOK:
+            return found[:count]
+        first += SUBMITS_PER_LOOK
+
+
+def command(tx: Transaction, number: int) -> CommandView:
+    """A command by its number."""
+    found = tx.rows("get_command", number=number)
+    if not found:
+        raise NotFound("command", str(number))
+    return command_view(found[0])
+
+
+def commands(tx: Transaction, number: int, count: int) -> list[CommandView]:
+    """Newest first."""
+    get_run(tx, number)
+    rows = tx.rows("list_commands", run=number, count=page_count(count))
+    return [command_view(row) for row in rows]
+
+
+def run_changes(tx: Transaction, number: int, after: int, count: int) -> list[ChangesView]:
+    """Oldest first."""
+    get_run(tx, number)
+    rows = tx.rows("list_run_changes", run=number, after=after, count=page_count(count))
+    return [ChangesView(*row) for row in rows]

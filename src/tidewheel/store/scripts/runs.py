@@ -1,0 +1,227 @@
+"""Making, finding, driving, commanding and deleting runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.runs.requests import NewCommand, RunClaim, RunLease
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.submission import name_finding
+from tidewheel.errors import (
+    AmbiguousRun,
+    BadSetting,
+    Duplicate,
+    NotFound,
+    NotRunning,
+    RunHeld,
+    RunLost,
+)
+from tidewheel.store.run_rows import definition_row, options_text, run_view, stored_definition
+from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.scripts.events import COMMAND, tell_runs
+from tidewheel.store.scripts.look import page_count
+from tidewheel.store.transaction import ROWS_PER_STATEMENT_MAX, Transaction
+
+NAMES_SHOWN_MAX = 10
+NUMBER_DIGITS_MAX = 18
+
+
+# ---- definitions ----
+
+
+def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
+    """Keep it; the same digest is the same content."""
+    tx.rows("save_definition", **definition_row(definition))
+
+
+def definition(tx: Transaction, digest: str) -> StoredDefinition:
+    """What was saved under a digest."""
+    found = tx.rows("get_definition", digest=digest)
+    if not found:
+        raise NotFound("definition", digest)
+    return stored_definition(found[0])
+
+
+# ---- making and finding ----
+
+
+def create_run(tx: Transaction, new: NewRun) -> RunView:
+    """A run under the name it was given, or as the next one of its workflow."""
+    if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
+        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
+        raise BadSetting("lease_seconds", new.lease_seconds, accepted)
+    name = new.name or _next_name(tx, new.workflow)
+    if finding := name_finding("run", name):
+        raise BadSetting("run", name, finding)
+    taken = tx.rows("find_run_named", name=name)
+    if taken:
+        raise Duplicate("run name", name, f"run {run_view(taken[0]).number}")
+    if not tx.rows("get_definition", digest=new.definition):
+        raise NotFound("definition", new.definition)
+    queue = new.queue or f"run:{name}"
+    number = tx.rows(
+        "insert_run",
+        name=name,
+        workflow=new.workflow,
+        definition=new.definition,
+        options=options_text(new.options),
+        folder=new.folder,
+        queue=queue,
+    )[0][0]
+    tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
+    return get_run(tx, number)
+
+
+def _next_name(tx: Transaction, workflow: str) -> str:
+    prefix = f"{workflow}/run"
+    last: int = tx.rows("find_last_run_number", prefix=prefix)[0][0]
+    return f"{prefix}{last + 1}"
+
+
+def get_run(tx: Transaction, number: int) -> RunView:
+    """One run, or a clear refusal."""
+    found = tx.rows("get_run", run=number)
+    if not found:
+        raise NotFound("run", str(number))
+    return run_view(found[0])
+
+
+def find_run(tx: Transaction, text: str) -> RunView:
+    """By whole name, number, workflow (its newest run) or the beginning of one name."""
+    named = [run_view(row) for row in tx.rows("find_run_named", name=text)]
+    if named and named[0].status != "deleted":
+        return named[0]
+    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
+        numbered = tx.rows("get_run", run=int(text))
+        if numbered:
+            return run_view(numbered[0])
+    newest = tx.rows("list_runs", workflow=text, count=1)
+    if newest:
+        return run_view(newest[0])
+    found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
+    if len(found) > 1:
+        raise AmbiguousRun(text, [name for _, name in found])
+    if not found:
+        raise NotFound("run", text)
+    return get_run(tx, found[0][0])
+
+
+def list_runs(tx: Transaction, workflow: str | None, count: int) -> list[RunView]:
+    """Newest first."""
+    rows = tx.rows("list_runs", workflow=workflow, count=page_count(count))
+    return [run_view(row) for row in rows]
+
+
+# ---- driving ----
+
+
+def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
+    """A new epoch for a run that nobody holds, or whose owner is dead for sure."""
+    process = claim.process
+    claimed = tx.rows(
+        "claim_run",
+        run=claim.run,
+        host=process.host,
+        boot_id=process.boot_id,
+        pid=process.pid,
+        process_started=process.started,
+        lease_seconds=claim.lease_seconds,
+        dead_epoch=claim.dead_epoch,
+    )
+    if not claimed:
+        raise _held(tx, get_run(tx, claim.run))
+    epoch, batch = claimed[0]
+    return RunLease(run=claim.run, epoch=epoch, batch=batch, lease_seconds=claim.lease_seconds)
+
+
+def _held(tx: Transaction, run: RunView) -> RunHeld:
+    assert run.owner is not None and run.deadline_at is not None
+    seconds_left = run.deadline_at - tx.rows("get_now")[0][0]
+    return RunHeld(run.name, _process_text(run.owner), max(0.0, seconds_left))
+
+
+def _process_text(process: HostProcess) -> str:
+    return f"process {process.pid} on {process.host}"
+
+
+def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
+    """Oldest first."""
+    rows = tx.rows("list_claimable_runs", count=page_count(count_max))
+    return [run_view(row) for row in rows]
+
+
+def renew_run(tx: Transaction, lease: RunLease) -> None:
+    """The scheduler lives."""
+    renewed = tx.rows(
+        "renew_run", run=lease.run, epoch=lease.epoch, lease_seconds=lease.lease_seconds
+    )
+    if not renewed:
+        raise lost(tx, lease)
+
+
+def lost(tx: Transaction, lease: RunLease) -> RunLost:
+    """Why a scheduler may not write any more."""
+    run = get_run(tx, lease.run)
+    return RunLost(run.name, lease.epoch, run.epoch)
+
+
+# ---- commands ----
+
+
+def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
+    """A command is a row that stays, and an event that its scheduler deals with."""
+    given = tx.rows("insert_command", run=command.run, who=command.who, body=command.body)
+    if not given:
+        run = get_run(tx, command.run)
+        raise NotRunning(run.name, run.status)
+    number: int = given[0][0]
+    event = {"run": command.run, "kind": COMMAND, "command": number}
+    tell_runs(tx, [event], effects)
+    return number
+
+
+# ---- deleting ----
+
+
+def mark_run_deleted(tx: Transaction, number: int) -> None:
+    """From here on nobody sees it or may drive it; what is left of it is removed in parts."""
+    if not tx.rows("mark_run_deleted", run=number):
+        raise _held(tx, get_run(tx, number))
+
+
+def erase_tasks(tx: Transaction, number: int) -> bool:
+    """Some tasks of a run that is being deleted; whether that was all of them."""
+    found = tx.rows("find_run_tasks", run=number, count=ROWS_PER_STATEMENT_MAX)
+    seqs = [row[0] for row in found]
+    if seqs:
+        tx.rows("remove_ready", seqs=seqs)
+        tx.rows("drop_leases", seqs=_leased(tx, seqs))
+        tx.rows("erase_tasks", seqs=seqs)
+        tx.rows("delete_attempts", seqs=seqs)
+        tx.rows("delete_history", seqs=seqs)
+    return len(seqs) < ROWS_PER_STATEMENT_MAX
+
+
+def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
+    tx.rows("lock_tasks_by_seq", seqs=seqs)
+    return [row[0] for row in tx.rows("read_tasks", seqs=seqs) if row[-1] is not None]
+
+
+def delete_rows(tx: Transaction, number: int) -> None:
+    """All but the tasks, which are gone."""
+    for query in (
+        *("delete_pool", "delete_memory", "delete_facts", "delete_timers"),
+        *("delete_run_events", "delete_run"),
+    ):
+        tx.rows(query, run=number)
+
+
+def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
+    """The numbers of runs that retention lets go, oldest first."""
+    found = tx.rows(
+        "list_expired_runs", retention_seconds=retention_seconds, count=page_count(count_max)
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,349 @@
+"""Event handlers of tasks and of the run: which commands, with which words, how often."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode, Simulation
+from tidewheel.core.tasks.task import Instant
+from tidewheel.runners.handler_processes import HandlerEnd
+from tidewheel.services.scheduler.handler_templates import (
+    HandledNotice,
+    HandledRun,
+    TaskFacts,
+    commands_for,
+    filled,
+)
+from tidewheel.services.scheduler.handlers import (
+    EventHandlers,
+    HandlerSettings,
+    HandlerSurroundings,
+)
+from tidewheel.services.scheduler.mail import Mailer, MailSettings
+from tidewheel.sources.flow_cylc.settings import WorkflowEvents, WorkflowMail
+from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
+
+RUN = HandledRun(name="flow/run1", uuid="u-1", owner="ada", meta=(("title", "The flow"),))
+FINE = HandlerEnd(0, "")
+BROKEN = HandlerEnd(3, "exit status 3", "no such host\n")
+
+
+def node(**events):
+    given = dict(events)
+    return NodeDef(name="foo", events=Events(**given), meta=(("importance", "very high"),))
+
+
+def facts(of=None, submit=1, **fields):
+    return TaskFacts(node=of or node(), point="1", submit=submit, **fields)
+
+
+class World:
+    """Commands that are written down instead of run, and mails that are kept."""
+
+    def __init__(self, directory=Path("/nowhere"), **settings):
+        self.commands, self.reports, self.mails = [], [], []
+        self.ends = []
+        self.seconds = 0.0
+        self.at_once = self.most_at_once = 0
+        self.mode = settings.pop("mode", RunMode.LIVE)
+        self.mail = settings.pop("mail", WorkflowMail())
+        self.mail_settings = settings.pop("mail_settings", MailSettings())
+        self.directory = directory
+        self.settings = HandlerSettings(**settings)
+
+    def handlers(self, **events):
+        clock = VirtualClock()
+        mailer = Mailer(
+            RUN,
+            self.mail,
+            clock,
+            self.mail_settings,
+            send=self.send,
+            on_report=self.reports.append,
+        )
+        around = HandlerSurroundings(
+            run=RUN,
+            directory=self.directory,
+            environment={"A": "b"},
+            clock=clock,
+            mailer=mailer,
+            mode=self.mode,
+            on_report=self.reports.append,
+            settings=self.settings,
+            execute=self.execute,
+        )
+        return EventHandlers(WorkflowEvents(**events), around)
+
+    async def execute(self, one):
+        self.commands.append((asyncio.get_running_loop().time(), one.command))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(self.seconds)
+        self.at_once -= 1
+        return self.ends.pop(0) if self.ends else FINE
+
+    def send(self, mail):
+        if self.ends and isinstance(self.ends[0], OSError):
+            raise self.ends.pop(0)
+        self.mails.append((asyncio.get_running_loop().time(), mail))
+
+
+# Which commands.
+
+
+def test_a_command_for_one_event_goes_before_those_for_a_list():
+    events = Events(
+        handlers=(("", ("general",)), ("failed", ("one", "two"))),
+        handled_events=("failed", "retry"),
+    )
+    assert commands_for("failed", events) == ("one", "two")
+    assert commands_for("retry", events) == ("general",)
+    assert commands_for("started", events) == ()
+
+
+@in_virtual_time
+async def test_nothing_is_wanted_of_events_that_nobody_handles():
+    handlers = World().handlers(handlers=(("stall", ("x",)),), mail_events=("shutdown",))
+    assert handlers.wants("stall")
+    assert handlers.wants("shutdown")
+    assert not handlers.wants("startup")
+    assert not handlers.wants("failed", NodeDef(name="foo", events=NO_EVENTS))
+    wanted = node(handlers=(("", ("x",)),), handled_events=("failed", "file1"))
+    assert handlers.wants("failed", wanted)
+    assert handlers.wants("file1", wanted)
+    assert not handlers.wants("retry", wanted)
+    assert not handlers.wants("failed", node(handled_events=("failed",)))
+
+
+@in_virtual_time
+async def test_a_simulated_task_has_no_handlers_unless_it_says_so():
+    handlers = World(mode=RunMode.SIMULATION).handlers()
+    events = Events(handlers=(("failed", ("x",)),))
+    assert not handlers.wants("failed", NodeDef(name="foo", events=events))
+    enabled = Simulation(handlers_disabled=False)
+    assert handlers.wants("failed", NodeDef(name="foo", events=events, simulation=enabled))
+
+
+# With which words.
+
+
+def test_a_command_without_fields_gets_the_facts_as_arguments():
+    notice = HandledNotice(event="failed", message="it's over", task=facts())
+    assert (
+        filled("tell", notice, RUN) == """tell 'failed' 'flow/run1' '1/foo' 'it'"'"'s over'"""
+    )
+    of_run = HandledNotice(event="stall", message="m")
+    assert filled("tell", of_run, RUN) == "tell 'stall' 'flow/run1' 'm'"
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("event", "failed"),
+        ("workflow", "flow/run1"),
+        ("suite", "flow/run1"),
+        ("uuid", "u-1"),
+        ("id", "1/foo"),
+        ("point", "1"),
+        ("name", "foo"),
+        ("submit_num", "2"),
+        ("try_num", "3"),
+        ("message", "'job; failed'"),
+        ("job_id", "77"),
+        ("batch_sys_job_id", "77"),
+        ("job_runner_name", "background"),
+        ("submit_time", "1970-01-01T00:00:05Z"),
+        ("start_time", "1970-01-01T00:00:07Z"),
+        ("finish_time", "None"),
+        ("platform_name", "localhost"),
+        ("user@host", "localhost"),
+        ("importance", "'very high'"),
+        ("title", "''"),
+        ("workflow_title", "'The flow'"),
+        ("workflow_url", "''"),
+    ],
+)
+def test_fields_are_filled_and_quoted(field, text):
+    task = facts(
+        submit=2,
+        try_number=3,
+        job_id="77",
+        submitted_at=Instant(5.0),
+        started_at=Instant(7.0),
+    )
+    notice = HandledNotice(event="failed", message="job; failed", task=task)
+    assert filled(f"tell %({field})s 5%%", notice, RUN) == f"tell {text} 5%"
+
+
+def test_a_field_that_is_not_known_cannot_be_filled():
+    with pytest.raises(ValueError, match="cannot be filled"):
+        filled("tell %(nonsense)s", HandledNotice(event="failed", task=facts()), RUN)
+
+
+# How often.
+
+
+@in_virtual_time
+async def test_an_event_of_a_job_is_handled_once():
+    world = World()
+    handlers = world.handlers()
+    failing = node(handlers=(("failed", ("one", "two")), ("warning", ("w",))))
+    for _ in range(2):
+        handlers.notice(HandledNotice(event="failed", task=facts(failing)))
+        handlers.notice(HandledNotice(event="warning", message="w", task=facts(failing)))
+    handlers.notice(HandledNotice(event="failed", task=facts(failing, submit=2)))
+    await handlers.drain(5)
+    names = [command.split()[0] for _, command in world.commands]
+    assert sorted(names) == ["one", "one", "two", "two", "w", "w"]
+
+
+@in_virtual_time
+async def test_a_failed_handler_is_tried_again_after_its_delays_and_reported():
+    """The first delay is one before the first try, as in Cylc."""
+    world = World()
+    world.ends = [BROKEN, BROKEN, BROKEN]
+    handlers = world.handlers()
+    failing = node(handlers=(("failed", ("x",)),), handler_retry_delays=(1.0, 10.0, 20.0))
+    handlers.notice(HandledNotice(event="failed", task=facts(failing)))
+    await handlers.drain(100)
+    assert [at for at, _ in world.commands] == [1, 11, 31]
+    assert [one.event for one in world.reports] == ["handler.failed"] * 3
+    assert world.reports[0].facts["error"] == "exit status 3"
+    assert world.reports[0].facts["id"] == "1/foo/01"
+
+
+@in_virtual_time
+async def test_no_more_handlers_run_at_once_than_the_limit():
+    world = World(at_once_max=2)
+    world.seconds = 1
+    handlers = world.handlers(handlers=(("stall", tuple("abcdef")),))
+    handlers.notice(HandledNotice(event="stall"))
+    await handlers.drain(100)
+    assert len(world.commands) == 6
+    assert world.most_at_once == 2
+
+
+@in_virtual_time
+async def test_the_end_of_a_run_waits_for_handlers_but_not_for_ever():
+    world = World()
+    world.seconds = 1000
+    handlers = world.handlers(handlers=(("shutdown", ("x",)),))
+    handlers.notice(HandledNotice(event="shutdown"))
+    await handlers.drain(5)
+    assert asyncio.get_running_loop().time() == 5
+    assert [one.event for one in world.reports] == ["handler.dropped"]
+
+
+@in_virtual_time
+async def test_what_a_handler_did_is_logged_beside_its_job(tmp_path):
+    job = tmp_path / "log" / "job" / "1" / "foo" / "01"
+    job.mkdir(parents=True)
+    world = World(tmp_path)
+    world.ends = [BROKEN]
+    handlers = world.handlers(handlers=(("stall", ("help",)),))
+    failing = node(handlers=(("failed", ("tell %(id)s",)),))
+    handlers.notice(HandledNotice(event="failed", task=facts(failing)))
+    await asyncio.sleep(1)
+    handlers.notice(HandledNotice(event="stall", message="stuck"))
+    await handlers.drain(5)
+    assert (job / "job-activity.log").read_text() == (
+        "[(event-handler-00, failed) cmd] tell 1/foo\n"
+        "[(event-handler-00, failed) ret_code] 3\n"
+        "[(event-handler-00, failed) failed] exit status 3\n"
+        "[(event-handler-00, failed) out] no such host\n"
+    )
+    of_run = tmp_path / "log" / "scheduler" / "handlers" / "activity.log"
+    assert "help 'stall' 'flow/run1' 'stuck'" in of_run.read_text()
+
+
+# Mail.
+
+
+def mailed(*events, **fields):
+    return NodeDef(name="foo", events=Events(mail_events=events), **fields)
+
+
+@in_virtual_time
+async def test_events_that_come_together_go_into_one_mail():
+    world = World(mail=WorkflowMail(to="ops@example.org", footer="see %(workflow)s"))
+    handlers = world.handlers()
+    of = mailed("failed", "retry")
+    for submit in (1, 2):
+        handlers.notice(HandledNotice(event="failed", message="m", task=facts(of, submit)))
+    await asyncio.sleep(2)
+    handlers.notice(HandledNotice(event="retry", task=facts(of, 3)))
+    handlers.notice(HandledNotice(event="failed", task=facts(of, 3)))
+    await asyncio.sleep(400)
+    (first_at, first), (second_at, second) = world.mails
+    assert (first_at, second_at) == (1, 301)
+    assert first["Subject"] == "[2 tasks failed] flow/run1"
+    assert first["To"] == "ops@example.org"
+    assert first["From"] == "notifications@localhost"
+    assert "job: 1/foo/02\nevent: failed\nmessage: m\n" in first.get_content()
+    assert "see flow/run1" in first.get_content()
+    assert second["Subject"] == "[2 task events] flow/run1"
+
+
+@in_virtual_time
+async def test_mail_goes_where_the_node_says():
+    world = World()
+    handlers = world.handlers()
+    of = mailed("failed", mail=Mail(sender="me@here", to="you@there"))
+    handlers.notice(HandledNotice(event="failed", message="two\nlines", task=facts(of)))
+    await handlers.drain(5)
+    ((_, mail),) = world.mails
+    assert (mail["From"], mail["To"]) == ("me@here", "you@there")
+    assert mail["Subject"] == "[1/foo/01 failed] flow/run1"
+
+
+@in_virtual_time
+async def test_events_of_the_run_are_mailed_at_once():
+    world = World()
+    handlers = world.handlers(mail_events=("startup", "stall"))
+    handlers.notice(HandledNotice(event="startup"))
+    handlers.notice(HandledNotice(event="stall", message="nothing can run"))
+    await asyncio.sleep(0.5)
+    assert [mail["Subject"] for _, mail in world.mails] == [
+        "[workflow startup] flow/run1",
+        "[workflow stall] flow/run1",
+    ]
+    assert "message: nothing can run" in world.mails[1][1].get_content()
+
+
+@in_virtual_time
+async def test_a_mail_that_no_server_takes_is_tried_again_and_then_given_up():
+    world = World()
+    world.ends = [OSError("refused")] * 4
+    handlers = world.handlers(mail_events=("startup",))
+    handlers.notice(HandledNotice(event="startup"))
+    await asyncio.sleep(100)
+    assert [one.event for one in world.reports] == ["mail.failed"]
+    handlers.notice(HandledNotice(event="startup"))
+    await asyncio.sleep(100)
+    assert [at for at, _ in world.mails] == [110]
+
+
+@in_virtual_time
+async def test_the_end_of_a_run_sends_what_waits_and_does_not_wait_for_a_dead_server():
+    world = World()
+    world.ends = [OSError("refused")]
+    handlers = world.handlers(mail_events=("startup",))
+    handlers.notice(HandledNotice(event="startup"))
+    await asyncio.sleep(1)
+    handlers.notice(HandledNotice(event="failed", task=facts(mailed("failed"))))
+    await handlers.drain(30)
+    assert asyncio.get_running_loop().time() == 1
+    assert [one.event for one in world.reports] == ["mail.failed", "mail.sent"]
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        ("localhost", ("localhost", 25)),
+        ("mail.x:2525", ("mail.x", 2525)),
+        (":26", ("localhost", 26)),
+    ],
+)
+def test_a_mail_server_is_a_host_and_a_port(text, server):
+    assert MailSettings(smtp=text).server() == server
