@@ -188,6 +188,15 @@ class RunStore(Protocol):
         """With everything of it; refused while a scheduler holds it."""
         ...
 
+    async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
+        """Runs that were let go longer ago and that nobody holds, oldest first; also those
+        whose deletion was interrupted."""
+        ...
+
+    async def delete_run_part(self, number: int) -> bool:
+        """A part that is quickly done, and whether the run is gone by now."""
+        ...
+
     # schedulers
     async def claim_run(self, claim: RunClaim) -> RunLease:
         """Epoch + 1. RunHeld while another's lease runs, unless that one is dead for sure."""

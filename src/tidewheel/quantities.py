@@ -88,6 +88,18 @@ def show_duration(seconds: float) -> str:
     return f"{whole}s"
 
 
+def show_iso_duration(seconds: float) -> str:
+    """As flow.cylc writes it: PT1M30S, P1DT6H."""
+    rest, parts = seconds, {}
+    for unit, length in (("D", 86_400), ("H", 3_600), ("M", 60)):
+        count, rest = divmod(rest, length)
+        parts[unit] = f"{count:g}{unit}" if count else ""
+    clock = parts["H"] + parts["M"] + (f"{rest:g}S" if rest else "")
+    if not parts["D"] and not clock:
+        clock = "0S"
+    return f"P{parts['D']}" + (f"T{clock}" if clock else "")
+
+
 def show_size(count: float) -> str:
     """In the largest binary unit that leaves at least one: 512 B, 1.5 GiB."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):

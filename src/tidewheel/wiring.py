@@ -25,9 +25,9 @@ from tidewheel.ports import Runner, Store, TaskStore
 
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, WorkerSettings
+    from tidewheel.core.runs.views import RunView
     from tidewheel.runners.handlers import Handlers
     from tidewheel.services.alarm import Alarm
-    from tidewheel.core.runs.views import RunView
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.service import OnReport, Surroundings
@@ -207,7 +207,9 @@ def submission_directory(home: Path, task_id: TaskId, attempt: int) -> Path:
     return home / "runs" / name.run / name.log_folder(attempt)
 
 
-async def claimed_driver(
+@asynccontextmanager
+async def driving(  # noqa: PLR0913 - each by name
+    where: str | StoreSettings | None,
     store: Store,
     run: RunView,
     home: Path,
@@ -215,7 +217,7 @@ async def claimed_driver(
     trigger_log: Path | None = None,
     on_batch: OnBatch | None = None,
     on_report: OnReport | None = None,
-) -> RunDriver:
+) -> AsyncIterator[RunDriver]:
     """A scheduler for one run, which it holds from now on.
 
     If the one that held it is dead for sure, nobody has to wait for its lease.
@@ -224,24 +226,57 @@ async def claimed_driver(
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 
-    process = this_process()
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
-        run=run.number, process=process, dead_epoch=run.epoch if is_dead else None
+        run=run.number, process=this_process(), dead_epoch=run.epoch if is_dead else None
     )
     lease = await store.claim_run(claim)
-    where = SchedulerHome(
-        store=store,
-        home=home,
-        environment=dict(os.environ),
-        surroundings=_surroundings(on_report),
-        trigger_log=trigger_log,
+    async with _handlers_voice(where, store, run, home) as environment:
+        scheduler_home = SchedulerHome(
+            store=store,
+            home=home,
+            environment=environment,
+            surroundings=_surroundings(on_report),
+            trigger_log=trigger_log,
+        )
+        yield driver_of(run, lease, scheduler_home, on_batch)
+
+
+@asynccontextmanager
+async def _handlers_voice(
+    where: str | StoreSettings | None, store: Store, run: RunView, home: Path
+) -> AsyncIterator[dict[str, str]]:
+    """The environment of a run's event handlers, whose commands are heard meanwhile."""
+    import secrets
+
+    from tidewheel.runners.handler_environment import (
+        Unheard,
+        handler_environment,
+        handler_folder,
     )
-    return driver_of(run, lease, where, on_batch)
+    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.own_programs import write_programs
+    from tidewheel.services.job_calls import JobCalls, handler_caller
+    from tidewheel.services.scheduler.run_files import run_directory
+
+    make_private_directory(home)
+    directory = run_directory(home, run.name)
+    folder = handler_folder(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    limit = store_settings(where).submit.message_bytes_max
+    server = MessageServer(home, limit, JobCalls(store, home))
+    secret = secrets.token_urlsafe()
+    await server.start()
+    try:
+        server.expect(secret, folder, Unheard(), handler_caller(run.name))
+        programs = write_programs(home)
+        yield handler_environment(os.environ, run.name, directory, programs, secret)
+    finally:
+        await server.stop()
 
 
 def build_monitor(
-    store: TaskStore, settings: MonitorSettings, on_report: OnReport | None = None
+    store: Store, settings: MonitorSettings, on_report: OnReport | None = None
 ) -> Monitor:
     """A monitor of this store."""
     from tidewheel.services.monitor import Monitor

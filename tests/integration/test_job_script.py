@@ -312,12 +312,12 @@ def test_a_polling_node_asks_for_the_state_of_another_workflow(tmp_path):
     asked = []
 
     async def answer(_caller, call):
-        asked.append(call)
-        return {"found": True}
+        asked.append(call["arguments"])
+        return {"tasks": [{"id": "1/bar", "state": "succeeded"}] if len(asked) > 1 else []}
 
-    polling = StatePolling(target="up::bar:succeed", interval_seconds=0.1, polls_max=2)
-    run_node(tmp_path, node(polling=polling), calls=answer)
-    assert asked
+    polling = StatePolling(target="up::bar:succeed", interval_seconds=0.01, polls_max=9)
+    assert run_node(tmp_path, node(polling=polling), calls=answer).status == 0
+    assert [(one["run"], one["id"]) for one in asked] == [("up", "1/bar:succeed")] * 2
 
 
 def test_the_time_limit_becomes_the_tasks_own():

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.conformance.door import Door
-from tests.support.later_versions import LOCKS, later_versions, migrate
+from tests.support.later_versions import LAST, LOCKS, OURS, later_versions, migrate
 from tests.support.patience import eventually
 from tests.support.volumes import folder_in_memory, mounted
 from tidewheel.config import StoreSettings
@@ -141,11 +141,13 @@ def start_migration(database, *arguments):
 
 
 def test_an_older_store_is_refused_until_it_is_migrated(database):
-    with pytest.raises(OlderSchema, match="version 1; this tidewheel needs version 3") as seen:
+    with pytest.raises(
+        OlderSchema, match=f"version {OURS}; this tidewheel needs version {LAST}"
+    ) as seen:
         database.open_later()
     assert "run: tidewheel migrate" in str(seen.value)
     report = migrate(database.url)
-    assert (report.from_version, report.to_version) == (1, 3)
+    assert (report.from_version, report.to_version) == (OURS, LAST)
     database.open_later()
     assert palette_of(database) == PALETTE
 
@@ -153,16 +155,18 @@ def test_an_older_store_is_refused_until_it_is_migrated(database):
 def test_migrating_again_changes_nothing(database):
     migrate(database.url)
     report = migrate(database.url)
-    assert (report.from_version, report.to_version, report.backup) == (3, 3, None)
+    assert (report.from_version, report.to_version, report.backup) == (LAST, LAST, None)
     assert palette_of(database) == PALETTE
 
 
 def test_a_store_of_a_newer_program_is_refused_and_left_alone(database):
     migrate(database.url)
     known = len(load_migrations(database.dialect))
-    with pytest.raises(NewerSchema, match=f"version 3; this tidewheel knows up to {known}"):
+    with pytest.raises(
+        NewerSchema, match=f"version {LAST}; this tidewheel knows up to {known}"
+    ):
         database.open()
-    assert version_of(database) == 3
+    assert version_of(database) == LAST
 
 
 def test_a_newer_store_is_not_migrated_backwards(database):
@@ -188,7 +192,7 @@ def test_a_copy_of_the_old_store_is_beside_it_and_can_be_put_back(sqlite):
         before = door.list_tasks(TaskFilter(), Page(count=1000))
     report = migrate(sqlite.url)
     assert sqlite.backups() == [report.backup]
-    assert report.backup.name == "tidewheel.db.backup-v1"
+    assert report.backup.name == f"tidewheel.db.backup-v{OURS}"
     assert stat.S_IMODE(report.backup.stat().st_mode) == 0o600
     os.replace(report.backup, sqlite.path)
     with opened(sqlite) as door:
@@ -205,7 +209,7 @@ def test_a_full_disk_stops_a_migration_before_it_begins(tmp_path):
         ballast = volume.fill(spare_bytes=100_000)  # for the file to be opened
         with pytest.raises(StoreFull):
             migrate(sqlite.url)
-        assert (version_of(sqlite), sqlite.backups()) == (1, [])
+        assert (version_of(sqlite), sqlite.backups()) == (OURS, [])
         ballast.unlink()
         migrate(sqlite.url)
         assert palette_of(sqlite) == PALETTE
@@ -222,10 +226,10 @@ def test_killed_at_any_statement_the_next_run_succeeds(sqlite):
             died = process.wait() == -signal.SIGKILL
         assert died or process.returncode == 0
         version = version_of(sqlite)
-        assert version in (1, 2, 3)
-        assert palette_of(sqlite) == PALETTE if version == 3 else died
+        assert OURS <= version <= LAST
+        assert palette_of(sqlite) == PALETTE if version == LAST else died
         migrate(sqlite.url)
-        assert (version_of(sqlite), palette_of(sqlite)) == (3, PALETTE)
+        assert (version_of(sqlite), palette_of(sqlite)) == (LAST, PALETTE)
         for backup in sqlite.backups():
             connection = apsw.Connection(str(backup))
             assert connection.pragma("integrity_check") == "ok"
@@ -247,7 +251,7 @@ def test_killed_on_postgresql_nothing_of_it_stays(postgres, gate):
     # Its backend goes on with what it was told, and ends when it wants to answer.
     gone = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = {gate}"
     eventually(lambda: not postgres.execute(gone), "its transaction is over")
-    assert version_of(postgres) == 1
+    assert version_of(postgres) == OURS
     assert postgres.execute("SELECT to_regclass('tidewheel.palette')") == [(None,)]
     migrate(postgres.url)
     assert palette_of(postgres) == PALETTE
@@ -257,7 +261,7 @@ def test_of_many_that_migrate_at_once_each_version_is_applied_once(database):
     processes = [start_migration(database) for _ in range(4)]
     answers = [(process.wait(), process.communicate()[0]) for process in processes]
     assert {status for status, _ in answers} == {0}
-    assert all(said.endswith(" 3\n") for _, said in answers)
+    assert all(said.endswith(f" {LAST}\n") for _, said in answers)
     assert palette_of(database) == PALETTE
     if database.dialect == "sqlite":
         assert len(database.backups()) == 1

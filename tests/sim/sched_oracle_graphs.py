@@ -18,10 +18,8 @@ from tests.sim.sched_oracle import (
     Graph,
     Key,
     Leaf,
-    Oracle,
     Some,
     Try,
-    Worth,
     leaves,
 )
 
@@ -34,10 +32,6 @@ SHORT = {
     SUBMIT_FAILED: "submit-fail",
 }
 FINISH = (SUCCEEDED, FAILED)
-# What the core is known to do wrong: workflows that would show it are not drawn. Mended means
-# taken out here: absolute atoms that die or are shared, a base that steps back, a suicide by an
-# absolute atom or of a task that is tried again.
-OPEN_FINDINGS = frozenset({"absolute", "base"})
 
 
 @dataclass(frozen=True)
@@ -327,42 +321,7 @@ def draw(seed: int) -> Case:
     while True:
         case = Drawer(rng).case()
         graph = case.graph
-        if never_there(graph) or has_cycle(graph) or shows_finding(case):
+        if never_there(graph) or has_cycle(graph):
             continue
         if missing or not sometimes_missing(graph):
             return case
-
-
-def shows_finding(case: Case) -> bool:
-    """Whether it asks for what the core is known to do wrong."""
-    graph = case.graph
-    found = [(arrow, leaf) for arrow in graph.arrows for leaf in leaves(arrow.condition)]
-    steps_back = any(leaf.offset > 0 or leaf.absolute is not None for _, leaf in found)
-    if "base" in OPEN_FINDINGS and steps_back and graph.runahead is not None:
-        return True
-    removed = {name for arrow in graph.arrows if arrow.suicide for name in arrow.targets}
-    fixed = any(arrow.suicide and leaf.absolute is not None for arrow, leaf in found)
-    if "suicide" in OPEN_FINDINGS and (fixed or not removed.isdisjoint(graph.retries)):
-        return True
-    if "absolute" not in OPEN_FINDINGS:
-        return False
-    placed = graph.placed()
-    elsewhere = any(
-        placed[name] > arrow.points
-        for arrow, leaf in found
-        for name in arrow.targets
-        if leaf.absolute is not None
-    )
-    return elsewhere or _absolute_dies(case)
-
-
-def _absolute_dies(case: Case) -> bool:
-    oracle = Oracle(case.graph, case.outcomes)
-    return any(
-        oracle.atom(leaf.absolute, name, output) < Worth.OPEN
-        for arrow in case.graph.arrows
-        for leaf in leaves(arrow.condition)
-        if leaf.absolute is not None
-        for name in leaf.names
-        for output in leaf.outputs
-    )

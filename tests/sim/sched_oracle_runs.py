@@ -203,9 +203,21 @@ class Driven:
             self._holds(one, key[0], early=False) for one in conditions or ()
         )
 
+    def _is_killed_from_afar(self, key: Key) -> bool:
+        return any(
+            leaf.absolute is not None
+            for condition in self._killers.get(key, ())
+            for leaf in leaves(condition)
+        )
+
     def _check_suicides(self) -> None:
-        """A suicide is a level: nobody whom it concerns waits or stays incomplete."""
+        """A suicide is a level: nobody whom it concerns waits or stays incomplete.
+
+        One by an absolute atom concerns points without end: there it is applied at release.
+        """
         for key in self.pool if self._killers else ():
+            if not self.run.core.tasks[key].released and self._is_killed_from_afar(key):
+                continue
             if key not in self._jobs and self._is_killed(key):
                 raise Broken(f"{key[0]}/{key[1]} is in the pool and a suicide holds")
 
@@ -344,8 +356,9 @@ def _unlawful_suicides(run: Driven, oracle: Oracle) -> list[str]:
         if removed and not oracle.suicide_holds(key):
             found.append(f"{name} was removed by a suicide that does not hold")
         left = fate.word in ("open", "blocked") or fate.is_incomplete
-        if key not in run.pool and oracle.suicide_is_absolute(key):
-            left = False  # removed when it is asked for: it has no last point
+        task = run.run.core.tasks.get(key)
+        if oracle.suicide_is_absolute(key) and (task is None or not task.released):
+            left = False  # removed when it is asked for or released: it has no last point
         if not removed and left and oracle.suicide_holds(key):
             found.append(f"{name} was not removed by a suicide that holds")
     return found

@@ -277,20 +277,7 @@ def _suicides(state: State) -> frozenset[Key]:
     )
 
 
-NOT_YET = {
-    "an absolute parent that is lost": "what a lost absolute parent blocks is not shown",
-    "a lost absolute parent and others": "what a lost absolute parent blocks is not shown",
-}
-NAMES = [
-    pytest.param(
-        name,
-        marks=pytest.mark.xfail(name in NOT_YET, reason=NOT_YET.get(name, ""), strict=True),
-    )
-    for name in worlds()
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", worlds())
 def test_every_order_and_every_end(name, request):
     world = World(worlds()[name])
     states = world.explore()

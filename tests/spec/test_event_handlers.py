@@ -325,6 +325,15 @@ async def test_a_mail_that_no_server_takes_is_tried_again_and_then_given_up():
 
 
 @in_virtual_time
+async def test_a_mail_that_cannot_be_written_is_reported():
+    world = World()
+    handlers = world.handlers(mail_events=("stall",))
+    handlers.notice(HandledNotice(event="stall", message="\ud800"))
+    await handlers.drain(5)
+    assert [one.event for one in world.reports] == ["mail.failed"]
+
+
+@in_virtual_time
 async def test_the_end_of_a_run_sends_what_waits_and_does_not_wait_for_a_dead_server():
     world = World()
     world.ends = [OSError("refused")]

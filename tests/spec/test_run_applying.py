@@ -372,3 +372,10 @@ def test_what_concerns_more_than_the_pool_is_left_to_the_scheduler(command):
     applied = events_of(Scenario("a").core, command, 0.0)
     assert applied.by_scheduler
     assert not applied.events
+
+
+def test_a_point_alone_can_be_held_after():
+    run = Scenario("a => b", final=9)
+    assert obey(run, Hold(after="3"))["tasks"] == {}
+    assert run.pool["4/a"] == "running"  # it had begun
+    assert run.pool["6/a"] == "held"

@@ -243,3 +243,7 @@ def test_what_is_no_date_is_refused(text):
 def test_a_date_that_the_format_cannot_hold_is_refused():
     run = Scenario(compile_flow(DATES.format(format="CCYYMMDDThhmmZ")))
     assert "is no point of this run" in refusal(run, "+99999-01-01/a")
+
+
+def test_where_nothing_like_it_is_pooled_nothing_is_named():
+    assert refusal(Scenario("a => b"), "*/b") == "*/b: no task in the pool is meant by it"

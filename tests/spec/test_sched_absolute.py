@@ -41,8 +41,12 @@ def test_a_waiting_child_hears_of_the_absolute_parent():
 def test_a_lost_absolute_parent_blocks_its_child_once_at_the_first_point():
     run = Scenario("R1 = start:fail => mail\nP1 = start[^]:out => foo", _OUT, final=4)
     run.fails("1/start").succeeds("1/mail")
-    assert run.pool == {}
     assert run.verdicts["1/foo"] == "lost"
+    assert run.pool == {"2/foo": "blocked"}
+    assert run.stalled
+    # Nothing vanishes without a word: without that one the next is seen to be blocked.
+    assert run.removes("2/foo").pool == {"3/foo": "blocked"}
+    assert run.removes("3/foo").removes("4/foo").completed
     run = Scenario("R1/2 = start:fail => mail\nP1 = start[2]:out => foo", _OUT, final=4)
     run.fails("2/start").succeeds("2/mail")
     assert run.pool == {"1/foo": "blocked"}
@@ -104,3 +108,17 @@ def test_also_later_descendants_of_what_an_absolute_branch_did_not_take_are_prun
     run = Scenario(graph, final=9).runs_to_the_end()
     assert run.completed
     assert run.pool == {}
+
+
+def test_what_follows_from_two_dead_absolute_parents_is_known_at_points_not_reached_yet():
+    graph = """
+        R1 = c
+        R1 = d:fail => mail
+        P1 = c[^]:fail => e
+        P1 = e & d[^] => f
+        P1 = e:fail | d[^] => g
+    """
+    run = Scenario(graph, final=3).succeeds("1/c").fails("1/d").succeeds("1/mail")
+    assert run.verdicts["1/f"] == "not taken"
+    assert run.pool["2/g"] == "blocked"
+    assert run.verdicts["1/g"] == "lost"

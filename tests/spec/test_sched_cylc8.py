@@ -2,6 +2,7 @@
 
 import re
 
+from tidewheel.core.sched.events import StopAtPoint
 from tidewheel.testing.scenario import Scenario
 
 
@@ -84,3 +85,45 @@ def test_an_absolute_output_spawns_its_child_at_the_first_point_whatever_it_lack
 def test_an_incomplete_task_that_a_new_flow_meets_runs_again_at_once():
     run = cylc8("a & x => b").succeeds("1/a", "1/x").fails("1/b")
     assert run.reflows("1/a").succeeds("1/a").pool == {"1/b": "running"}
+
+
+def test_a_task_that_needs_something_beyond_the_stop_point_is_not_spawned():
+    run = cylc8("a[+P1]? | b? => c?\na?", final=3)
+    run.happens(StopAtPoint(2, 0.0)).succeeds("1/b", "2/b")
+    assert "1/c" in run.submitted
+    assert "2/c" not in run.submitted
+    assert run.runs_to_the_end().status == "stopped"
+
+
+def test_a_member_of_a_family_at_a_fixed_point_spawns_the_first_child():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[b, x, y]]"
+    graph = "R1 = F\nP1 = F[^]:succeed-all & b => x\nR1/9 = F[^]:succeed-any & b => y"
+    run = Scenario(graph, runtime, final=3, policy="cylc8").succeeds("1/m1")
+    assert run.pool["1/x"] == "waiting"
+    assert "2/x" not in run.pool
+    run.runs_to_the_end()
+    assert run.completed
+    assert {"1/x", "2/x", "3/x"} <= set(run.submitted)
+
+
+def test_an_unreleased_head_that_is_removed_makes_way_for_the_next():
+    run = cylc8("R1 = s\nP1 = s[^] => foo", final=9)
+    assert run.pool["6/foo"] == "waiting"
+    run.removes("6/foo")
+    assert "6/foo" not in run.pool
+    assert run.pool["7/foo"] == "waiting"
+
+
+def test_a_family_in_a_suicide_arrow_spawns_nobody():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[x, y]]"
+    run = Scenario("F:fail-any? => !x\nx & y => z?\nF?", runtime + "\n[[z]]", policy="cylc8")
+    assert run.fails("1/m1").runs_to_the_end().completed
+
+
+def test_a_family_at_a_fixed_point_is_not_heard_at_others():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[b, x]]"
+    run = Scenario("P1 = F\nP1 = F[^]:succeed-all & b => x", runtime, final=2, policy="cylc8")
+    run.succeeds("2/m1", "2/m2")
+    assert "1/x" not in run.pool
+    assert run.succeeds("1/m1").pool["1/x"] == "waiting"
+    assert run.runs_to_the_end().completed

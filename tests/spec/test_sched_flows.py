@@ -203,3 +203,21 @@ def test_submit_numbers_never_repeat_over_flows_and_forgotten_points():
     run.triggers("1/woo").runs_to_the_end()
     numbers = [one.submit for one in run.submissions if one.task == (1, "woo")]
     assert numbers == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("policy", "pool"), [("tidewheel", "waiting"), ("cylc8", "running")])
+def test_tasks_placed_before_the_start_must_earn_what_they_need(policy, pool):
+    runtime = "[[a, b]]"
+    run = Scenario("a[-P1] => a => b", runtime, final=5, start=4, policy=policy)
+    run.triggers("2/a", "2/b")
+    assert run.pool["2/a"] == "running"
+    assert run.pool["2/b"] == pool
+    assert run.flows["2/a"] == []
+    assert run.restarts().succeeds("2/a").pool["2/b"] == "running"
+
+
+def test_before_the_initial_point_there_is_nothing_to_be_earned():
+    run = Scenario("a[-P1] => a => b", final=5, start=4).triggers("1/a", "2/a")
+    assert run.pool["1/a"] == "running"
+    assert run.pool["2/a"] == "waiting"
+    assert run.sets_prerequisites("1/b", "1/a").pool["1/b"] == "running"

@@ -79,3 +79,36 @@ def test_a_task_beyond_the_limit_that_waits_in_vain_is_a_stall_when_nothing_hold
     run = Scenario(graph, final=5, scheduling="runahead limit = P1").runs_to_the_end()
     assert run.pool == {"5/c": "waiting"}
     assert run.stalled
+
+
+IN_SEQUENCE = "[[xtriggers]]\nx = echo(1, sequential=True)\ny = echo(2)"
+
+
+def test_a_sequential_xtrigger_must_be_met_before_the_next_instance_comes():
+    run = Scenario("@x & @y => a", final=3, scheduling=IN_SEQUENCE)
+    assert run.pool == {"1/a": "pending"}
+    assert run.xtrigger("y", "1/a").pool == {"1/a": "pending"}
+    assert run.restarts().xtrigger("x", "1/a").pool == {"1/a": "running", "2/a": "pending"}
+    run.succeeds("1/a").xtrigger("x", "2/a")
+    assert run.pool == {"2/a": "pending", "3/a": "pending"}
+    run.xtrigger("y", "2/a", "3/a").xtrigger("x", "3/a")
+    assert run.runs_to_the_end().completed
+
+
+def test_an_instance_that_is_helped_or_goes_makes_way_for_the_next():
+    run = Scenario("@x => a", final=5, scheduling=IN_SEQUENCE)
+    assert run.triggers("1/a").pool == {"1/a": "running", "2/a": "pending"}
+    run.sets_prerequisites("2/a", "xtrigger/x")
+    assert run.pool == {"1/a": "running", "2/a": "running", "3/a": "pending"}
+    run.sets_prerequisites("3/a", everything=True)
+    assert run.pool["4/a"] == "pending"
+    assert run.removes("4/a").pool["5/a"] == "pending"
+    assert run.removes("5/a").runs_to_the_end().completed
+
+
+def test_a_flow_that_meets_an_instance_waits_for_it_too():
+    run = Scenario("@x => a", final=3, scheduling=IN_SEQUENCE).xtrigger("x", "1/a")
+    run.succeeds("1/a").reflows("1/a").succeeds("1/a")
+    assert run.flows == {"2/a": [1, 2]}
+    run.xtrigger("x", "2/a")
+    assert run.flows == {"2/a": [1, 2], "3/a": [1, 2]}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.testing.scenario import Scenario, compile_flow
+from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
+from tidewheel.core.sched.step import new_pool, step
+from tidewheel.testing.scenario import Scenario, compile_flow, compile_graph
 
 SEED_EXAMPLE = """
 [scheduling]
@@ -183,3 +184,13 @@ def test_a_report_of_an_older_submission_is_ignored():
     run.happens(JobEnded(late.task, late.submit, JobEnd.SUCCEEDED, run.now))
     assert run.pool == {"1/A": "running"}
     assert run.notices("late") == ["a late report of 1/A/1 was ignored"]
+
+
+def test_a_run_can_be_started_at_tasks_instead_of_points():
+    graph = compile_graph("a => b => c", final=3)
+    pool = new_pool(graph)
+    step(graph, pool, RunStarted(0.0, tasks=((2, "b"), (2, "c"))))
+    assert {key: task.stage.name for key, task in pool.tasks.items()} == {
+        (2, "b"): "PREPARING",
+        (2, "c"): "WAITING",
+    }

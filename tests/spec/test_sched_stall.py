@@ -178,3 +178,9 @@ def test_a_task_that_waits_only_for_another_one_that_waits_is_no_cause():
     run.runs_to_the_end(fails=("2/a",))
     assert run.pool == {"2/b": "waiting", "3/b": "waiting"}
     assert run.causes == ["2/b"]
+
+
+def test_only_active_jobs_are_killed_when_a_run_is_stopped():
+    run = Scenario("a & b => c").succeeds("1/b").happens(Stop(StopMode.KILL, 0.0))
+    assert run.killed == ["1/a"]
+    assert run.is_killed("1/a").pool == {"1/a": "failed", "1/c": "waiting"}

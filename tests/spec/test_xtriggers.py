@@ -61,6 +61,11 @@ class World:
     most_at_once: int = 0
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
+    closed: bool = False
+
+    async def close(self):
+        self.closed = True
+
     def is_own(self, function):
         return function in self.own
 
@@ -319,9 +324,13 @@ def test_arguments_have_the_words_of_the_task_and_the_run():
 
 @in_virtual_time
 async def test_results_come_into_the_environment_under_the_label():
-    world = World()
-    xtriggers = world.xtriggers(flow("x = poll()"))
-    found = Satisfied("x", ((1, "a"),), "poll()", {"size": "7"})
+    world = World(answer=FunctionAnswer(True, {"size": "7"}))
+    xtriggers = world.xtriggers(flow("x = poll(%(point)s)"))
+    xtriggers.watch((1, "a"), "x", NOW)
+    (found,) = await world.satisfied(xtriggers)
+    assert xtriggers.results_for((1, "a")) == (("x", {"size": "7"}),)
+    assert xtriggers.results_for((2, "a")) == ()
+    assert xtriggers.results_for((1, "c")) == ()
     assert xtriggers.broadcasts(found) == [Broadcast("1", "a", "[environment]x_size", "7")]
 
 
@@ -384,6 +393,7 @@ async def test_a_message_is_kept_until_somebody_waits_for_it_also_over_a_restart
     first = world.xtriggers(flow("x = poll()"))
     first.hear("data is there", "id-1")
     first.hear("data is there", "id-2")
+    assert first.take_satisfied() == []
     second = world.xtriggers(flow("x = poll()"))
     second.restore(first.take_rows())
     second.watch((1, "c"), LABEL, NOW)
@@ -409,6 +419,17 @@ async def test_messages_that_nobody_waits_for_are_refused_in_the_end():
         xtriggers.hear("data", "2")
 
 
+@in_virtual_time
+async def test_a_message_is_forgotten_with_the_batch_that_lets_its_task_go_and_not_before():
+    xtriggers = World().xtriggers(flow("x = poll()"))
+    xtriggers.hear("data is there", "id-1")
+    assert xtriggers.take_satisfied() == []
+    xtriggers.watch((1, "c"), LABEL, NOW)
+    assert xtriggers.take_rows() == [XtriggerResult(LABEL, '{"id-1": 1}')]
+    assert len(xtriggers.take_satisfied()) == 1
+    assert xtriggers.take_rows() == [XtriggerResult(LABEL, "")]
+
+
 # Reload.
 
 
@@ -424,6 +445,28 @@ async def test_after_a_reload_tasks_wait_for_what_the_definition_says_now():
     await asyncio.sleep(30)
     assert {call[2] for call in world.calls} == {("new",)}
     await xtriggers.close()
+
+
+@in_virtual_time
+async def test_a_label_may_be_watched_before_its_definition_was_reloaded():
+    world = World(answer=FunctionAnswer(True, {}))
+    xtriggers = world.xtriggers(flow("x = poll()"))
+    xtriggers.watch((1, "a"), "fresh", NOW)
+    xtriggers.watch((2, "a"), "fresh", NOW)
+    xtriggers.drop((2, "a"), "fresh")
+    assert world.calls == []
+    xtriggers.redefine(flow("fresh = poll()", "P1 = @fresh => a & b"), NOW)
+    assert [one.keys for one in await world.satisfied(xtriggers)] == [((1, "a"),)]
+
+
+@in_virtual_time
+async def test_whoever_calls_functions_is_closed_with_the_xtriggers():
+    world = World()
+    xtriggers = world.xtriggers(flow("x = poll()"))
+    xtriggers.watch((1, "a"), "x", NOW)
+    await xtriggers.close()
+    assert world.closed
+    assert world.calls == []
 
 
 @in_virtual_time

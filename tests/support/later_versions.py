@@ -14,7 +14,7 @@ import sys
 import apsw
 
 from tidewheel.config import StoreSettings
-from tidewheel.store.migrate import Migration, MigrationReport, load_migrations
+from tidewheel.store.migrate import Migration, MigrationReport, known_version, load_migrations
 from tidewheel.store.sqlite_file import migrate_sqlite
 
 # What a version may do to tables and rows; doing any of it twice shows.
@@ -27,6 +27,8 @@ SECOND = (
     "INSERT INTO {schema}palette SELECT colour, count(*) FROM {schema}task GROUP BY colour",
 )
 THIRD = ("UPDATE {schema}palette SET tasks = tasks + 1000000",)
+OURS = known_version(load_migrations("sqlite"))
+LAST = OURS + 2
 LOCKS = range(1, len(SECOND) + 1)
 
 
@@ -34,8 +36,8 @@ def later_versions(dialect: str) -> tuple[Migration, ...]:
     """Ours, and two more."""
     return (
         *load_migrations(dialect),
-        Migration(version=2, name="0002_colours", sql=_script(dialect, SECOND)),
-        Migration(version=3, name="0003_counts", sql=_script(dialect, THIRD)),
+        Migration(version=OURS + 1, name="colours", sql=_script(dialect, SECOND)),
+        Migration(version=LAST, name="counts", sql=_script(dialect, THIRD)),
     )
 
 

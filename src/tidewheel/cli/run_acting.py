@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.run_verbs import TABLE, Verb, VerbOption
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.runs.commands import VERBS
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tidewheel.cli.run_door import Given
     from tidewheel.cli.run_target import Target
     from tidewheel.core.runs.commands import Command
+
+ANSWER_SECONDS_MAX = 30.0
 
 Act = Callable[[Session, Sequence[str], Mapping[str, object]], int]
 
@@ -34,8 +37,18 @@ def verb_command(name: str, act: Act | None = None) -> click.Command:
     epilog = f"\b\nExamples:\n{lines}\n" if lines else None
     command = session_command(name, epilog=epilog)(call)
     words = click.Argument(["words"], nargs=-1, metavar=verb.words)
-    command.params[:0] = [words, *(_option(verb, one) for one in verb.options)]
+    options = [_option(verb, one) for one in verb.options]
+    command.params[:0] = [words, *options, _timeout()]
     return command
+
+
+def _timeout() -> click.Option:
+    return click.Option(
+        ["--timeout", "--comms-timeout", "seconds_max"],
+        type=DURATION,
+        default=ANSWER_SECONDS_MAX,
+        help="How long to wait for the answer; default 30s.",
+    )
 
 
 def _option(verb: Verb, option: VerbOption) -> click.Option:
@@ -109,7 +122,13 @@ def give_verb(
     from tidewheel.cli.run_door import give
 
     given = fields_given(name, options)
-    say_given(session, give(session, words, lambda target: command_from(name, target, given)))
+    made = give(
+        session,
+        words,
+        lambda target: command_from(name, target, given),
+        seconds_max=cast("float", options["seconds_max"]),
+    )
+    say_given(session, made)
     return 0
 
 

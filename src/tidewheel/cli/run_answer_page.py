@@ -6,25 +6,31 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe, say
+from tidewheel.core.runs.commands import Hold, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.run_door import Given
 
 SHOWN_MAX = 20
-# What a verb without tasks has done, in words.
-DONE = {
-    "pause": "paused: nothing is submitted until it is resumed",
+# What a verb does to the whole run, and to one task of it.
+OF_RUNS = {
+    "pause": "is paused; go on with: tidewheel resume {run}",
     "resume": "goes on",
-    "stop": "will stop",
-    "hold": "held",
-    "release": "released",
-    "poll": "polled",
-    "kill": "killed",
-    "remove": "removed",
+    "stop": "stops",
+    "hold": "holds",
+    "release": "has released everything that was held",
     "reload": "goes on with the new definition",
-    "message": "heard",
-    "ext-trigger": "triggered",
-    "broadcast": "will be told to tasks to come",
+    "broadcast": "tells it to tasks to come",
+}
+OF_TASKS = {
+    "trigger": "will run",
+    "set": "was set",
+    "remove": "is removed",
+    "hold": "is held",
+    "release": "is released",
+    "kill": "is being killed",
+    "poll": "is being polled",
+    "stop": "is the last task: the run stops after it",
 }
 _KNOWN = {"tasks", "submitted", "killed", "polled", "comes_back", "notices", "status"}
 
@@ -42,14 +48,14 @@ def answer_lines(given: Given) -> Iterator[str]:
     if tasks:
         yield from _task_lines(given, tasks)
     else:
-        yield f"{safe(given.run)}: {DONE.get(given.verb, 'done')}"
+        yield f"{safe(given.run)} {_became_of_run(given)}"
     others = [one for one in _list(answer, "submitted") if one not in tasks]
     if others:
         yield f"  now runs: {_some(others)}"
     back = _list(answer, "comes_back")
     if back:
         yield f"  comes back: {_some(back)}"
-    for notice in _list(answer, "notices")[:SHOWN_MAX]:
+    for notice in _news(answer, tasks)[:SHOWN_MAX]:
         yield f"  {safe(notice)}"
     for name, value in answer.items():
         if name not in _KNOWN and value not in (None, "", [], {}):
@@ -65,17 +71,44 @@ def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
 
 
 def _became(verb: str, flows: object, runs: bool) -> str:
-    flow = "" if flows is None else f" in flow {flows}"
-    alone = " alone (flow none)" if flows == "none" else flow
+    where = "" if flows is None else f" in flow {flows}"
+    where = " alone (flow none)" if flows == "none" else where
     if runs:
-        return f"runs now{alone}"
-    match verb:
-        case "trigger":
-            return f"will run{alone}"
-        case "set":
-            return "is complete" if flows is None else f"was set{flow}"
-        case _:
-            return DONE.get(verb, "done")
+        return f"runs now{where}"
+    if verb == "set" and flows is None:
+        return "is complete"
+    return OF_TASKS.get(verb, "done") + (where if verb in ("trigger", "set") else "")
+
+
+def _became_of_run(given: Given) -> str:
+    """With the bound that was asked for, if there was one."""
+    did = OF_RUNS.get(given.verb, "has heard it").format(run=given.run)
+    command = given.command
+    if isinstance(command, Stop):
+        bounds = {
+            "at point": command.at_point,
+            "after": command.after_task,
+            "at": command.at_time,
+        }
+        if command.flow is not None:
+            return f"stops flow {command.flow}"
+        if command.at_point == "none":
+            return "has no stop point any more"
+        said = [f" {word} {bound}" for word, bound in bounds.items() if bound]
+        return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
+    if isinstance(command, Hold) and command.after:
+        return f"{did} every task after {command.after}"
+    return did
+
+
+def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
+    """Of what was noticed, that which the lines above do not say."""
+    known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
+    return [
+        one
+        for one in _list(answer, "notices")
+        if not any(one == said or one.startswith(f"{said} ") for said in known)
+    ]
 
 
 def _list(answer: Mapping[str, object], name: str) -> list[str]:

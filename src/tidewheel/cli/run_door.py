@@ -41,9 +41,13 @@ class Given(NamedTuple):
     """A command that was obeyed, and what was said about it."""
 
     run: str
-    verb: str
-    number: int | None
+    command: Command
+    number: int | None  # in the history of the run; None inside a job
     answer: Document
+
+    @property
+    def verb(self) -> str:
+        return self.command.verb
 
 
 def this_job(session: Session) -> Job | None:
@@ -74,8 +78,18 @@ def look(
     return with_runs(session, ask)
 
 
-def give(session: Session, words: Sequence[str], command: Callable[[Target], Command]) -> Given:
-    """Ask something of the run that the words name, and wait for the answer."""
+def give(
+    session: Session,
+    words: Sequence[str],
+    command: Callable[[Target], Command],
+    *,
+    any_word: bool = False,
+    seconds_max: float | None = None,
+) -> Given:
+    """Ask something of the run that the words name, and wait for the answer.
+
+    With `any_word` a first word that names no run is what stands behind it, whatever it is.
+    """
     import json
 
     from tidewheel.core.runs.commands import command_text
@@ -88,12 +102,13 @@ def give(session: Session, words: Sequence[str], command: Callable[[Target], Com
         if target.run != job.run:
             raise Refused(f"a job may act on its own run, {job.run}, not on {target.run}")
         answer = _call(job, {"command": said})
-        return Given(target.run, asked.verb, None, answer)
+        return Given(target.run, asked, None, answer)
 
     async def ask(runs: Runs) -> Given:
         target = await find_target(runs, words, any_word=any_word)
-        made = await runs.give(target.run, command(target))
-        return Given(made.run, made.verb, made.number, made.document)
+        asked = command(target)
+        made = await runs.give(target.run, asked, seconds_max=seconds_max)
+        return Given(made.run, asked, made.number, made.document)
 
     return with_runs(session, ask)
 

@@ -86,8 +86,8 @@ def _stop_text(bounds: Document) -> str:
     words = []
     if bounds["stop"] is not None:
         to_go = bounds["points_to_stop"]
-        left = "" if to_go is None else f" ({plural(cast('int', to_go), 'point')} to go)"
-        words.append(f"after point {bounds['stop']}{left}")
+        left = f"{plural(cast('int', to_go), 'point')} to go" if to_go else "reached"
+        words.append(f"after point {bounds['stop']}" + ("" if to_go is None else f" ({left})"))
     if bounds["stop_after"] is not None:
         words.append(f"after task {bounds['stop_after']}")
     return ", ".join(words)

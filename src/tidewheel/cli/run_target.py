@@ -57,7 +57,8 @@ def target_in_job(own_run: str, words: Sequence[str]) -> Target:
 
 
 def looks_like_id(word: str) -> bool:
-    return any(sign in word for sign in SIGNS_OF_IDS)
+    """A number is that of a run if there is one, else a point."""
+    return word.isdigit() or any(sign in word for sign in SIGNS_OF_IDS)
 
 
 def _without_signs(ids: Sequence[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from tidewheel.cli.run_words import (
 )
 
 SHOWN_MAX = 20
+ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
 SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
 
 
@@ -27,13 +28,13 @@ def say_task(page: Document) -> None:
     say(f"task {safe(page['id'])}  {looking_word(state_cell(page))}")
     fact("run", page["run"])
     fact("title", page["title"])
-    fact("families", ", ".join(texts(page, "families")))
-    fact("flows", flows_text(page))
+    fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))
+    fact("flows", flows_text(page) if page["state"] != "future" else "")
     fact("in the pool", "yes" if page["in_pool"] else "no")
     fact("try", page["try"] if cast("int", page["try"]) > 1 else "")
     fact("complete if", page["completion"])
     fact("children", ", ".join(texts(page, "children")[:SHOWN_MAX]))
-    if documents(page, "why"):
+    if page["in_pool"] or page["state"] not in ENDED:
         section("why it does not run")
         say_reasons(documents(page, "why"))
     _say_prerequisites(page)
@@ -132,6 +133,11 @@ def _say_submissions(page: Document) -> None:
     logs = [
         log for attempt in documents(found[-1], "attempts") for log in texts(attempt, "logs")
     ]
+    said = documents(found[-1], "messages")
+    if said:
+        section("what the last one said")
+        for one in said[-SHOWN_MAX:]:
+            say(f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}")
     if logs:
         section("logs of the last one")
         for log in logs:

@@ -66,13 +66,16 @@ class RunHere:
         settings = self._settings
         home = settings.home or home_directory()
         async with AsyncExitStack() as stack:
-            driver = self._driver = await wiring.claimed_driver(
-                self._store,
-                self._run,
-                home,
-                trigger_log=settings.trigger_log,
-                on_batch=self._on_batch,
-                on_report=self._on_report,
+            driver = self._driver = await stack.enter_async_context(
+                wiring.driving(
+                    self._where,
+                    self._store,
+                    self._run,
+                    home,
+                    trigger_log=settings.trigger_log,
+                    on_batch=self._on_batch,
+                    on_report=self._on_report,
+                )
             )
             worker = await stack.enter_async_context(
                 wiring.built_worker(

@@ -16,7 +16,7 @@ from tidewheel.core.runs.definition import StoredDefinition
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports import Store
 
 ANSWER_SECONDS_MAX = 30.0
@@ -65,7 +65,7 @@ class Runs:
     async def _only_run(self) -> RunView:
         views = await self.store.runs()
         if not views:
-            raise NotFound("run", "")
+            raise Refused("there is no run in this store; start one: tidewheel run DIR")
         now = await self.store.now()
         driven = [view for view in views if view.is_driven(now)]
         found = views if len(views) == 1 else driven
@@ -118,7 +118,7 @@ class Runs:
         command: Command,
         *,
         who: str = "",
-        seconds_max: float = ANSWER_SECONDS_MAX,
+        seconds_max: float | None = None,
     ) -> Answer:
         """Ask something of a run and wait for its answer; a refusal is raised."""
         view = await self.store.find_run(run)
@@ -126,7 +126,8 @@ class Runs:
             run=view.number, body=command_text(command), who=who or getpass.getuser()
         )
         number = await self.store.post_command(asked)
-        return await self._answer(view, number, command.verb, seconds_max)
+        seconds = ANSWER_SECONDS_MAX if seconds_max is None else seconds_max
+        return await self._answer(view, number, command.verb, seconds)
 
     async def _answer(self, view: RunView, number: int, verb: str, seconds: float) -> Answer:
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
@@ -140,7 +141,7 @@ class Runs:
                 return await self._watch(view, number, verb, changed)
         except TimeoutError:
             raise NoAnswer(
-                f"the scheduler of {view.name} did not answer {verb} within {seconds:.0f} s; "
+                f"the scheduler of {view.name} did not answer {verb} within {seconds:g} s; "
                 f"the command waits for it: tidewheel show {view.name} --history"
             ) from None
         finally:

@@ -17,7 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-CHILD_MODULE = "tidewheel.runners.function_server"
+# It needs nothing but the standard library, so it starts quickly, and wherever we do.
+CHILD_FILE = Path(__file__).with_name("function_server.py")
 GRACE_SECONDS = 5.0  # after which the child itself is the one that hangs
 _MIB = 1024 * 1024
 
@@ -162,8 +163,7 @@ class _Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # the current folder is the workflow's, and its files are no modules of ours
-            "-m",
-            CHILD_MODULE,
+            str(CHILD_FILE),
             json.dumps(settings),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -56,7 +56,7 @@ async def run_handler(one: HandlerCommand) -> HandlerEnd:
             # Not a session: whoever reaps orphans by their session would take it (reaping.py).
             process_group=0,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a value error: bytes that no command can have
         os.close(reader)
         return HandlerEnd(127, f"it could not be started: {error}")
     finally:

@@ -32,6 +32,12 @@ class Delivery(Enum):
     DROPPED = "dropped"  # no worker answered, and it was progress alone: soon out of date
 
 
+class Declined(Refused):
+    """The run heard a command and does not do it."""
+
+    code = "declined"
+
+
 def send_message(
     directory: Path,
     secret: str,
@@ -75,7 +81,8 @@ def call_run(directory: Path, secret: str, call: dict[str, object]) -> dict[str,
             f"the worker of this job does not answer ({error}); try again"
         ) from error
     if "refused" in answer:
-        raise Refused(str(answer["refused"]))
+        kind = Declined if answer.get("code") == Declined.code else Refused
+        raise kind(str(answer["refused"]))
     said = answer.get("answer")
     return said if isinstance(said, dict) else {}
 

@@ -204,7 +204,7 @@ class MessageServer:
             if spoken.message is not None:
                 speaker.hear(spoken.message)
         except (Refused, Unavailable) as refused:
-            return refusal(str(refused))
+            return refusal(str(refused), refused.code)
         return {"ok": True}
 
     def _speaker(self, secret: str) -> Speaker:
@@ -274,8 +274,8 @@ def _check(text: object, output: object, progress: object) -> None:
         raise Refused('a message has a "text", an "output" or a "progress"')
 
 
-def refusal(why: str) -> Answer:
-    return {"refused": why}
+def refusal(why: str, code: str = "refused") -> Answer:
+    return {"refused": why, "code": code}
 
 
 async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:

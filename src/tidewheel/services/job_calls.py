@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidewheel.core.runs.commands import command_text, read_command
 from tidewheel.core.runs.job_names import read_job_name
@@ -19,12 +20,22 @@ from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports import Store
 
+if TYPE_CHECKING:
+    from tidewheel.services.workflow_state import DefinitionOf
+
 ANSWER_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.25  # where nobody tells that something changed
 REST_SECONDS = 0.01  # between two looks, however much changes
 HANDLER = "handler"
+STATE = "workflow-state"
 
 Document = dict[str, object]
+
+
+class Declined(Refused):
+    """The run heard a command and does not do it."""
+
+    code = "declined"
 
 
 def handler_caller(run: str) -> TaskId:
@@ -41,6 +52,7 @@ class JobCalls:
         self._store = store
         self._home = home
         self._answer_seconds_max = answer_seconds_max
+        self._definition_of: DefinitionOf | None = None
 
     async def __call__(self, caller: TaskId, call: Document) -> Document:
         """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`."""
@@ -49,11 +61,24 @@ class JobCalls:
         name, arguments = call.get("look"), call.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise Refused('a call has a "command", or a "look" with "arguments"')
+        run, _ = _who(caller)
+        return await self._look(name, {"run": run, **arguments})
+
+    async def _look(self, name: str, arguments: Document) -> Document:
         # Here, since it brings along all that reads definitions: most jobs call nothing.
         from tidewheel.services.run_views import look  # noqa: PLC0415
+        from tidewheel.services.state_documents import (  # noqa: PLC0415
+            definitions_of,
+            state_document,
+        )
+        from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
 
-        run, _ = _who(caller)
-        return await look(self._store, self._home, name, {"run": run, **arguments})
+        if name != STATE:
+            return await look(self._store, self._home, name, arguments)
+        # Asked again and again by a job that waits.
+        if self._definition_of is None:
+            self._definition_of = remembering(definitions_of(self._store, self._home))
+        return await state_document(self._store, self._definition_of, arguments)
 
     async def _command(self, caller: TaskId, body: object) -> Document:
         command = read_command(json.dumps(body))
@@ -112,6 +137,6 @@ def _who(caller: TaskId) -> tuple[str, str]:
 
 def _document(view: CommandView) -> Document:
     if view.refused is not None:
-        raise Refused(view.refused)
+        raise Declined(view.refused)
     said = json.loads(view.answer or "{}")
     return said if isinstance(said, dict) else {"answer": said}

@@ -11,8 +11,8 @@ a database clock that did not move as the local one did (the machine slept, or s
 clock).
 
 Any number of monitors may run: the store decides each lease once, and deleting twice is
-nothing. Every transaction is short: leases, expired tasks and workers that are long gone are
-worked off in batches.
+nothing. Every transaction is short: leases, expired tasks and runs, and workers that are long
+gone are worked off in batches.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from tidewheel.config import MonitorSettings
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.errors import Unavailable
-from tidewheel.ports import TaskStore
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.ports import Store
 from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
@@ -76,7 +76,7 @@ class Monitor(Service):
     """Takes back lapsed leases, and removes what retention lets go."""
 
     def __init__(
-        self, store: TaskStore, settings: MonitorSettings, surroundings: Surroundings
+        self, store: Store, settings: MonitorSettings, surroundings: Surroundings
     ) -> None:
         super().__init__("monitor", surroundings)
         self._store = store
@@ -95,6 +95,7 @@ class Monitor(Service):
             reports = await self._take_back()
             if self._clock.monotonic() >= self._retention_at:
                 reports += await self._keep_retention()
+                reports += await self._let_runs_go()
                 reports += await self._forget_workers()
         except Unavailable:
             self._watch.lost()
@@ -134,6 +135,21 @@ class Monitor(Service):
         if deleted and len(expired) == count_max:
             self._retention_at = self._clock.monotonic()
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
+
+    async def _let_runs_go(self) -> list[ServiceReport]:
+        """A run goes as a whole, part by part; between the parts leases are looked at."""
+        if self._settings.retention_seconds is None:
+            return []
+        expired = await self._store.expired_runs(self._settings.retention_seconds, 1)
+        self._answered()
+        if not expired:
+            return []
+        self._retention_at = self._clock.monotonic()
+        try:
+            gone = await self._store.delete_run_part(expired[0])
+        except Refused:  # somebody was faster: it is driven again, or gone
+            return []
+        return [self.report("run.deleted", run=expired[0])] if gone else []
 
     async def _forget_workers(self) -> list[ServiceReport]:
         """After an outage all workers seem silent until they are heard again."""

@@ -234,6 +234,22 @@ async def answer(
     )
 
 
+def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionOf:
+    """The same, without reading a definition again each time that its run is asked about."""
+    known: dict[tuple[int, str], RestoredDefinition] = {}
+
+    async def remembered(run: RunView) -> RestoredDefinition:
+        key = run.number, run.definition
+        if key not in known:
+            found = await definition_of(run)
+            if len(known) >= count_max:
+                known.clear()
+            known[key] = found
+        return known[key]
+
+    return remembered
+
+
 def _point_text(question: StateQuestion, definition: RestoredDefinition) -> str:
     """In the format of the other workflow, with the offset added."""
     if EVERY in question.point:

@@ -20,7 +20,7 @@ from tidewheel.core.sched.pool import Past
 from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.sched.states import Flows
 from tidewheel.failpoints import Failpoint
-from tidewheel.store.run_rows import changed_rows
+from tidewheel.store.change_rows import changed_rows
 from tidewheel.store.scripts import run_batch, runs
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import Result, Script, Transaction
@@ -85,11 +85,11 @@ class RunOperations(ABC):
         return await self.look(lambda tx: runs.list_runs(tx, workflow, count))
 
     async def delete_run(self, number: int) -> None:
-        """In short transactions; one that was interrupted is gone on with by retention."""
-        await self._write("delete_run", lambda tx, _: runs.mark_run_deleted(tx, number))
-        while not await self._write("delete_run", lambda tx, _: runs.erase_tasks(tx, number)):
+        while not await self.delete_run_part(number):
             pass
-        await self._write("delete_run", lambda tx, _: runs.delete_rows(tx, number))
+
+    async def delete_run_part(self, number: int) -> bool:
+        return await self._write("delete_run", lambda tx, _: runs.delete_part(tx, number))
 
     async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
         return await self.look(lambda tx: runs.expired_runs(tx, retention_seconds, count_max))

@@ -1,6 +1,6 @@
 """A store whose calls can be made to fail, to take effect unheard, to hang, or to be counted.
 
-It stands between a service and any TaskStore, as the network does.
+It stands between a service and any Store, as the network does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tidewheel.core.tasks.requests import Report, Reported
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports import Clock, TaskStore
+from tidewheel.ports import Clock, Store
 
 # Answered without a call to the database.
 _LOCAL = frozenset({"listen", "close"})
@@ -20,7 +20,7 @@ _LOCAL = frozenset({"listen", "close"})
 class FaultyStore:
     """Passes every operation on, unless told otherwise."""
 
-    def __init__(self, store: TaskStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._deaf: Counter[str] = Counter()
@@ -64,9 +64,9 @@ class FaultyStore:
             for position, one in enumerate(reports)
         ]
 
-    def as_store(self) -> TaskStore:
+    def as_store(self) -> Store:
         """The same, as a type checker wants it."""
-        return cast("TaskStore", self)
+        return cast("Store", self)
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         call = getattr(self._store, operation)

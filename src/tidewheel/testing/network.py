@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports import TaskStore
+from tidewheel.ports import Store
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.faults import LOST_WAKE, QUIET_AT, CallFault, FaultPlan
 from tidewheel.testing.ground import Ground
@@ -194,7 +194,7 @@ class Network:
 
 
 class Link:
-    """One process's way to the store; what ``store`` gives is a TaskStore."""
+    """One process's way to the store; what ``store`` gives is a Store."""
 
     def __init__(
         self,
@@ -212,8 +212,8 @@ class Link:
         self._network = network
 
     @property
-    def store(self) -> TaskStore:
-        return cast("TaskStore", self)
+    def store(self) -> Store:
+        return cast("Store", self)
 
     def dies(self) -> None:
         """The process dies while its call is on the way."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -20,6 +20,38 @@ Examples:
   tidewheel broadcast forecast --clear -p 3
   tidewheel broadcast forecast
 """
+
+
+class _Wishes(NamedTuple):
+    """The options as they were given."""
+
+    points: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    settings: tuple[str, ...]
+    set_file: Path | None
+    cancel: tuple[str, ...]
+    expire: str
+    clear: bool
+    display: bool
+
+    @property
+    def changes_something(self) -> bool:
+        return bool(self.settings or self.cancel or self.clear or self.expire)
+
+    def command(self, target: Target) -> Broadcast:
+        from tidewheel.core.runs.commands import Broadcast
+
+        if target.rest:
+            word = target.rest[0]
+            raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
+        return Broadcast(
+            points=self.points or ("*",),
+            namespaces=self.namespaces or ("root",),
+            settings=self.settings,
+            cancel=self.cancel,
+            clear=self.clear,
+            expire=self.expire,
+        )
 
 
 @session_command("broadcast", epilog=EPILOG)
@@ -58,45 +90,18 @@ Examples:
     "-e", "--expire", default="", metavar="POINT", help="Take back what is before it."
 )
 @click.option("-d", "--display", is_flag=True, help="Only list what is set.")
-def command(  # noqa: PLR0913
-    session: Session,
-    words: tuple[str, ...],
-    points: tuple[str, ...],
-    namespaces: tuple[str, ...],
-    settings: tuple[str, ...],
-    set_file: Path | None,
-    cancel: tuple[str, ...],
-    expire: str,
-    *,
-    clear: bool,
-    display: bool,
-) -> int:
+def command(session: Session, words: tuple[str, ...], **options: object) -> int:
     """Change settings of tasks to come; without anything to change, list what was changed."""
     from tidewheel.cli.run_acting import say_given
     from tidewheel.cli.run_door import give
 
-    if set_file is not None:
-        settings += tuple(settings_in(set_file.read_text(encoding="utf-8")))
-    if display or not (settings or cancel or clear or expire):
+    wishes = _Wishes(**options)  # type: ignore[arg-type]
+    if wishes.set_file is not None:
+        found = settings_in(wishes.set_file.read_text(encoding="utf-8"))
+        wishes = wishes._replace(settings=(*wishes.settings, *found))
+    if wishes.display or not wishes.changes_something:
         return _list(session, words)
-
-    def asked(target: Target) -> Broadcast:
-        from tidewheel.core.runs.commands import Broadcast
-
-        if target.rest:
-            raise click.UsageError(
-                f"what is {target.rest[0]!r}? Points go with -p, tasks with -n"
-            )
-        return Broadcast(
-            points=points or ("*",),
-            namespaces=namespaces or ("root",),
-            settings=settings,
-            cancel=cancel,
-            clear=clear,
-            expire=expire,
-        )
-
-    say_given(session, give(session, words, asked))
+    say_given(session, give(session, words, wishes.command))
     return 0
 
 

@@ -47,6 +47,7 @@ def command(
         return _speak_for_another(session, words, output, progress)
     if not texts and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
+    delivery = ""
     for text in texts or ("",):
         delivery = _send(directory, secret, text, output, progress)
     if session.as_json:

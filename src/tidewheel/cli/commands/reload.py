@@ -36,6 +36,7 @@ def command(session: Session, words: tuple[str, ...], settings: tuple[str, ...])
     from tidewheel.cli.run_acting import say_given
     from tidewheel.cli.run_door import Given, this_job, with_runs
     from tidewheel.cli.run_reloading import reload_run
+    from tidewheel.core.runs.commands import Reload
 
     if this_job(session) is not None:
         return _reload_from_job(session, words)
@@ -46,7 +47,7 @@ def command(session: Session, words: tuple[str, ...], settings: tuple[str, ...])
     made = with_runs(session, ask)
     if isinstance(made, int):
         return made
-    say_given(session, Given(made.run, made.verb, made.number, made.document))
+    say_given(session, Given(made.run, Reload(), made.number, made.document))
     return 0
 
 

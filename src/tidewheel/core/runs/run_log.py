@@ -90,8 +90,7 @@ class RunLog:
         pool = self._pool
         for effect in outcome.effects:
             if isinstance(effect, Submit):
-                if effect.task in pool.tasks:
-                    found.append(Line(INFO, trigger_line(pool, effect)))
+                found.append(Line(INFO, trigger_line(pool, effect)))
             elif isinstance(effect, Notice) and effect.event not in _TOLD:
                 found += self._news(effect)
         if isinstance(event, events.Reload):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key, sentence, task_values
+from tidewheel.core.sched.conditions import absolute_key, up_to_the_next_blocked
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.plan import LinkPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import satisfy
 from tidewheel.core.sched.states import Value
-
-POINTS_SEARCHED_MAX = 1_000  # for one that a lost absolute atom blocks
 
 
 def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> None:
@@ -32,7 +30,7 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
     for node, base in arrow.targets:
         if value is Value.TRUE:
             _tell(draft, link, node, base, flow)
-            first = _first_point(draft, link, flow)
+            first = first_child_point(draft, link, flow)
             if first is None:
                 continue
             if draft.plan.policy.absolute_spawns_first_child:
@@ -55,7 +53,7 @@ def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) ->
             satisfy(draft, task, link.arrow, base, link.leaf.number)
 
 
-def _first_point(draft: Draft, link: LinkPlan, flow: int) -> Point | None:
+def first_child_point(draft: Draft, link: LinkPlan, flow: int) -> Point | None:
     """Where the chain of a child begins: the start, or the point asked for with `--from`."""
     pool = draft.pool
     state = pool.flows.get(flow)
@@ -71,26 +69,10 @@ def _judge_where_it_matters(draft: Draft, link: LinkPlan, node: NodePlan, flow: 
     Others are judged when they are asked for, and the first one that is blocked by it shows it.
     """
     points = _live_points(draft.pool, link)
-    first = _first_point(draft, link, flow)
+    first = first_child_point(draft, link, flow)
     if first is not None:
-        points |= _up_to_the_first_blocked(draft.pool, link, node, flow, first)
+        points.update(up_to_the_next_blocked(draft.pool, node, flow, Point(first - 1)))
     draft.to_judge.extend(((point, node.name), flow) for point in sorted(points))
-
-
-def _up_to_the_first_blocked(
-    pool: Pool, link: LinkPlan, node: NodePlan, flow: int, first: Point
-) -> set[Point]:
-    """Those before it are judged, too: there the task may have been pruned, or have run."""
-    flows = frozenset({flow})
-    point: Point | None = first
-    found: set[Point] = set()
-    while point is not None and len(found) < POINTS_SEARCHED_MAX:
-        found.add(point)
-        overall, own = task_values(pool, node, point, flows)
-        if overall is Value.LOST and sentence(pool, overall, own) is None:
-            break
-        point = link.arrow.sequence.sequence.next_after(point)
-    return found
 
 
 def _live_points(pool: Pool, link: LinkPlan) -> set[Point]:

@@ -28,7 +28,7 @@ from tidewheel.core.sched.flow_bounds import may_spawn
 from tidewheel.core.sched.outputs import merge
 from tidewheel.core.sched.plan import ArrowPlan, Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import spawn
+from tidewheel.core.sched.spawning import keeps_its_place, spawn
 from tidewheel.core.sched.states import Flows, Task, Value
 
 STEPS_MAX = 10_000  # points passed over in one search
@@ -109,7 +109,7 @@ def _spawn_next(draft: Draft, node: NodePlan, flow: int, after: Point) -> None:
         spawn(draft, node, point, flows, head=True)
         return
     merge(draft, pooled, flows)
-    if pooled.released:
+    if pooled.released and not keeps_its_place(pooled):
         _spawn_next(draft, node, flow, point)
 
 

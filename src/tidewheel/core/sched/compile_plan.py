@@ -61,10 +61,18 @@ class _Planner:
             rank=rank,
             success_suffices=is_success_enough(node.completion),
             xtriggers=[(self.sequence(one), label) for one, label in node.xtriggers],
+            in_sequence=frozenset(
+                label for _, label in node.xtriggers if self._is_sequential(label)
+            ),
             clock=special.wait_for_clock.get(name),
             expiry=special.expire_after.get(name),
             message=special.wait_for_message.get(name, ""),
         )
+
+    def _is_sequential(self, label: str) -> bool:
+        """What nobody defines is the wall clock itself, and that only goes forward."""
+        known = self.graph.xtriggers.get(label)
+        return known is None or known.sequential
 
     def read_arrow(self, index: int, arrow: CompiledArrow) -> None:
         found: dict[Atom | Group, Leaf] = {}

@@ -13,6 +13,8 @@ from tidewheel.core.sched.plan import Any, ArrowPlan, Expression, GroupPlan, Lea
 from tidewheel.core.sched.pool import AbsoluteKey, Pool
 from tidewheel.core.sched.states import Flows, Memory, Value, Verdict
 
+POINTS_SEARCHED_MAX = 1_000  # for one that a lost absolute atom blocks
+
 TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
 
 
@@ -114,9 +116,10 @@ def _is_ignored(pool: Pool, parent: Point, flows: Flows) -> bool:
 def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
     """What one leaf of an arrow is worth to a child at this point."""
     parent = leaf.parent_point(point, pool.plan.initial)
-    outside = outside_value(pool, leaf, parent, flows)
-    if outside is not None:
-        return outside
+    if point >= pool.run.start or not _is_to_be_earned(pool, leaf, parent):
+        outside = outside_value(pool, leaf, parent, flows)
+        if outside is not None:
+            return outside
     if leaf.absolute is not None:
         return _absolute_value(pool, leaf, flows)
     if leaf.group is not None:
@@ -125,6 +128,14 @@ def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
     if memory is None:
         return _value_of_unknown(pool, leaf, parent, flows)
     return output_value(memory, leaf.output, flows)
+
+
+def _is_to_be_earned(pool: Pool, leaf: Leaf, parent: Point) -> bool:
+    """Of a task that was placed before the start by hand: what could have run there."""
+    plan = pool.plan
+    return (
+        plan.policy.earned_before_the_start and leaf.absolute is None and parent >= plan.initial
+    )
 
 
 def _value_of_unknown(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value:
@@ -206,13 +217,13 @@ def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> boo
 
 
 def never_comes(pool: Pool, node: NodePlan, point: Point) -> bool:
-    """Whether a task is not spawned because it needs something beyond the final point."""
+    """Whether a task is not spawned because it needs something beyond the last point."""
     plan = pool.plan
-    final = plan.final
-    if plan.policy.spawns_what_needs_beyond_final or final is None:
+    last = plan.final if pool.run.stop is None else pool.run.stop
+    if plan.policy.spawns_what_needs_beyond_the_end or last is None or point > last:
         return False
     return any(
-        leaf.parent_point(point, plan.initial) > final
+        leaf.parent_point(point, plan.initial) > last
         for arrow, _ in node.arrows_at(point)
         for leaf in arrow.leaves
     )
@@ -226,3 +237,20 @@ def sentence(pool: Pool, overall: Value, own: Value) -> Value | None:
     if own <= Value.LOST or (across and overall is Value.LOST):
         return Value.LOST
     return None
+
+
+def up_to_the_next_blocked(pool: Pool, node: NodePlan, flow: int, after: Point) -> list[Point]:
+    """The later points of a node up to the first at which it is blocked.
+
+    Those before it are judged, too: there the task may be pruned, or have run.
+    """
+    flows = frozenset({flow})
+    found: list[Point] = []
+    point = node.next_after(after)
+    while point is not None and len(found) < POINTS_SEARCHED_MAX:
+        found.append(point)
+        overall, own = task_values(pool, node, point, flows)
+        if overall is LOST and sentence(pool, overall, own) is None:
+            break
+        point = node.next_after(point)
+    return found

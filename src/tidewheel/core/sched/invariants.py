@@ -15,7 +15,7 @@ from tidewheel.core.sched.ending import is_complete
 from tidewheel.core.sched.judgement import may_be_pruned
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import everything
-from tidewheel.core.sched.spawning import standing_of
+from tidewheel.core.sched.spawning import keeps_its_place, standing_of
 from tidewheel.core.sched.states import Stage, Standing, Task, Value, VerdictKind
 
 
@@ -97,7 +97,8 @@ def _check_chains(pool: Pool) -> None:
         assert task is not None and flow in task.flows, (
             f"chain {name} in flow {flow} has no head"
         )
-        assert not task.released, f"chain {name} in flow {flow} has not moved on"
+        moved = task.released and not keeps_its_place(task)
+        assert not moved, f"chain {name} in flow {flow} has not moved on"
 
 
 def _check_memory(pool: Pool) -> None:

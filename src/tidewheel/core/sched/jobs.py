@@ -25,7 +25,7 @@ from tidewheel.core.sched.events import (
 )
 from tidewheel.core.sched.expiry import expire
 from tidewheel.core.sched.outputs import make
-from tidewheel.core.sched.spawning import EXPIRY, settle
+from tidewheel.core.sched.spawning import EXPIRY, no_longer_waits, settle
 from tidewheel.core.sched.stall import give_up
 from tidewheel.core.sched.states import Key, Stage, Standing, Task
 
@@ -100,7 +100,7 @@ def timer_fired(draft: Draft, event: TimerFired) -> None:
     if event.name == EXPIRY:
         expire(draft, task)
     elif event.name in task.waits:
-        del task.waits[event.name]
+        no_longer_waits(draft, task, event.name)
         settle(draft, task)
 
 
@@ -108,5 +108,5 @@ def xtrigger_satisfied(draft: Draft, event: XtriggerSatisfied) -> None:
     for key in event.tasks:
         task = draft.pool.tasks.get(key)
         if task is not None and event.label in task.waits:
-            del task.waits[event.label]
+            no_longer_waits(draft, task, event.label)
             settle(draft, task)

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
-from tidewheel.core.sched.absolute import settle_absolute
+from tidewheel.core.sched.absolute import first_child_point, settle_absolute
 from tidewheel.core.sched.conditions import group_value, member_value, never_comes
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import going_on, may_spawn
@@ -170,10 +170,22 @@ def _wake_children(draft: Draft, group: GroupPlan, point: Point, flows: Flows) -
     if not draft.plan.policy.any_member_spawns_children:
         return
     for link in group.links:
-        if link.arrow.suicide or link.leaf.absolute is not None:
+        if link.arrow.suicide:
             continue
-        for child in draft.plan.child_points(link, point):
+        for child in _children_to_wake(draft, link, point, flows):
             draft.to_come.extend((node, child, flows) for node, _ in link.arrow.targets)
+
+
+def _children_to_wake(
+    draft: Draft, link: LinkPlan, point: Point, flows: Flows
+) -> Iterable[Point]:
+    """Of a family at a fixed point, the first child only (SEMANTICS §14)."""
+    if link.leaf.absolute is None:
+        return draft.plan.child_points(link, point)
+    if link.leaf.absolute != point or not flows:
+        return ()
+    first = first_child_point(draft, link, min(flows))
+    return () if first is None else (first,)
 
 
 def _tell_merged(draft: Draft, group: GroupPlan, point: Point, flow: int) -> None:

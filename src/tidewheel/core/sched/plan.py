@@ -155,6 +155,8 @@ class NodePlan:
     absolute: dict[tuple[Point, str], list[LinkPlan]] = field(default_factory=dict)
     heard: dict[str, None] = field(default_factory=dict)  # outputs somebody waits for
     xtriggers: list[tuple[SequencePlan, str]] = field(default_factory=list)
+    # Those of them that must be met before the next instance comes.
+    in_sequence: frozenset[str] = frozenset()
     clock: Interval | None = None
     expiry: Interval | None = None
     message: str = ""  # of an external trigger

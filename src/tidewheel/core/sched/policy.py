@@ -18,6 +18,8 @@ class SchedulingPolicy:
     name: str
     # What `failed`, `submit-failed` and `expired` of a task before the start are worth.
     bad_end_before_start: Value
+    # Tasks that are placed before the start by hand need each other as anywhere else.
+    earned_before_the_start: bool
     # What anything beyond the final point is worth.
     beyond_final: Value
     # Whether what can no longer happen is judged at all (SEMANTICS §5).
@@ -35,8 +37,8 @@ class SchedulingPolicy:
     # The first member of a family that makes the output spawns the family's children, as if the
     # members were written out; without it they come when the family as a whole decides.
     any_member_spawns_children: bool
-    # Without it a task any atom of which lies beyond the final point never comes.
-    spawns_what_needs_beyond_final: bool
+    # Without it a task any atom of which lies beyond the stop or final point never comes.
+    spawns_what_needs_beyond_the_end: bool
     # An incomplete task that a new flow meets need not wait for that flow's prerequisites.
     met_incomplete_runs_at_once: bool
     # Where `trigger` without options puts a task that is not in the pool.
@@ -51,6 +53,7 @@ class SchedulingPolicy:
 OURS = SchedulingPolicy(
     name=TIDEWHEEL.name,
     bad_end_before_start=Value.NOT_TAKEN,
+    earned_before_the_start=True,
     beyond_final=Value.NOT_TAKEN,
     deaths_are_judged=True,
     suicide_is_a_level=True,
@@ -59,7 +62,7 @@ OURS = SchedulingPolicy(
     parentless_by_shape=False,
     absolute_spawns_first_child=False,
     any_member_spawns_children=False,
-    spawns_what_needs_beyond_final=True,
+    spawns_what_needs_beyond_the_end=True,
     met_incomplete_runs_at_once=False,
     trigger_joins_active_flows=False,
     any_flow_ends_waiting=True,
@@ -68,6 +71,7 @@ OURS = SchedulingPolicy(
 AS_CYLC8 = SchedulingPolicy(
     name=CYLC8.name,
     bad_end_before_start=Value.TRUE,
+    earned_before_the_start=False,
     beyond_final=Value.OPEN,
     deaths_are_judged=False,
     suicide_is_a_level=False,
@@ -76,7 +80,7 @@ AS_CYLC8 = SchedulingPolicy(
     parentless_by_shape=True,
     absolute_spawns_first_child=True,
     any_member_spawns_children=True,
-    spawns_what_needs_beyond_final=False,
+    spawns_what_needs_beyond_the_end=False,
     met_incomplete_runs_at_once=True,
     trigger_joins_active_flows=True,
     any_flow_ends_waiting=False,

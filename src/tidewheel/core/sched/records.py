@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import heapify
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import absolute_key, member_value
@@ -209,6 +209,8 @@ class Ledger:
                 self.rows["flow", flow_state.number] = change
             case PutRun():
                 self.rows["run"] = change
+            case _:
+                assert_never(change)
 
 
 def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Pool:

@@ -14,7 +14,7 @@ from tidewheel.core.cycling.interval import add
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import POINTS_MAX, begin_checks, settle
+from tidewheel.core.sched.spawning import POINTS_MAX, begin_checks, keeps_its_place, settle
 from tidewheel.core.sched.states import Task
 from tidewheel.core.sched.suicide import apply_level_to
 
@@ -52,7 +52,8 @@ def release(draft: Draft, task: Task) -> None:
     """From the runahead pool to the active one; its successor is spawned."""
     task.released = True
     pool = draft.pool
-    if (task.plan.name, next(iter(task.flows), 0)) in pool.chains or len(task.flows) > 1:
+    in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
+    if (in_chain or len(task.flows) > 1) and not keeps_its_place(task):
         move_on(draft, task)
     if task.waits:
         begin_checks(draft, task)

@@ -15,7 +15,7 @@ from tidewheel.core.sched.ids import refuse_unknown
 from tidewheel.core.sched.outputs import announce, make
 from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import look_up, settle
+from tidewheel.core.sched.spawning import look_up, no_longer_waits, settle
 from tidewheel.core.sched.states import (
     NO_FLOW,
     Flows,
@@ -139,7 +139,7 @@ def prerequisites_set(draft: Draft, event: SetPrerequisites) -> None:
 def _satisfy_named(draft: Draft, task: Task, event: SetPrerequisites) -> None:
     for label in event.xtriggers:
         if label in task.waits:
-            del task.waits[label]
+            no_longer_waits(draft, task, label)
             if task.released:
                 draft.effects.append(DropXtrigger(task.key, label))
     wanted = set(event.atoms)

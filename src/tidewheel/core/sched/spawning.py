@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import Interval, add
-from tidewheel.core.sched.conditions import absolute_key, is_true, leaf_value
+from tidewheel.core.sched.conditions import (
+    absolute_key,
+    is_true,
+    leaf_value,
+    up_to_the_next_blocked,
+)
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
 from tidewheel.core.sched.plan import ArrowPlan, NodePlan
@@ -176,12 +181,29 @@ def leave(draft: Draft, task: Task) -> None:
             draft.effects.append((CancelTimer if timer else DropXtrigger)(key, name))
     if task.plan.expiry is not None and task.stage is _STAGE_WAITING:
         draft.effects.append(CancelTimer(key, EXPIRY))
-    if not task.released:
+    if not task.released or task.plan.in_sequence:
         draft.to_move.append(task)
+    if task.blocked and task.plan.waits_for_absolute:
+        # What an absolute atom blocks shows once; now the next one has to.
+        for flow in task.flows:
+            later = up_to_the_next_blocked(draft.pool, task.plan, flow, task.point)
+            draft.to_judge.extend(((point, task.plan.name), flow) for point in later)
     held = draft.pool.run.held_tasks
     if key in held:
         del held[key]
         draft.touched.run = True
+
+
+def no_longer_waits(draft: Draft, task: Task, name: str) -> None:
+    """An xtrigger or a timer is over; what its chain waited for may be, too."""
+    del task.waits[name]
+    if task.released and name in task.plan.in_sequence and not keeps_its_place(task):
+        draft.to_move.append(task)
+
+
+def keeps_its_place(task: Task) -> bool:
+    """Whether the next instance of its chain waits for a sequential xtrigger of this one."""
+    return not task.plan.in_sequence.isdisjoint(task.waits)
 
 
 def begin_checks(draft: Draft, task: Task) -> None:

@@ -37,10 +37,8 @@ def triggered(draft: Draft, event: Trigger) -> None:
             (be_ready if later else run_now)(draft, task)
     if event.wait:
         for key in sorted(group):
-            task = draft.pool.tasks.get(key)
-            if task is not None:
-                task.flow_wait = True
-                draft.touched.tasks[key] = None
+            draft.pool.tasks[key].flow_wait = True
+            draft.touched.tasks[key] = None
 
 
 def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key]) -> Task | None:
@@ -114,6 +112,8 @@ def drop_waits(draft: Draft, task: Task) -> None:
             draft.effects.append(
                 (CancelTimer if name in TIMERS else DropXtrigger)(task.key, name)
             )
+        if task.plan.in_sequence:
+            draft.to_move.append(task)
     task.waits.clear()
 
 

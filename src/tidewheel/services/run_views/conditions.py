@@ -11,7 +11,7 @@ from tidewheel.core.sched.plan import Any, ArrowPlan, Every, Expression, Leaf, N
 from tidewheel.core.sched.states import Flows, Key, Task, Value
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_facts import Document
-from tidewheel.services.run_views.task_words import memory_of, words_of
+from tidewheel.services.run_views.task_words import words_of
 
 MEMBERS_MAX = 50  # of a family, named one by one
 
@@ -90,7 +90,7 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
         } | common
     name = f"{pool.plan.text(parent)}/{leaf.node}"
     text = name if leaf.output == SUCCEEDED else f"{name}:{leaf.output}"
-    words = words_of(pool, (parent, leaf.node), looked.past)
+    words = words_of(pool, (parent, leaf.node))
     at = pool.plan.nodes[leaf.node].is_at(parent)
     there = words.text if at else "no such task"
     return {"id": name, "text": text, "parent": there, "members": []} | common
@@ -101,9 +101,9 @@ def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator
     assert leaf.group is not None
     found = []
     for member in leaf.group.members:
-        memory = memory_of(looked.pool, (point, member), looked.past)
+        memory = looked.pool.recall(*(point, member))
         made = member_value(memory, leaf.group, flows) is Value.TRUE
-        state = words_of(looked.pool, (point, member), looked.past).text
+        state = words_of(looked.pool, (point, member)).text
         found.append({"id": looked.id_of((point, member)), "made": made, "state": state})
     yield from sorted(found, key=lambda one: bool(one["made"]))
 
@@ -111,7 +111,7 @@ def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator
 def _flows(looked: Looked, key: Key, task: Task | None) -> Flows:
     if task is not None:
         return task.flows
-    memory = memory_of(looked.pool, key, looked.past)
+    memory = looked.pool.recall(*key)
     if memory is not None and memory.spawned:
         return memory.spawned
     return frozenset(flow for flow, count in looked.pool.flow_counts.items() if count) or (

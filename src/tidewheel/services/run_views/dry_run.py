@@ -22,7 +22,7 @@ def dry_run_document(looked: Looked, command: Trigger) -> Document:
     return {
         "run": looked.view.name,
         "tasks": [
-            {"id": looked.id_of(key), "state": words_of(looked.pool, key, looked.past).text}
+            {"id": looked.id_of(key), "state": words_of(looked.pool, key).text}
             for key in applied.tasks
         ],
         "comes_back": [looked.id_of(key) for key in applied.back],

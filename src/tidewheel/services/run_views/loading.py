@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports import Store
@@ -32,7 +32,6 @@ class Looked(NamedTuple):
     view: RunView
     stored: StoredRun
     reader: CyclingReader
-    past: Mapping[Key, PutMemory]  # of tasks that the pool has forgotten
     now: Instant
 
     @property
@@ -55,16 +54,31 @@ async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, P
     return looked.graph, looked.pool, looked.view
 
 
-async def gather(store: Store, view: RunView, home: Path) -> Looked:
-    """Everything at once: rows first, so that they are never older than the status shown."""
+async def gather(store: Store, view: RunView, home: Path, *, recall: bool = True) -> Looked:
+    """Everything at once: rows first, so that they are never older than the status shown.
+
+    With `recall` the pool also remembers what its scheduler has forgotten, for people to see.
+    """
     stored = await store.read_run(view.number)
     view = await store.run(view.number)
     definition = await store.definition(view.definition)
     restored = restore(definition, view.options, run_directory(home, view.name))
-    past = {row.key: row for row in await store.forgotten(view.number)}
     pool = _pool_of(restored.graph, stored, store, view)
+    if recall:
+        _recall(pool, await store.forgotten(view.number))
     now = await store.now()
-    return Looked(restored.graph, pool, view, stored, restored.reader, past, now)
+    return Looked(restored.graph, pool, view, stored, restored.reader, now)
+
+
+def _recall(pool: Pool, rows: Iterable[PutMemory]) -> None:
+    for row in rows:
+        point, name = row.key
+        if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
+            continue
+        memory = pool.memory.setdefault(point, {})[name] = Memory()
+        memory.spawned, memory.submits = row.spawned, row.submits
+        memory.held_back = row.held_back
+        memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
 
 
 def _pool_of(graph: Graph, stored: StoredRun, store: Store, view: RunView) -> Pool:

@@ -30,6 +30,7 @@ from tidewheel.services.run_views.run_facts import Document, runs_document
 from tidewheel.services.run_views.task_document import task_document
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
+from tidewheel.services.state_documents import definitions_of, state_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for
 
@@ -123,7 +124,12 @@ async def _dry_run(store: Store, home: Path, view: RunView, arguments: Arguments
     command = read_command(json.dumps(arguments.get("command")))
     if not isinstance(command, Trigger):
         raise Refused(f"only trigger can be tried without doing it, not {command.verb}")
-    return dry_run_document(await gather(store, view, home), command)
+    return dry_run_document(await gather(store, view, home, recall=False), command)
+
+
+async def _state(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    asked = {**arguments, "run": view.name}
+    return await state_document(store, definitions_of(store, home), asked)
 
 
 LOOKS: dict[str, Look] = {
@@ -135,6 +141,7 @@ LOOKS: dict[str, Look] = {
     "log": _log,
     "broadcasts": _broadcasts,
     "dry-run": _dry_run,
+    "workflow-state": _state,
 }
 
 

@@ -15,7 +15,7 @@ ENDED = ("completed", "stopped")
 
 def why_document(looked: Looked, key: Key) -> Document:
     """Every reason, those of the run as a whole first."""
-    words = words_of(looked.pool, key, looked.past)
+    words = words_of(looked.pool, key)
     reasons = [*_of_the_run(looked), *why(looked.pool, key)]
     return {
         "run": looked.view.name,
@@ -57,7 +57,9 @@ def _of_the_run(looked: Looked) -> list[Reason]:
     if view.status in ENDED:
         return [Reason(f"{view.name} is {view.status}", passes=False, command="run")]
     if not view.is_driven(looked.now):
-        text = f"no scheduler drives {view.name}: the last one is gone"
+        gone = view.ended_at is None or view.ended_at < view.updated_at
+        seen = "the last one is gone" if gone else f"it was let go, {view.status}"
+        text = f"no scheduler drives {view.name}: {seen}"
         return [Reason(text, passes=False, command="run")]
     if run.paused:
         return [Reason(f"{view.name} is paused", passes=False, command="resume")]

@@ -9,10 +9,10 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.views import SubmissionView
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.judgement import chain_text
-from tidewheel.core.sched.pool import FlowState
+from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Key, Task, Value, VerdictKind
+from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.reasons import reason_document
 from tidewheel.services.run_views.run_facts import Document, option_facts, run_facts
@@ -30,7 +30,7 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
     """The run, its progress point by point, and what a person should know."""
     known = known_tasks(looked)
     points = [_point_document(looked, point, there) for point, there in known.items()]
-    causes = root_causes(looked.pool) if looked.started else []
+    causes = _causes(looked)
     return {
         "run": run_facts(looked.view, looked.now) | {"options": option_facts(looked.view)},
         "points": points[-POINTS_MAX:],
@@ -38,34 +38,51 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
         "bounds": _bounds(looked),
         "flows": [_flow_document(looked, flow) for flow in looked.pool.flows.values()],
         "active": list(_active(looked, submissions)),
-        "held": [looked.id_of(key) for key in sorted(looked.pool.run.held_tasks)][:TASKS_MAX],
+        "held": [looked.id_of(key) for key in _held(looked)][:TASKS_MAX],
         "causes": [_cause_document(looked, task) for task in causes[:TASKS_MAX]],
         "lost": list(lost_chains(looked))[:TASKS_MAX],
     }
 
 
+def _causes(looked: Looked) -> list[Task]:
+    """What keeps the run from going on; while it does, those that never will by themselves."""
+    if not looked.started:
+        return []
+    found = root_causes(looked.pool)
+    if looked.pool.run.status in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
+        return found
+    return [task for task in found if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)]
+
+
+def _held(looked: Looked) -> list[Key]:
+    """In the pool or yet to come."""
+    pool = looked.pool
+    pooled = {key for key, task in pool.tasks.items() if task.held}
+    return sorted(pooled | pool.run.held_tasks.keys())
+
+
 def known_tasks(looked: Looked) -> dict[Point, list[Key]]:
     """Every task that was spawned or judged, by point; the oldest point first."""
     pool = looked.pool
-    keys = set(pool.tasks) | set(looked.past)
+    keys = set(pool.tasks)
     keys |= {(point, name) for point, there in pool.memory.items() for name in there}
     order = {name: rank for rank, name in enumerate(pool.plan.nodes)}
     found: dict[Point, list[Key]] = {}
     for key in sorted(keys, key=lambda one: (one[0], order.get(one[1], len(order)))):
         # A memory may be that of an output which only children asked for.
-        if words_of(pool, key, looked.past).state != FUTURE:
+        if words_of(pool, key).state != FUTURE:
             found.setdefault(key[0], []).append(key)
     return found
 
 
 def _counts(looked: Looked, keys: Sequence[Key]) -> dict[str, int]:
-    counted = Counter(words_of(looked.pool, key, looked.past).state for key in keys)
+    counted = Counter(words_of(looked.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}
 
 
 def _point_document(looked: Looked, point: Point, keys: Sequence[Key]) -> Document:
     pool = looked.pool
-    states = [words_of(pool, key, looked.past) for key in keys]
+    states = [words_of(pool, key) for key in keys]
     done = sum(1 for words in states if not words.pooled and words.state in DONE)
     total = sum(1 for node in pool.plan.nodes.values() if node.is_at(point))
     return {
@@ -167,14 +184,9 @@ def lost_chains(looked: Looked) -> Iterator[Document]:
     """Every task that will not run because something it needs was lost, and why (§5)."""
     for there in known_tasks(looked).values():
         for key in there:
-            memory = looked.pool.memory.get(key[0], {}).get(key[1])
-            row = looked.past.get(key)
-            verdicts = memory.verdicts if memory else dict(row.verdicts) if row else {}
+            memory = looked.pool.recall(*key)
+            verdicts = {} if memory is None else memory.verdicts
             for flow, verdict in sorted(verdicts.items()):
                 if verdict.kind is VerdictKind.PRUNED and verdict.death is Value.LOST:
-                    chain = chain_text(looked.pool, key, flow) if memory else ""
-                    yield {
-                        "id": looked.id_of(key),
-                        "flow": flow,
-                        "chain": chain or f"{looked.id_of(key)} will not run",
-                    }
+                    chain = chain_text(looked.pool, key, flow)
+                    yield {"id": looked.id_of(key), "flow": flow, "chain": chain}

@@ -22,7 +22,7 @@ from tidewheel.services.run_views.loading import Looked, submissions_by_task
 from tidewheel.services.run_views.log_files import found_files, job_folder
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_facts import Document
-from tidewheel.services.run_views.task_words import memory_of, verdict_word, words_of
+from tidewheel.services.run_views.task_words import verdict_word, words_of
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
@@ -58,9 +58,9 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
 
 
 def _facts(looked: Looked, key: Key, node: NodePlan) -> Document:
-    words = words_of(looked.pool, key, looked.past)
+    words = words_of(looked.pool, key)
     task = looked.pool.tasks.get(key)
-    memory = memory_of(looked.pool, key, looked.past)
+    memory = looked.pool.recall(*key)
     meta = dict(node.definition.meta)
     return {
         "run": looked.view.name,
@@ -142,7 +142,7 @@ def _outputs(
     """Each output, whether it was made, in which flows and by whom."""
     node = looked.pool.plan.nodes[key[1]]
     task = looked.pool.tasks.get(key)
-    memory = memory_of(looked.pool, key, looked.past)
+    memory = looked.pool.recall(*key)
     by_hand = {one.output: one for one in outputs_set(looked, key, commands)}
     messages = dict(node.definition.outputs)
     made = _made(looked, key, task, submissions)
@@ -171,7 +171,7 @@ def _made(
     looked: Looked, key: Key, task: Task | None, submissions: Sequence[Submission]
 ) -> dict[str, Flows]:
     """Every output that was made by any submission or by hand."""
-    memory = memory_of(looked.pool, key, looked.past)
+    memory = looked.pool.recall(*key)
     found: dict[str, Flows] = {} if memory is None else dict(memory.made)
     if task is not None:
         found = {output: task.flows for output in task.outputs} | found
@@ -213,7 +213,7 @@ def _by_hand_text(hand: SetByHand | None) -> str:
 
 
 def _verdicts(looked: Looked, key: Key) -> Iterator[Document]:
-    memory = memory_of(looked.pool, key, looked.past)
+    memory = looked.pool.recall(*key)
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
         text = chain_text(looked.pool, key, flow)
         if verdict.kind is VerdictKind.FINISHED:

@@ -6,12 +6,10 @@ xtrigger, blocked, incomplete), because several of these may be true at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.sched.spawning import RETRY
 from tidewheel.core.sched.states import (
     Flows,
@@ -70,30 +68,16 @@ class TaskWords(NamedTuple):
         return f"{self.state} ({', '.join(self.marks)})" if self.marks else self.state
 
 
-def words_of(pool: Pool, key: Key, past: Mapping[Key, PutMemory] | None = None) -> TaskWords:
-    """Where this task is; `past` are the rows of tasks that the pool has forgotten."""
+def words_of(pool: Pool, key: Key) -> TaskWords:
+    """Where this task is."""
     task = pool.tasks.get(key)
     if task is not None:
         return TaskWords(pooled_state(task), marks_of(task), task.flows, pooled=True)
-    memory = memory_of(pool, key, past)
+    memory = pool.recall(*key)
     if memory is None:
         held = ("held",) if key in pool.run.held_tasks else ()
         return TaskWords(FUTURE, held)
     return TaskWords(_remembered_state(memory), (), memory.spawned)
-
-
-def memory_of(
-    pool: Pool, key: Key, past: Mapping[Key, PutMemory] | None = None
-) -> Memory | None:
-    """What is remembered of a task, by the pool or by the store."""
-    known = pool.memory.get(key[0], {}).get(key[1])
-    row = None if known is not None or past is None else past.get(key)
-    if row is None:
-        return known if known is not None else pool.recall(*key)
-    memory = Memory()
-    memory.spawned, memory.submits, memory.held_back = row.spawned, row.submits, row.held_back
-    memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
-    return memory
 
 
 def pooled_state(task: Task) -> str:

@@ -81,7 +81,7 @@ def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> N
 def _task_document(
     looked: Looked, key: Key, submissions: Submissions, distances: Mapping[Key, int]
 ) -> Document:
-    words = words_of(looked.pool, key, looked.past)
+    words = words_of(looked.pool, key)
     found = submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
     return {
         "name": key[1],
@@ -107,5 +107,5 @@ def _submission_document(view: SubmissionView) -> Document:
 
 
 def _counts(looked: Looked, keys: Iterable[Key]) -> dict[str, int]:
-    counted = Counter(words_of(looked.pool, key, looked.past).state for key in keys)
+    counted = Counter(words_of(looked.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}

@@ -33,6 +33,7 @@ from tidewheel.sources.flow_cylc.settings import WorkflowEvents
 
 __all__ = ["EventHandlers", "HandledNotice", "HandledRun", "HandlerSettings", "TaskFacts"]
 
+NODES_KNOWN_MAX = 10_000
 ACTIVITY_LOG = "job-activity.log"
 RUN_ACTIVITY_LOG = Path("log") / "scheduler" / "handlers" / "activity.log"
 
@@ -92,6 +93,8 @@ class EventHandlers:
             return False
         known = self._wanted.get(id(events))
         if known is None or known[0] is not events:
+            if len(self._wanted) >= NODES_KNOWN_MAX:  # broadcasts make ever new ones
+                self._wanted.clear()
             known = self._wanted[id(events)] = (events, _wanted(events))
         return event in known[1] and not self._is_disabled(node)
 

@@ -137,10 +137,20 @@ class Mailer:
                 self._begin_sending(addresses, notices[first : first + EVENTS_PER_MAIL_MAX])
 
     def _begin_sending(self, addresses: Addresses, notices: Sequence[HandledNotice]) -> None:
-        mail = compose(notices, addresses, self._run, self._mail.footer)
-        task = asyncio.create_task(self._deliver(mail), name="mail delivery")
+        work = self._compose_and_deliver(addresses, notices)
+        task = asyncio.create_task(work, name="mail delivery")
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
+
+    async def _compose_and_deliver(
+        self, addresses: Addresses, notices: Sequence[HandledNotice]
+    ) -> None:
+        try:
+            mail = compose(notices, addresses, self._run, self._mail.footer)
+        except ValueError as error:  # bytes or addresses that no mail can have
+            self._tell("mail.failed", to=addresses.to, error=str(error))
+        else:
+            await self._deliver(mail)
 
     async def _deliver(self, mail: EmailMessage) -> None:
         trouble = ""

@@ -37,6 +37,10 @@ class Nodes:
             del self._by_point[one.point]
 
     @property
+    def has_broadcasts(self) -> bool:
+        return bool(self._by_point)
+
+    @property
     def broadcasts(self) -> list[Broadcast]:
         return [one for there in self._by_point.values() for one in there.values()]
 

@@ -29,6 +29,7 @@ from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.playing import PlayedJobs
+from tidewheel.services.scheduler.retry_lines import retry_lines
 from tidewheel.services.scheduler.run_files import RunFiles
 from tidewheel.services.scheduler.run_timers import RunTimers
 from tidewheel.services.scheduler.submitting import Submissions
@@ -73,7 +74,7 @@ class Stage:
         self.timers = RunTimers(
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
-        self.task_timers = TaskTimers(graph)
+        self.task_timers = TaskTimers(graph, self.nodes)
         self._submissions = Submissions(taken.run, taken.restored, self.nodes)
         self._run_log = RunLog(taken.pool)
         self._reason = taken.run.reason
@@ -145,7 +146,7 @@ class Stage:
         self.files.prepare(definition)
         self.nodes.reload(graph)
         self.players.reload(graph)
-        self.task_timers = TaskTimers(graph)
+        self.task_timers = TaskTimers(graph, self.nodes)
         self._submissions.reload(restored)
         self._telling.reload(restored)
         self.xtriggers.redefine(graph, now)
@@ -153,6 +154,7 @@ class Stage:
     def _after_step(self, drive: Drive, event: Event, outcome: Outcome) -> None:
         self.task_timers.after_step(drive, event, outcome)
         drive.work.log += self._run_log.lines(event, outcome, drive.failure)
+        drive.work.log += retry_lines(drive, event, outcome)
         drive.work.news += news_of(event, outcome, was_running=drive.was_running)
 
     @staticmethod

@@ -23,7 +23,7 @@ from tidewheel.services.scheduler.xtrigger_calls import RunContext
 from tidewheel.services.scheduler.xtrigger_watches import XtriggerSurroundings
 from tidewheel.services.scheduler.xtriggers import Xtriggers
 from tidewheel.services.service import Surroundings
-from tidewheel.services.workflow_state import answer
+from tidewheel.services.workflow_state import answer, remembering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class SchedulerHome:
 
     store: Store
     home: Path
-    environment: Mapping[str, str]  # of this process
+    environment: Mapping[str, str]  # of event handlers
     surroundings: Surroundings
     trigger_log: Path | None = None
 
@@ -96,6 +96,7 @@ def _xtriggers(
         definition = await home.store.definition(run.definition)
         return restore(definition, run.options, run_directory(home.home, run.name))
 
+    remembered = remembering(definition_of)
     xtriggers = Xtriggers(
         taken.restored.graph,
         XtriggerSurroundings(
@@ -105,7 +106,7 @@ def _xtriggers(
                 directory=str(files.directory),
             ),
             functions=Functions(files.directory, home.environment),
-            ask=lambda question: answer(home.store, question, definition_of),
+            ask=lambda question: answer(home.store, question, remembered),
             clock=home.surroundings.clock,
             wake=wake,
             on_report=home.surroundings.on_report,

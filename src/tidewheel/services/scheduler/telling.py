@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 
 from tidewheel.core.graph.node import RunMode
@@ -50,7 +51,10 @@ class Telling:
         self._run = run
         settings = restored.settings
         handled = HandledRun(
-            name=run.name, owner=environment.get("USER", ""), meta=settings.meta
+            name=run.name,
+            host=socket.gethostname(),
+            owner=environment.get("USER", ""),
+            meta=settings.meta,
         )
         mailer = Mailer(
             handled,

@@ -27,6 +27,7 @@ class FunctionCalls(Protocol):
     async def call(
         self, function: str, arguments: Sequence[object], keywords: Mapping[str, object]
     ) -> FunctionAnswer | FunctionFailure: ...
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

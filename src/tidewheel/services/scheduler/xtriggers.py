@@ -33,7 +33,7 @@ from tidewheel.services.scheduler.xtrigger_calls import call_for
 from tidewheel.services.scheduler.xtrigger_watches import Watches, XtriggerSurroundings
 
 TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
-IN_LINE = ""  # in the place of a signature: an earlier point is called first
+IN_LINE = ""  # in the place of a signature: its turn has not come yet
 
 
 class Satisfied(NamedTuple):
@@ -65,6 +65,7 @@ class Xtriggers:
         self._known: dict[str, Mapping[str, str]] = {}  # satisfied calls, oldest first
         self._satisfied: list[Satisfied] = []
         self._rows: dict[str, XtriggerResult] = {}
+        self._rows_due: dict[str, XtriggerResult] = {}
 
     # ---- who waits ----
 
@@ -118,12 +119,36 @@ class Xtriggers:
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
+        self._rows_due |= self._rows
+        self._rows = {}
         return found
 
     def take_rows(self) -> list[XtriggerResult]:
-        """What belongs into the batch that tells the core what `take_satisfied` gave."""
-        rows, self._rows = self._rows, {}
+        """What belongs into the batch that tells the core what `take_satisfied` gave.
+
+        No more than that: a message that has been used up since then must not be forgotten
+        before the core knows who was let go by it.
+        """
+        rows, self._rows_due = self._rows_due, {}
         return list(rows.values())
+
+    def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """What was found for a task, by label: its job sees each as LABEL_NAME."""
+        point, name = key
+        node = self._graph.nodes.get(name)
+        if node is None or not node.xtriggers:
+            return ()
+        text = self._graph.cycling.style.text(point)
+        words = self._around.context.words(text, name)
+        found = []
+        for label in dict.fromkeys(
+            label for one, label in node.xtriggers if one.contains(point)
+        ):
+            xtrigger = self._graph.xtriggers.get(label)
+            if xtrigger is not None and xtrigger.function != WALL_CLOCK:
+                results = self._known.get(call_for(xtrigger, words).signature)
+                found += [(label, results)] if results else []
+        return tuple(found)
 
     def broadcasts(self, one: Satisfied) -> list[Broadcast]:
         """How results get into the environment of jobs, as in Cylc: those of a function as
@@ -162,8 +187,9 @@ class Xtriggers:
                 self.watch(key, label, now)
 
     async def close(self) -> None:
-        """Nothing is called any more."""
+        """Nothing is called any more, and nobody is left who could be."""
         await self._watches.close()
+        await self._around.functions.close()
 
     # ---- what is called ----
 
@@ -187,7 +213,9 @@ class Xtriggers:
     def _begin(self, wait: _Wait) -> None:
         (point, name), label = wait
         xtrigger = self._graph.xtriggers.get(label)
-        assert xtrigger is not None, f"{label} is no xtrigger of this definition"
+        if xtrigger is None:  # of a definition that was reloaded: `redefine` will know it
+            self._waits[wait] = IN_LINE
+            return
         words = self._around.context.words(self._graph.cycling.style.text(point), name)
         call = call_for(xtrigger, words)
         known = self._known.get(call.signature)

@@ -303,10 +303,10 @@ def delete_history(t: Tables, seqs: Sequence[int]) -> list[Row]:
 
 def _is_removable(t: Tables, seq: int) -> bool:
     children = [child for parent, child, _ in t.edge if parent == seq]
-    return (
-        t.task[seq]["status"] in FINAL
-        and t.task[seq]["run"] is None
-        and all(t.task[child]["status"] in FINAL for child in children)
+    if t.task[seq]["run"] is not None:
+        return False
+    return t.task[seq]["status"] in FINAL and all(
+        t.task[child]["status"] in FINAL for child in children
     )
 
 

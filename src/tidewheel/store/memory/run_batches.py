@@ -243,7 +243,8 @@ def find_memory(t: Tables, *, run: int, point: int, name: str) -> list[Row]:
 
 
 def list_facts(t: Tables, run: int) -> list[Row]:
-    return [(key[1], row["body"]) for key, row in _of(t.fact, run)]
+    found = [(key[1], row["body"]) for key, row in _of(t.fact, run)]
+    return sorted(found, key=lambda row: row[0], reverse=True)
 
 
 def list_timers(t: Tables, run: int) -> list[Row]:

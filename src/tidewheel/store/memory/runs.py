@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidewheel.core.runs.views import OPEN_STATUSES
+from tidewheel.core.sched.states import Stage
 from tidewheel.core.tasks.status import FINAL
 from tidewheel.store.memory.leases import NO_SETTINGS
 from tidewheel.store.memory.tables import Record, Tables
@@ -294,7 +295,8 @@ def verify_pool(t: Tables) -> list[Row]:
         if run not in t.run:
             seen = "in the pool of a run that is not there"
         elif row["submit"] > given:
-            seen = f"in the pool with submit number {row['submit']}, but at most {given} were given"
+            submit = row["submit"]
+            seen = f"in the pool with submit number {submit}, but at most {given} were given"
         if seen:
             broken.append((f"{run}/{point}/{name}", seen))
     return broken
@@ -331,7 +333,7 @@ def verify_active(t: Tables) -> list[Row]:
         run = t.run.get(number)
         if run is None or json.loads(run["options"])["mode"] != "live":
             continue
-        if 1 <= row["stage"] <= 3 and run["status"] != "deleted":
+        if Stage.WAITING < row["stage"] < Stage.INCOMPLETE and run["status"] != "deleted":
             where = (number, f"/{name}/{row['submit']}")
             pooled[where] += 1
             first.setdefault(where, point)

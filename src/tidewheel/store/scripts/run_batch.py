@@ -27,17 +27,9 @@ from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.task import Instant, NewTask
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
+from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
 from tidewheel.store.rows import digest_of, new_task_row
-from tidewheel.store.run_rows import (
-    ChangedRows,
-    Record,
-    command_view,
-    fact_of,
-    happening,
-    memory_of,
-    submission_view,
-    task_of,
-)
+from tidewheel.store.run_rows import command_view, happening, submission_view
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count

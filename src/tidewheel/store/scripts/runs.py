@@ -186,14 +186,26 @@ def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
 # ---- deleting ----
 
 
-def mark_run_deleted(tx: Transaction, number: int) -> None:
-    """From here on nobody sees it or may drive it; what is left of it is removed in parts."""
+def delete_part(tx: Transaction, number: int) -> bool:
+    """Some of its tasks, after the last one everything else; whether it is gone.
+
+    With the first part nobody sees the run or may drive it any more. Its name is free when all
+    of it is gone, since the ids of its tasks begin with it.
+    """
     if not tx.rows("mark_run_deleted", run=number):
         raise _held(tx, get_run(tx, number))
+    if not _erase_tasks(tx, number):
+        return False
+    for query in (
+        *("delete_pool", "delete_memory", "delete_facts", "delete_timers"),
+        *("delete_run_events", "delete_run"),
+    ):
+        tx.rows(query, run=number)
+    return True
 
 
-def erase_tasks(tx: Transaction, number: int) -> bool:
-    """Some tasks of a run that is being deleted; whether that was all of them."""
+def _erase_tasks(tx: Transaction, number: int) -> bool:
+    """Some tasks, oldest first; whether those were the last."""
     found = tx.rows("find_run_tasks", run=number, count=ROWS_PER_STATEMENT_MAX)
     seqs = [row[0] for row in found]
     if seqs:
@@ -208,15 +220,6 @@ def erase_tasks(tx: Transaction, number: int) -> bool:
 def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
     tx.rows("lock_tasks_by_seq", seqs=seqs)
     return [row[0] for row in tx.rows("read_tasks", seqs=seqs) if row[-1] is not None]
-
-
-def delete_rows(tx: Transaction, number: int) -> None:
-    """All but the tasks, which are gone."""
-    for query in (
-        *("delete_pool", "delete_memory", "delete_facts", "delete_timers"),
-        *("delete_run_events", "delete_run"),
-    ):
-        tx.rows(query, run=number)
 
 
 def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:

@@ -1,5 +1,6 @@
--- Verify P19: each active task of a live run's pool has a submission that has not ended, or whose end
--- its scheduler has not heard of yet. Points are texts in ids: it is counted by name and number.
+-- Verify P19: what is active in the pool of a live run has a submission that has not ended.
+-- An end that the scheduler has not heard of does not count yet. In ids points are texts: so it is
+-- counted by name and submit number.
 WITH active AS (
     SELECT pool.run, run.name AS run_name, '/' || pool.name || '/' || pool.submit AS ending,
            count(*) AS pooled, min(pool.point) AS point

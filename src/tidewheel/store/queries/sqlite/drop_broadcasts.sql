@@ -1,3 +1,4 @@
 -- Scheduler: settings that were taken back.
 DELETE FROM broadcast
- WHERE run = :run AND (point, namespace, setting) IN (SELECT value ->> 'point', value ->> 'namespace', value ->> 'setting' FROM json_each(:broadcasts));
+ WHERE run = :run AND (point, namespace, setting) IN (
+           SELECT value ->> 'point', value ->> 'namespace', value ->> 'setting' FROM json_each(:broadcasts));

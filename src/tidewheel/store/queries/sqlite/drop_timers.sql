@@ -1,3 +1,4 @@
 -- Scheduler: timers that fired or are not wanted any more.
 DELETE FROM timer
- WHERE run = :run AND (point, name, timer) IN (SELECT value ->> 'point', value ->> 'name', value ->> 'timer' FROM json_each(:timers));
+ WHERE run = :run AND (point, name, timer) IN (
+           SELECT value ->> 'point', value ->> 'name', value ->> 'timer' FROM json_each(:timers));

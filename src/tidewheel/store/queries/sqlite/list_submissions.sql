@@ -1,5 +1,5 @@
--- Looking: the submissions of a run, newest first. An id is RUN/POINT/NAME/NUMBER; of
--- which the first part with its slash is skipped.
+-- Looking: the submissions of a run, newest first.
+-- An id is RUN/POINT/NAME/NUMBER; its first part, with the slash, is skipped.
 SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
        coalesce(lease.started_at, attempt.started_at),
        CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')

@@ -1,0 +1,1 @@
+"""`cylc` inside jobs and event handlers: calls of existing scripts, translated."""

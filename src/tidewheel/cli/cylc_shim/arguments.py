@@ -1,0 +1,102 @@
+"""Options of Cylc's commands, read as Cylc reads them: anywhere, and shortened if unique."""
+
+from __future__ import annotations
+
+import getopt
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Option(NamedTuple):
+    """One option by all of its names; `takes` a value or is said or not."""
+
+    names: tuple[str, ...]
+    takes: bool = True
+
+    @property
+    def key(self) -> str:
+        """By its first long name."""
+        return next(name[2:] for name in self.names if name.startswith("--"))
+
+
+class Said:
+    """What was said: words, and the values of options in their order."""
+
+    __slots__ = ("options", "words")
+
+    def __init__(self, words: list[str], options: dict[str, list[str]]) -> None:
+        self.words = words
+        self.options = options
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.options
+
+    def last(self, key: str, default: str = "") -> str:
+        return self.options[key][-1] if key in self.options else default
+
+    def parts(self, key: str) -> tuple[str, ...]:
+        """Given several times, or with commas, or both."""
+        found = (part.strip() for one in self.options.get(key, ()) for part in one.split(","))
+        return tuple(part for part in found if part)
+
+
+class BadUsage(Exception):
+    """The words on the command line make no sense; the message says what would."""
+
+
+def takes(*names: str) -> Option:
+    return Option(names)
+
+
+def flag(*names: str) -> Option:
+    return Option(names, takes=False)
+
+
+# Options of every command of Cylc, which change nothing here.
+_IDLE = (
+    flag("-v", "--verbose"),
+    flag("-q", "--quiet"),
+    flag("--debug"),
+    flag("--no-timestamp"),
+    flag("-y", "--yes"),
+    flag("--timestamp"),
+    takes("--color", "--colour"),
+    takes("--comms-timeout"),
+    takes("--user"),
+    takes("--host"),
+    takes("--owner"),
+    flag("-m", "--multi"),
+)
+
+
+def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Said:
+    """Refused with the options that there are, if one is not known."""
+    own = list(options)
+    taken = {name for one in own for name in one.names}
+    known = own + [
+        Option(tuple(name for name in one.names if name not in taken), one.takes)
+        for one in _IDLE
+        if not taken.issuperset(name for name in one.names if name.startswith("--"))
+    ]
+    short = "".join(
+        name[1] + (":" if one.takes else "")
+        for one in known
+        for name in one.names
+        if not name.startswith("--")
+    )
+    long = [
+        name[2:] + ("=" if one.takes else "")
+        for one in known
+        for name in one.names
+        if name.startswith("--")
+    ]
+    try:
+        found, words = getopt.gnu_getopt(list(arguments), short, long)
+    except getopt.GetoptError as error:
+        accepted = ", ".join("/".join(one.names) for one in own) or "no options"
+        raise BadUsage(f"cylc {verb}: {error.msg}; here it takes {accepted}") from None
+    by_name = {name: one.key for one in known for name in one.names}
+    said: dict[str, list[str]] = {}
+    for name, value in found:
+        said.setdefault(by_name[name], []).append(value)
+    return Said(words, said)

@@ -1,0 +1,303 @@
+"""What a scheduler writes: whole or not at all, once, by the one that holds the run."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.conformance.changes_drawn import batches
+from tests.conformance.run_steps import (
+    OTHER_PROCESS,
+    Driver,
+    active,
+    claim_run,
+    make_run,
+    memory,
+    task_row,
+)
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
+from tidewheel.core.runs.requests import (
+    Broadcast,
+    CommandAnswer,
+    NewCommand,
+    Timer,
+    TimerKey,
+    XtriggerResult,
+)
+from tidewheel.core.sched.pool import FlowState, RunState
+from tidewheel.core.sched.records import (
+    DropTask,
+    ForgetMemory,
+    Ledger,
+    PutChain,
+    PutFlow,
+    PutRun,
+    PutTask,
+)
+from tidewheel.errors import NotFound, RunLost
+from tidewheel.store.change_rows import read_changes
+
+
+def in_order(changes):
+    return sorted(changes, key=repr)
+
+
+# ---- what is written is what is read ----
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=40,
+    deadline=None,
+)
+@given(written=batches)
+def test_the_changes_of_any_batches_are_read_as_the_ledger_has_them(store, written):
+    # Made up as they are, what is active has no submissions: nor would it if it were played.
+    driver = Driver.of(store, options=RunOptions(mode="simulation"))
+    ledger = Ledger()
+    for changes in written:
+        driver.write(changes=changes)
+        ledger.write(changes)
+    left = [row for row in ledger.rows.values() if getattr(row, "point", 0) is not None]
+    assert in_order(driver.changes()) == in_order(left)
+    logged = store.run_changes(driver.run.number, count=10_000)
+    assert [read_changes(one.changes) for one in logged] == [one for one in written if one]
+
+
+def test_the_last_change_of_a_thing_counts(store):
+    driver = Driver.of(store)
+    a, b = task_row("a"), task_row("b")
+    driver.write(changes=[PutTask(a), PutTask(a._replace(missing=0)), PutTask(b)])
+    driver.write(changes=[DropTask((1, "a")), DropTask((9, "nobody")), PutTask(a)])
+    driver.write(changes=[PutTask(b._replace(held=True)), DropTask((1, "b"))])
+    assert driver.changes() == [PutTask(a)]
+
+
+def test_runs_keep_apart(store):
+    first, second = Driver.of(store), Driver.of(store)
+    same = [
+        PutTask(task_row("a")),
+        memory("a"),
+        PutChain("a", 1, 3),
+        PutFlow(FlowState(1)),
+        PutRun(RunState(start=1)),
+    ]
+    for driver in (first, second):
+        driver.write(
+            changes=same,
+            timers=[Timer(None, "", "stall", 3.0), Timer(1, "a", "retry", 2.0)],
+            xtriggers=[XtriggerResult("f()", "{}")],
+            broadcasts=[Broadcast("*", "root", "script", "x")],
+        )
+    first.write(
+        changes=[DropTask((1, "a")), ForgetMemory(memory("a")), PutChain("a", 1, None)],
+        timers_gone=[TimerKey(None, "", "stall"), TimerKey(1, "a", "retry")],
+        xtriggers=[XtriggerResult("f()", "")],
+        broadcasts=[Broadcast("*", "root", "script", None)],
+    )
+    left = store.read_run(first.run.number)
+    assert left.changes == [PutRun(RunState(start=1)), PutFlow(FlowState(1))]
+    assert (left.timers, left.xtriggers, left.broadcasts) == ([], [], [])
+    there = store.read_run(second.run.number)
+    assert in_order(there.changes) == in_order(same)
+    assert there.timers == [Timer(1, "a", "retry", 2.0), Timer(None, "", "stall", 3.0)]
+    assert there.xtriggers == [XtriggerResult("f()", "{}")]
+    assert there.broadcasts == [Broadcast("*", "root", "script", "x")]
+
+
+def test_timers_results_and_broadcasts_are_replaced_by_their_like(store):
+    driver = Driver.of(store)
+    driver.write(
+        timers=[Timer(1, "a", "retry", 2.0), Timer(1, "a", "retry", 3.0)],
+        xtriggers=[XtriggerResult("f()", "1"), XtriggerResult("f()", "2")],
+        broadcasts=[
+            Broadcast("1", "a", "[environment]X", "1"),
+            Broadcast("1", "a", "[environment]X", ""),
+        ],
+    )
+    driver.write(timers=[Timer(1, "a", "retry", 4.0)], timers_gone=[TimerKey(1, "a", "retry")])
+    seen = store.read_run(driver.run.number)
+    assert seen.timers == [Timer(1, "a", "retry", 4.0)]
+    assert seen.xtriggers == [XtriggerResult("f()", "2")]
+    assert seen.broadcasts == [Broadcast("1", "a", "[environment]X", "")]
+
+
+def test_more_rows_than_one_statement_carries_are_written(store):
+    driver = Driver.of(store)
+    names = [f"n{number}" for number in range(2_500)]
+    tasks = [driver.task(name) for name in names]
+    driver.write(changes=[c for name in names for c in active(name)], submissions=tasks)
+    assert len(driver.changes()) == 5_000
+    driver.write(
+        cancellations=[task.id for task in tasks],
+        changes=[DropTask((1, name)) for name in names],
+    )
+    happenings = driver.inbox(10_000)
+    assert len(happenings) == 2_500
+    driver.write(consumed=[one.seq for one in happenings])
+    assert driver.inbox() == []
+
+
+# ---- the head of a batch ----
+
+
+def test_a_batch_says_how_the_run_is_and_renews_its_lease(store, clock):
+    driver = Driver.of(store)
+    store.save_definition(StoredDefinition(digest="new", workflow="wf"))
+    clock.advance(3)
+    driver.write(status="stalled", reason="nothing can happen", definition="new")
+    seen = store.run(driver.run.number)
+    assert (seen.status, seen.reason, seen.batch) == ("stalled", "nothing can happen", 1)
+    assert (seen.definition, seen.updated_at) == ("new", clock.now)
+    assert (seen.deadline_at, seen.ended_at) == (clock.now + 10.0, None)
+    driver.write()
+    assert (store.run(driver.run.number).definition, seen.epoch) == ("new", 1)
+
+
+def test_the_last_batch_gives_the_run_back(store, clock):
+    driver = Driver.of(store)
+    clock.advance(1)
+    driver.write(status="completed", reason="all done", ends=True)
+    seen = store.run(driver.run.number)
+    assert (seen.status, seen.owner, seen.deadline_at) == ("completed", None, None)
+    assert (seen.ended_at, seen.batch) == (clock.now, 1)
+    clock.advance(1)
+    carried_on = claim_run(store, driver.run, process=OTHER_PROCESS)
+    assert (carried_on.epoch, carried_on.batch) == (2, 1)
+    assert store.run(driver.run.number).ended_at == clock.now - 1
+
+
+def test_a_batch_whose_answer_got_lost_is_written_once(store):
+    driver = Driver.of(store)
+    number = store.post_command(NewCommand(run=driver.run.number, body="{}", who="me"))
+    [given] = driver.inbox()
+    batch = driver.batch(
+        consumed=[given.seq],
+        changes=active("a"),
+        submissions=[driver.task("a")],
+        answers=[CommandAnswer(number)],
+        ends=True,
+        status="stopped",
+    )
+    for _ in range(3):
+        store.write_batch(driver.lease, batch)
+    assert store.run(driver.run.number).batch == 1
+    assert len(store.run_changes(driver.run.number)) == 1
+    assert store.listed() == [f"{driver.run.name}/1/a/1"]
+
+
+def test_a_scheduler_that_was_taken_over_writes_nothing(store, clock):
+    driver = Driver.of(store)
+    driver.submit("a")
+    clock.advance(10)
+    lease = claim_run(store, driver.run, process=OTHER_PROCESS)
+    before = (store.run(driver.run.number), driver.changes(), store.listed())
+    for batch in (driver.batch(changes=active("b"), submissions=[driver.task("b")]),):
+        with pytest.raises(RunLost):
+            store.write_batch(driver.lease, batch)
+    assert (store.run(driver.run.number), driver.changes(), store.listed()) == before
+    successor = Driver(store, driver.run, lease)
+    successor.write(changes=active("b"), submissions=[driver.task("b")])
+    # The same number as the successor's batch: it is not taken for that one.
+    with pytest.raises(RunLost):
+        store.write_batch(driver.lease, driver.batch(changes=active("c")))
+
+
+def test_a_lease_that_ran_out_and_nobody_took_is_still_good(store, clock):
+    driver = Driver.of(store)
+    clock.advance(1_000)
+    driver.write()
+    assert store.run(driver.run.number).is_driven(clock.now)
+
+
+def test_a_batch_that_does_not_follow_is_a_mistake(store):
+    driver = Driver.of(store)
+    with pytest.raises(AssertionError):
+        store.write_batch(driver.lease, replace(driver.batch(), number=7))
+    driver.write(ends=True, status="stopped")
+    with pytest.raises(AssertionError):
+        driver.write()
+
+
+def test_a_batch_that_fails_leaves_nothing(store):
+    driver = Driver.of(store)
+    driver.submit("a")
+    before = (store.run(driver.run.number), driver.changes())
+    for wrong in (
+        {"submissions": [driver.task("a")]},
+        {"submissions": [replace(driver.task("b"), run=None)]},
+        {"definition": "nowhere"},
+    ):
+        with pytest.raises(AssertionError):
+            driver.write(changes=active("b"), **wrong)
+    with pytest.raises(NotFound):
+        driver.write(changes=active("b"), cancellations=["nobody"])
+    assert (store.run(driver.run.number), driver.changes()) == before
+    driver.write(changes=[])
+
+
+# ---- submissions ----
+
+
+def test_submissions_can_be_claimed_at_once_and_know_their_run(store):
+    driver = Driver.of(store, lease_seconds=33.0)
+    driver.submit("a")
+    store.put("client", queue=driver.run.queue)
+    first, second = driver.take(2)
+    assert (first.id, first.task.run) == (f"{driver.run.name}/1/a/1", driver.run.number)
+    assert first.task.lease_seconds == 33.0
+    assert (second.id, second.task.run) == ("client", None)
+    by_id = store.hold(driver.submit("b")[0])
+    assert by_id.task.run == driver.run.number
+    orphans = store.orphans("tern", "boot-1")
+    runs = {held.task.id: held.task.run for held in orphans}
+    assert runs == {first.id: driver.run.number, "client": None, by_id.id: driver.run.number}
+
+
+def test_submissions_are_listed_newest_first(store, clock):
+    driver, other = Driver.of(store), Driver.of(store)
+    tasks = [driver.task(n, s, p) for p in ("1", "10") for n in ("a", "aa") for s in (1, 2)]
+    driver.write(submissions=tasks)
+    other.write(submissions=[other.task("a")])
+    start = clock.now
+    clock.advance(1)
+    [held] = driver.take()
+    store.tell(held, started=True)
+    clock.advance(1)
+    store.finish(held, "failed", exit_status=3)
+    [ended] = store.submissions(driver.run.number, point="1", name="a")[1:]
+    assert (ended.task_id, ended.status, ended.attempt) == (held.id, "failed", 1)
+    assert (ended.submitted_at, ended.started_at) == (start, start + 1)
+    assert (ended.ended_at, ended.exit_status) == (start + 2, 3)
+    assert (ended.error, ended.worker) == ("it exited with 3", held.worker)
+    run = driver.run.number
+    assert [one.task_id for one in store.submissions(run)] == [t.id for t in tasks[::-1]]
+    assert len(store.submissions(run, count=3)) == 3
+
+    def found(**which):
+        return [
+            one.task_id.removeprefix(driver.run.name) for one in store.submissions(run, **which)
+        ]
+
+    assert found(point="1") == ["/1/aa/2", "/1/aa/1", "/1/a/2", "/1/a/1"]
+    assert found(name="a") == ["/10/a/2", "/10/a/1", "/1/a/2", "/1/a/1"]
+    assert found(point="10", name="aa") == ["/10/aa/2", "/10/aa/1"]
+    assert found(point="10", name="aa", count=1) == ["/10/aa/2"]
+    assert found(point="100") == found(name="wf") == []
+
+
+def test_the_log_of_changes_is_read_page_by_page(store, clock):
+    driver = Driver.of(store)
+    for name in "abc":
+        driver.write(changes=[PutTask(task_row(name))])
+    driver.write()  # changed nothing
+    pages = store.run_changes(driver.run.number, after=1, count=1)
+    assert [(one.batch, one.at) for one in pages] == [(2, clock.now)]
+    assert read_changes(pages[0].changes) == [PutTask(task_row("b"))]
+    assert [one.batch for one in store.run_changes(driver.run.number)] == [1, 2, 3]
+
+
+def test_a_run_that_was_not_begun_is_empty(store):
+    run = make_run(store)
+    seen = store.read_run(run.number)
+    assert (seen.changes, seen.timers, seen.xtriggers, seen.broadcasts) == ([], [], [], [])

@@ -1,0 +1,324 @@
+"""Runs: made, found, driven by one scheduler at a time, commanded, and deleted as a whole."""
+
+import pytest
+
+from tests.conformance.door import PROCESS
+from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
+from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.runs.requests import CommandAnswer, NewCommand
+from tidewheel.core.sched.records import ForgetMemory
+from tidewheel.errors import (
+    AmbiguousRun,
+    BadSetting,
+    Duplicate,
+    InvalidTask,
+    NotFound,
+    NotRunning,
+    RunHeld,
+    RunLost,
+)
+
+DAY = 86_400.0
+
+
+# ---- definitions ----
+
+
+def test_a_definition_is_kept_as_it_was_saved(store):
+    files = (
+        StoredFile("bin/run.sh", b"#!/bin/sh\n", True),
+        StoredFile("lib/\udcff data \N{SNOWMAN}", bytes(range(256))),
+        StoredFile("empty", b""),
+    )
+    saved = StoredDefinition(
+        digest="d1",
+        workflow="w/x",
+        kind="python",
+        text='[scheduling]\n"quoted" \N{SNOWMAN}\n',
+        variables='{"N": 3}',
+        files=files,
+    )
+    store.save_definition(saved)
+    store.save_definition(saved)
+    assert store.definition("d1") == saved
+    with pytest.raises(NotFound):
+        store.definition("d2")
+
+
+# ---- making and finding ----
+
+
+def test_a_new_run_is_created_and_held_by_nobody(store, clock):
+    options = RunOptions(mode="simulation", start_tasks=("1/a",), stall_timeout_seconds=3.5)
+    run = make_run(store, "w/x", folder="/src/x", options=options)
+    assert (run.name, run.queue, run.folder) == ("w/x/run1", "run:w/x/run1", "/src/x")
+    assert (run.status, run.reason, run.epoch, run.batch) == ("created", "", 0, 0)
+    assert (run.owner, run.deadline_at, run.ended_at) == (None, None, None)
+    assert (run.created_at, run.updated_at) == (clock.now, clock.now)
+    assert run.options == options
+    assert store.run(run.number) == run
+
+
+def test_runs_of_a_workflow_are_numbered_and_numbers_are_not_used_again(store):
+    names = [make_run(store).name for _ in range(3)]
+    assert names == ["wf/run1", "wf/run2", "wf/run3"]
+    assert make_run(store, "other").name == "other/run1"
+    store.delete_run(store.find_run("wf/run1").number)
+    make_run(store, name="wf/run10")
+    make_run(store, name="wf/run2x")
+    make_run(store, name="wf/run0-11")
+    assert make_run(store).name == "wf/run11"
+
+
+def test_a_name_that_is_taken_is_refused(store):
+    make_run(store, name="mine")
+    with pytest.raises(Duplicate, match="mine"):
+        make_run(store, "other", name="mine")
+    assert [run.name for run in store.runs()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": " "}, {"name": "a\nb"}, {"lease_seconds": 0.0}, {"lease_seconds": -1.0}]
+)
+def test_a_run_that_cannot_be_is_refused(store, wrong):
+    with pytest.raises(BadSetting):
+        make_run(store, **wrong)
+    assert store.runs() == []
+
+
+def test_a_run_needs_a_definition_that_is_stored(store):
+    with pytest.raises(NotFound):
+        store.create_run(NewRun(workflow="wf", definition="nowhere"))
+
+
+def test_the_queue_of_a_run_has_the_lease_that_was_asked_for(store):
+    run = make_run(store, lease_seconds=42.0)
+    store.pause_queue("shared", paused=True)
+    make_run(store, queue="shared", lease_seconds=7.0)
+    queues = {queue.queue: queue.settings for queue in store.queues()}
+    assert queues[run.queue].lease_seconds == 42.0
+    assert (queues["shared"].lease_seconds, queues["shared"].paused) == (7.0, True)
+
+
+def test_a_run_is_found_by_name_number_workflow_or_the_beginning_of_its_name(store):
+    first, second = make_run(store), make_run(store)
+    named = make_run(store, "other", name="nightly")
+    number = make_run(store, "other", name="7")
+    assert store.find_run("wf/run1") == first
+    assert store.find_run(str(second.number)) == second
+    assert store.find_run("7") == number
+    assert store.find_run("wf") == second
+    assert store.find_run("nig") == named
+    for nobody in ("nobody", "99", "", "wf/run3", "9" * 40):
+        with pytest.raises(NotFound):
+            store.find_run(nobody)
+    with pytest.raises(AmbiguousRun, match="wf/run2, wf/run1"):
+        store.find_run("wf/r")
+
+
+def test_runs_are_listed_newest_first(store):
+    for workflow in ("a", "b", "a"):
+        make_run(store, workflow)
+    assert [run.name for run in store.runs()] == ["a/run2", "b/run1", "a/run1"]
+    assert [run.name for run in store.runs(workflow="a", count=1)] == ["a/run2"]
+    assert store.runs(workflow="c") == []
+
+
+def test_a_run_that_is_not_there_is_not_found(store):
+    looks = (store.run, store.read_run, store.commands, store.run_changes, store.forgotten)
+    for look in (*looks, store.submissions, store.delete_run):
+        with pytest.raises(NotFound):
+            look(7)
+    with pytest.raises(NotFound):
+        store.read_inbox(7, 10)
+    with pytest.raises(NotFound):
+        store.post_command(NewCommand(run=7, body="{}", who="me"))
+    with pytest.raises(NotFound):
+        store.command(7)
+
+
+# ---- driving ----
+
+
+def test_one_scheduler_drives_a_run_at_a_time(store, clock):
+    run = make_run(store)
+    lease = claim_run(store, run, lease_seconds=10.0)
+    assert (lease.epoch, lease.batch) == (1, 0)
+    seen = store.run(run.number)
+    assert (seen.owner, seen.deadline_at) == (PROCESS, clock.now + 10.0)
+    assert seen.is_driven(clock.now) and not seen.is_driven(clock.now + 10.0)
+    clock.advance(4)
+    with pytest.raises(RunHeld, match="process 4711 on tern, whose lease runs for 6 s"):
+        claim_run(store, run, process=OTHER_PROCESS)
+    clock.advance(6)
+    later = claim_run(store, run, process=OTHER_PROCESS)
+    assert later.epoch == 2
+    with pytest.raises(RunLost, match="epoch 2, ours was 1"):
+        store.renew_run(lease)
+    store.renew_run(later)
+
+
+def test_a_run_is_taken_at_once_from_an_owner_that_is_dead_for_sure(store):
+    run = make_run(store)
+    claim_run(store, run)
+    with pytest.raises(RunHeld):
+        claim_run(store, run, process=OTHER_PROCESS, dead_epoch=0)
+    assert claim_run(store, run, process=OTHER_PROCESS, dead_epoch=1).epoch == 2
+    with pytest.raises(RunHeld):
+        claim_run(store, run, dead_epoch=1)
+
+
+def test_a_lease_that_is_renewed_goes_on(store, clock):
+    run = make_run(store)
+    lease = claim_run(store, run, lease_seconds=10.0)
+    for _ in range(3):
+        clock.advance(9)
+        store.renew_run(lease)
+    with pytest.raises(RunHeld):
+        claim_run(store, run, process=OTHER_PROCESS)
+
+
+def test_only_runs_whose_scheduler_died_can_be_taken_over(store, clock):
+    dead, begun, alive = (Driver.of(store) for _ in range(3))
+    dead.write(status="paused")
+    alive.write()
+    stopped = Driver.of(store)
+    stopped.write(status="stopped", ends=True)
+    make_run(store)
+    assert store.claimable_runs(10) == []
+    clock.advance(9)
+    store.renew_run(alive.lease)
+    clock.advance(1)
+    assert [run.number for run in store.claimable_runs(10)] == [
+        dead.run.number,
+        begun.run.number,
+    ]
+    assert len(store.claimable_runs(1)) == 1
+    claim_run(store, dead.run)
+    assert [run.number for run in store.claimable_runs(10)] == [begun.run.number]
+
+
+# ---- commands ----
+
+
+def test_a_command_waits_for_its_answer(store, clock):
+    driver = Driver.of(store)
+    number = store.post_command(
+        NewCommand(run=driver.run.number, body='{"verb": "pause"}', who="ann")
+    )
+    waiting = store.command(number)
+    assert (waiting.run, waiting.at, waiting.who) == (driver.run.number, clock.now, "ann")
+    assert (waiting.answered_at, waiting.answer, waiting.refused) == (None, None, None)
+    [given] = driver.inbox()
+    assert given[1:] == (clock.now, number, "ann", '{"verb": "pause"}')
+    clock.advance(1)
+    answer = CommandAnswer(number, '{"n": 1}', "no")
+    driver.write(consumed=[given.seq], answers=[answer])
+    answered = store.command(number)
+    assert (answered.answered_at, answered.answer) == (clock.now, '{"n": 1}')
+    assert answered.refused == "no"
+    assert driver.inbox() == []
+    driver.write(answers=[CommandAnswer(number, "{}")])
+    assert store.command(number) == answered
+    second = store.post_command(NewCommand(run=driver.run.number, body="{}", who="bob"))
+    assert [one.number for one in store.commands(driver.run.number)] == [second, number]
+    assert [one.number for one in store.commands(driver.run.number, 1)] == [second]
+
+
+def test_nobody_commands_a_run_that_nobody_drives(store, clock):
+    run = make_run(store)
+    command = NewCommand(run=run.number, body="{}", who="me")
+    with pytest.raises(NotRunning, match=r"not running \(created\)"):
+        store.post_command(command)
+    driver = Driver(store, run, claim_run(store, run))
+    store.post_command(command)
+    clock.advance(10)
+    with pytest.raises(NotRunning):
+        store.post_command(command)
+    driver.write(status="stopped", ends=True)
+    with pytest.raises(NotRunning, match="stopped"):
+        store.post_command(command)
+    assert len(store.commands(run.number)) == 1
+
+
+# ---- deleting ----
+
+
+def test_a_run_is_deleted_with_everything_of_it(store):
+    driver, other = Driver.of(store), Driver.of(store)
+    driver.submit("a", "b", "c")
+    other.submit("a")
+    [held, *_] = driver.take(2)
+    store.tell(held, started=True)
+    store.post_command(NewCommand(run=driver.run.number, body="{}", who="me"))
+    with pytest.raises(RunHeld):
+        store.delete_run(driver.run.number)
+    driver.write(status="stopped", ends=True)
+    store.delete_run(driver.run.number)
+    with pytest.raises(NotFound):
+        store.run(driver.run.number)
+    with pytest.raises(NotFound):
+        store.find_run(driver.run.name)
+    with pytest.raises(NotFound):
+        claim_run(store, driver.run)
+    with pytest.raises(NotFound):
+        store.finish(held)
+    assert store.listed() == [f"{other.run.name}/1/a/1"]
+    assert store.verify() == []
+    again = make_run(store, name=driver.run.name)
+    assert again.number > driver.run.number
+    assert store.read_run(again.number).changes == []
+    assert store.submissions(again.number) == []
+
+
+def test_retention_lets_runs_go_as_a_whole_and_leaves_their_tasks_alone(store, clock):
+    ended, carried_on, held, crashed = (Driver.of(store) for _ in range(4))
+    make_run(store)
+    for driver in (ended, carried_on, held, crashed):
+        driver.submit("a")
+        store.finish(driver.take()[0])
+        driver.said()
+        driver.over("a")
+    for driver in (ended, carried_on, crashed):
+        driver.write(status="completed", ends=True)
+    claim_run(store, carried_on.run)
+    clock.advance(DAY)
+    assert store.expired_tasks(0, 100) == []
+    assert store.delete([f"{ended.run.name}/1/a/1"]) == 0
+    assert store.expired_runs(DAY, 10) == []
+    clock.advance(0.001)
+    assert store.expired_runs(DAY, 10) == [ended.run.number, crashed.run.number]
+    assert store.expired_runs(DAY, 1) == [ended.run.number]
+    store.delete_run(ended.run.number)
+    assert store.expired_runs(DAY, 10) == [crashed.run.number]
+
+
+# ---- clients ----
+
+
+def test_a_client_cannot_submit_for_a_run(store):
+    run = make_run(store)
+    with pytest.raises(InvalidTask, match="only a run's scheduler"):
+        store.put("a", run=run.number)
+    assert store.listed() == []
+
+
+# ---- the past ----
+
+
+def test_the_past_knows_what_the_pool_has_forgotten(store):
+    driver = Driver.of(store)
+    other = Driver.of(store)
+    driver.write(changes=[memory("a", 1, 3), memory("b", 2, 1)])
+    driver.write(changes=[ForgetMemory(memory("a", 1, 3, frozenset({1, 2})))])
+    past = store.past(driver.run.number)
+    assert (past.submits(1, "a"), past.spawned(1, "a")) == (3, {1, 2})
+    assert (past.submits(2, "b"), past.spawned(2, "b")) == (1, {1})
+    assert (past.submits(3, "a"), past.spawned(3, "a")) == (0, frozenset())
+    assert store.past(other.run.number).submits(1, "a") == 0
+    assert driver.changes() == [memory("b", 2, 1)]
+    assert store.forgotten(driver.run.number) == [memory("a", 1, 3, frozenset({1, 2}))]
+    driver.write(changes=[memory("a", 1, 0)])
+    assert past.submits(1, "a") == 3, "a submit number is never given again"
+    assert memory("a", 1, 0) in driver.changes()
+    assert store.forgotten(driver.run.number) == []

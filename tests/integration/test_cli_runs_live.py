@@ -1,0 +1,70 @@
+"""Looking and acting while a run is on: from another terminal, and from its own jobs."""
+
+import pytest
+
+FLOW = """
+[scheduling]
+    [[graph]]
+        R1 = first => second => third
+[runtime]
+    [[first]]
+        script = \"\"\"
+            echo hello
+            tidewheel message "WARNING: late" --progress 0.5
+            tidewheel message "$CYLC_WORKFLOW_ID" "$CYLC_TASK_JOB" "said twice"
+            tidewheel show --json > "$CYLC_WORKFLOW_SHARE_DIR/show.json"
+            tidewheel why "$CYLC_WORKFLOW_ID//1/third" > "$CYLC_WORKFLOW_SHARE_DIR/why"
+            tidewheel hold 1/second
+            tidewheel trigger other 1/second 2> "$CYLC_WORKFLOW_SHARE_DIR/refused" || true
+        \"\"\"
+    [[second, third]]
+        script = true
+"""
+
+
+@pytest.fixture
+def flow(tidewheel):
+    folder = tidewheel.folder / "flow"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(FLOW)
+    return "flow"
+
+
+def test_a_job_looks_and_acts_through_its_worker_and_others_from_outside(tidewheel, flow):
+    with tidewheel.started("run", flow) as running:
+        running.read_until("first succeeded")
+        share = tidewheel.state / "runs" / "flow" / "run1" / "share"
+        assert '"name": "flow/run1"' in (share / "show.json").read_text()
+        assert "1/third needs 1/second:succeeded" in (share / "why").read_text()
+        assert "no task" in (share / "refused").read_text()
+
+        assert tidewheel("log", "1/first").out.startswith("hello\n")
+        [task] = tidewheel("show", "1/first", "--json").json["tasks"]
+        said = [one["text"] for one in task["submissions"][0]["messages"]]
+        assert said == ["WARNING: late", "said twice"]
+        [command] = tidewheel("show", "--history", "--json").json["commands"]
+        assert (command["who"], command["verb"]) == ("job 1/first/01", "hold")
+        [task] = tidewheel("show", "1/second", "--json").json["tasks"]
+        assert task["marks"] == ["held"]
+
+        assert tidewheel("set", "1/third", "--out", "expired").status == 0
+        assert tidewheel("release", "1/second").out == "1/second is released\n"
+        assert running.wait().status == 0
+    assert tidewheel("runs", "--json").json["runs"][0]["status"] == "completed"
+    refused = tidewheel("trigger", "1/second")
+    assert refused.status == 2
+    assert "tidewheel run flow/run1" in refused.err
+
+
+def test_stop_and_reload_from_another_terminal(tidewheel, flow):
+    with tidewheel.started("run", flow) as running:
+        running.read_until("first succeeded")
+        file = tidewheel.folder / "flow" / "flow.cylc"
+        file.write_text(file.read_text().replace("=> third", "=> third => fourth"))
+        reloaded = tidewheel("reload")
+        assert reloaded.status == 0, reloaded.err
+        assert "1/fourth" in tidewheel("show", "1/fourth").out
+        assert tidewheel("stop").out.startswith("flow/run1 stops")
+        running.wait()
+    page = tidewheel("show", "--json").json
+    assert (page["run"]["status"], page["run"]["driven"]) == ("stopped", False)

@@ -1,0 +1,352 @@
+"""Looking at runs: runs, show, why, tree, log; with a scheduler or without one."""
+
+import json
+
+import pytest
+
+from tests.support.prepared_run import PreparedRun
+from tidewheel.core.runs.requests import Broadcast
+from tidewheel.core.sched import events
+from tidewheel.core.sched.events import FlowChoice
+
+CHAIN = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 9
+    runahead limit = P1
+    [[graph]]
+        P1 = a => b => c
+        P2 = isolated
+[runtime]
+    [[a, b, c, isolated]]
+"""
+
+
+def started(tidewheel, *args):
+    return PreparedRun(tidewheel, *args).starts()
+
+
+def half_done(tidewheel):
+    """1/model_a failed and is handled, so 1/post is lost and 2/prep is blocked."""
+    return started(tidewheel).succeeds("1/prep").fails("1/model_a").starts_job("1/model_b")
+
+
+# ---- runs ----
+
+
+def test_runs_are_listed_newest_first(tidewheel):
+    assert "there are no runs; start one: tidewheel run DIR" in tidewheel("runs").err
+    first = started(tidewheel)
+    second = PreparedRun(tidewheel)
+    rows = [line.split() for line in tidewheel("runs").out.splitlines()]
+    assert [row[:4] for row in rows] == [
+        ["RUN", "NUMBER", "STATUS", "DRIVEN"],
+        [second.name, "2", "created", "no"],
+        [first.name, "1", "running", "yes"],
+    ]
+    assert tidewheel("runs", "--json", "--workflow", "other").json == {"runs": []}
+
+
+def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
+    run = started(tidewheel)
+    run.writes_log("1/prep", "job.out", "hello\n")
+    refused = tidewheel("runs", "--delete", run.name)
+    assert refused.status == 2
+    assert tidewheel("runs", "--json").json["runs"]
+    run.is_let_go()
+    assert tidewheel("runs", "--delete", run.name).out == f"{run.name} is deleted\n"
+    assert tidewheel("runs", "--json").json == {"runs": []}
+    assert not (tidewheel.state / "runs" / run.name).exists()
+
+
+# ---- show: the run ----
+
+
+@pytest.mark.req("R001-40")
+def test_a_run_shows_progress_and_what_is_active_in_which_flow(tidewheel):
+    half_done(tidewheel)
+    shown = tidewheel("show").out
+    assert shown.startswith("run forecast/run1  running\n")
+    lines = [line.split() for line in shown.splitlines()]
+    [point] = [line for line in lines if line[:1] == ["1"]]
+    assert point[1:5] == ["3/5", "############........", "1", "running,"]
+    [active] = [line for line in lines if line[:1] == ["1/model_b"]]
+    assert active[:4] == ["1/model_b", "running", "1", "01"]
+
+
+def test_a_lost_task_is_shown_as_a_chain(tidewheel):
+    half_done(tidewheel)
+    page = tidewheel("show", "--json").json
+    assert page["lost"] == [
+        {
+            "id": "1/post",
+            "flow": 1,
+            "chain": "1/post will not run: needs 1/model_a:succeeded; "
+            "1/model_a failed, handled by 1/mail",
+        }
+    ]
+    [cause] = page["causes"]
+    assert (cause["id"], cause["state"], cause["marks"]) == ("2/prep", "waiting", ["blocked"])
+
+
+def test_a_stalled_run_names_its_causes_and_what_to_do(tidewheel):
+    run = started(tidewheel).fails("1/prep")
+    shown = tidewheel("show")
+    assert "run forecast/run1  stalled" in shown.out
+    assert "stalled: 1/prep failed, incomplete" in shown.out
+    assert "stalled because" in shown.out
+    assert f"tidewheel trigger {run.name} 1/prep" in shown.out
+
+
+def test_looking_needs_no_scheduler(tidewheel):
+    run = half_done(tidewheel).is_let_go()
+    page = tidewheel("show", "--json").json
+    assert (page["run"]["driven"], page["run"]["scheduler"]) == (False, None)
+    assert [one["id"] for one in page["active"]] == ["1/model_b", "1/mail"]
+    assert f"carry it on: tidewheel run {run.name}" in tidewheel("show").out
+    [reason, *_] = tidewheel("why", "1/post", "--json").json["tasks"][0]["reasons"]
+    assert reason["commands"] == [f"tidewheel run {run.name}"]
+
+
+def test_a_run_that_was_never_started_can_be_looked_at(tidewheel):
+    run = PreparedRun(tidewheel)
+    page = tidewheel("show", "--json").json
+    assert (page["run"]["status"], page["points"], page["active"]) == ("created", [], [])
+    assert f"{run.name} has not been started" in tidewheel("why", "1/prep").out
+
+
+@pytest.mark.req("R001-31")
+def test_a_run_says_how_far_its_stop_point_is(tidewheel):
+    run = started(tidewheel, CHAIN, "chain")
+    run.happens(events.StopAtPoint(5, run.now))
+    bounds = tidewheel("show", "--json").json["bounds"]
+    assert (bounds["stop"], bounds["points_to_stop"], bounds["final"]) == ("5", 3, "9")
+    assert "after point 5 (3 points to go)" in tidewheel("show").out
+
+
+@pytest.mark.req("R001-40")
+def test_flows_are_listed_once_there_is_more_than_one(tidewheel):
+    run = started(tidewheel, CHAIN, "chain").succeeds("1/a", "1/b", "1/c")
+    assert "flows" not in tidewheel("show").out.split("\n")
+    run.happens(
+        events.Trigger(tasks=(run.key("1/b"),), at=run.now, flow=FlowChoice.NEW, until=1)
+    )
+    page = tidewheel("show", "--json").json
+    assert [(one["flow"], one["until"], one["tasks"] > 0) for one in page["flows"]] == [
+        (1, None, True),
+        (2, "1", True),
+    ]
+    [task] = [one for one in page["active"] if one["id"] == "1/b"]
+    assert task["flows"] == [2]
+    assert "flow 2" in tidewheel("tree").out
+
+
+# ---- show: a task ----
+
+
+@pytest.mark.req("R001-52")
+def test_outputs_are_shown_one_by_one_and_those_made_by_hand_are_marked(tidewheel):
+    run = started(tidewheel).starts_job("1/prep")
+    with run.answering():
+        assert tidewheel("set", "1/prep", "--out", "half").status == 0
+    [task] = tidewheel("show", "1/prep", "--json").json["tasks"]
+    outputs = {one["output"]: one for one in task["outputs"]}
+    assert outputs["half"]["made"]
+    assert outputs["half"]["by_hand"]
+    assert outputs["half"]["by"].startswith("by hand (")
+    assert outputs["started"]["by"] == "submission 01"
+    assert not outputs["started"]["by_hand"]
+    assert not outputs["succeeded"]["made"]
+    [line] = [line for line in tidewheel("show", "1/prep").out.splitlines() if "half" in line]
+    assert line.split()[:4] == ["+", "half", "by", "hand"]
+
+
+@pytest.mark.req("R001-52")
+def test_outputs_made_by_hand_stay_marked_when_the_task_has_left_the_pool(tidewheel):
+    run = started(tidewheel).fails("1/prep")
+    with run.answering():
+        tidewheel("set", "1/prep")
+    [task] = tidewheel("show", "1/prep", "--json").json["tasks"]
+    outputs = {one["output"]: one for one in task["outputs"]}
+    assert (task["in_pool"], task["state"]) == (False, "succeeded")
+    assert outputs["succeeded"]["by_hand"]
+    assert not outputs["failed"]["by_hand"]
+
+
+def test_prerequisites_are_shown_with_the_state_of_each_parent(tidewheel):
+    half_done(tidewheel)
+    [task] = tidewheel("show", "1/post", "--json").json["tasks"]
+    [arrow] = task["prerequisites"]
+    assert (arrow["text"], arrow["satisfied"]) == ("1/model_a & 1/model_b", False)
+    atoms = {one["id"]: (one["state"], one["parent"]) for one in arrow["atoms"]}
+    assert atoms == {"1/model_a": ("lost", "failed"), "1/model_b": ("open", "running")}
+    [first] = tidewheel("show", "1/prep", "--json").json["tasks"]
+    [before] = first["prerequisites"][0]["atoms"]
+    assert (before["id"], before["state"], before["before_start"]) == ("0/post", "true", True)
+
+
+def test_submissions_are_shown_with_times_ends_and_logs(tidewheel):
+    run = half_done(tidewheel)
+    run.writes_log("1/model_a", "job.err", "no space left\n")
+    [task] = tidewheel("show", "1/model_a", "--json").json["tasks"]
+    [submission] = task["submissions"]
+    assert (submission["submit"], submission["status"]) == (1, "failed")
+    assert submission["error"] == "the disk is full"
+    assert submission["ended_at"] is not None
+    [attempt] = submission["attempts"]
+    assert (attempt["ended_by"], len(attempt["logs"])) == ("fail", 1)
+    assert attempt["logs"][0].endswith("log/job/1/model_a/01/job.err")
+    assert "MODELS" in tidewheel("show", "1/model_a").out
+
+
+def test_a_name_alone_shows_the_task_wherever_it_is(tidewheel):
+    half_done(tidewheel)
+    page = tidewheel("show", "forecast", "model_a", "--json").json
+    assert [one["id"] for one in page["tasks"]] == ["1/model_a"]
+    page = tidewheel("show", "1/MODELS", "--json").json
+    assert [one["id"] for one in page["tasks"]] == ["1/model_a", "1/model_b"]
+
+
+# ---- why ----
+
+
+def test_why_says_every_reason_whether_it_passes_and_what_would_help(tidewheel):
+    run = started(tidewheel)
+    [task] = tidewheel("why", "1/post", "--json").json["tasks"]
+    assert [(one["text"], one["passes"]) for one in task["reasons"]] == [
+        ("1/post needs 1/model_a:succeeded, which has not run", True),
+        ("1/post needs 1/model_b:succeeded, which has not run", True),
+    ]
+    assert task["reasons"][0]["commands"] == [
+        f"tidewheel set {run.name} 1/post --pre 1/model_a:succeeded"
+    ]
+    shown = tidewheel("why", "forecast", "1/post").out
+    assert "which has not run (passes by itself)" in shown
+
+
+def test_the_command_that_why_names_works(tidewheel):
+    run = started(tidewheel).fails("1/prep")
+    [reason] = tidewheel("why", "1/prep", "--json").json["tasks"][0]["reasons"]
+    assert not reason["passes"]
+    with run.answering():
+        program, *words = reason["commands"][0].split()
+        assert program == "tidewheel"
+        assert tidewheel(*words).status == 0
+    assert tidewheel("show", "--json").json["run"]["status"] == "running"
+
+
+# ---- tree ----
+
+
+def test_the_tree_has_points_families_tasks_and_submissions(tidewheel):
+    half_done(tidewheel)
+    lines = tidewheel("tree").out.splitlines()
+    assert lines[0] == "forecast/run1  running"
+    assert lines[1].startswith("1  1 running, 1 preparing")
+    [model] = [line for line in lines if "model_a" in line]
+    assert model.startswith("│  ├─ model_a  failed  [01 failed")
+    assert "├─ MODELS" in lines
+    assert lines[-1] == "└─ prep  waiting (blocked)"
+
+
+@pytest.mark.req("R001-50")
+def test_the_window_is_everything_within_some_edges_of_the_pool(tidewheel):
+    started(tidewheel, CHAIN, "chain").succeeds("1/a")
+
+    def seen(edges):
+        page = tidewheel("tree", "--window", str(edges), "--json").json
+        tasks = [task for point in page["points"] for task in point["children"]]
+        return {one["id"]: (one["distance"], one["state"]) for one in tasks}
+
+    nearest = seen(0)
+    assert nearest["1/b"] == (0, "preparing")
+    assert "1/a" not in nearest
+    near = seen(1)
+    assert near["1/a"] == (1, "succeeded")  # the past, from history
+    assert near["1/c"] == (1, "future")  # the future, from the graph
+    assert "2/c" not in near
+    assert seen(2)["2/c"] == (2, "future")
+
+
+@pytest.mark.req("R001-51")
+def test_a_task_without_edges_is_found_by_its_name_and_by_its_point(tidewheel):
+    started(tidewheel, CHAIN, "chain").succeeds("1/isolated")
+
+    def ids(*words):
+        page = tidewheel("tree", "chain", *words, "--json").json
+        return [task["id"] for point in page["points"] for task in point["children"]]
+
+    assert ids("isolated") == ids("*/iso*")
+    assert "1/isolated" in ids("isolated")
+    assert ids("7") == ["7/a", "7/b", "7/c", "7/isolated"]
+
+
+# ---- log ----
+
+
+def test_logs_of_jobs_and_of_the_run_are_printed(tidewheel):
+    run = half_done(tidewheel)
+    run.writes_log("1/model_a", "job.out", "one\ntwo \x1b[2J\n")
+    run.writes_log("1/model_a", "job.err", "bad\n")
+    assert tidewheel("log", "1/model_a").out == "one\ntwo \\x1b[2J\n"
+    assert tidewheel("log", "forecast//1/model_a", "--err").out == "bad\n"
+    assert tidewheel("log", "1/model_a/1", "--file", "e").out == "bad\n"
+    assert tidewheel("log", "1/model_a", "--path").out.endswith("/1/model_a/01/job.out\n")
+    assert tidewheel("log", "1/model_a", "-f").out == "one\ntwo \\x1b[2J\n"
+    folder = tidewheel.state / "runs" / run.name / "log" / "scheduler"
+    folder.mkdir(parents=True)
+    (folder / "log").write_text("INFO - started\n")
+    assert tidewheel("log").out == "INFO - started\n"
+
+
+def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
+    run = half_done(tidewheel)
+    run.writes_log("1/model_a", "job.err", "bad\n")
+    assert "There is job.err" in tidewheel("log", "1/model_a").err
+    assert "tidewheel why forecast/run1 1/post" in tidewheel("log", "1/post").err
+    assert "it has out, err" in tidewheel("log", "1/model_a", "--file", "stdin").err.lower()
+    assert "has no submission 7" in tidewheel("log", "1/model_a", "-s", "7").err
+
+
+# ---- the rest ----
+
+
+def test_history_says_who_asked_what_and_what_became_of_it(tidewheel):
+    run = started(tidewheel)
+    with run.answering():
+        tidewheel("hold", "2/prep")
+        tidewheel("set", "1/post", "--flow", "7")
+    commands = tidewheel("show", "--history", "--json").json["commands"]
+    assert [(one["verb"], one["refused"]) for one in commands] == [
+        ("set", "there is no flow 7; known flows: 1"),
+        ("hold", None),
+    ]
+    assert all(one["who"] and one["at"] for one in commands)
+    shown = tidewheel("show", "--history").out
+    assert "hold 2/prep" in shown
+    assert "refused: there is no flow 7" in shown
+
+
+def test_broadcasts_are_listed(tidewheel):
+    run = started(tidewheel)
+    assert "nothing is broadcast" in tidewheel("broadcast").err
+    run.broadcasts(Broadcast("1", "prep", "[environment]X", "2"))
+    assert tidewheel("broadcast", "--json").json["broadcasts"] == [
+        {"point": "1", "namespace": "prep", "setting": "[environment]X", "value": "2"}
+    ]
+
+
+def test_a_terminal_gets_colour_and_a_pipe_does_not(tidewheel):
+    half_done(tidewheel)
+    assert "\x1b[34m▶ running" in tidewheel.on_terminal("tree").out
+    assert "\x1b[34m▶ running" in tidewheel.on_terminal("show").out
+    assert "\x1b" not in tidewheel("show").out
+
+
+def test_an_evil_name_of_a_folder_reaches_no_terminal(tidewheel):
+    run = started(tidewheel)
+    run.writes_log("1/prep", "job.out", "x")
+    answer = tidewheel("show", "--json", "1/prep\x1b[2J")
+    assert "\x1b" not in answer.err
+    assert json.loads(answer.err)["error"]["code"] == "refused"

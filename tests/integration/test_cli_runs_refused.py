@@ -1,0 +1,155 @@
+"""What is refused about runs, and what each refusal says to do."""
+
+import json
+
+from tests.support.many_commands import answers
+from tests.support.prepared_run import PreparedRun
+
+LOOKS = ["show", "why", "tree", "log"]
+ACTS = ["trigger", "set", "remove", "hold", "release", "kill", "poll"]
+
+
+def started(tidewheel, *args):
+    return PreparedRun(tidewheel, *args).starts()
+
+
+def test_an_unknown_run_is_refused_naming_the_list(tidewheel):
+    started(tidewheel)
+    for answer in answers(tidewheel, [[verb, "nope", "1/prep"] for verb in [*LOOKS, *ACTS]]):
+        assert answer.status == 2
+        assert answer.err == (
+            "tidewheel: there is no run 'nope' in this store\n"
+            "  List the runs that are there: tidewheel runs\n"
+        )
+
+
+def test_an_ambiguous_prefix_is_refused_with_the_names(tidewheel):
+    PreparedRun(tidewheel, workflow="forecast")
+    PreparedRun(tidewheel, workflow="forest")
+    answer = tidewheel("show", "fore")
+    assert answer.status == 2
+    assert "forecast/run1" in answer.err
+    assert "forest/run1" in answer.err
+    assert "Write more of the name" in answer.err
+
+
+def test_where_there_are_several_runs_one_must_be_named(tidewheel):
+    first, second = PreparedRun(tidewheel), PreparedRun(tidewheel)
+    asked = [["show"], ["why", "1/prep"], ["trigger", "1/prep"], ["pause"]]
+    for answer in answers(tidewheel, asked):
+        assert answer.status == 2
+        assert f"which run? There are {second.name}, {first.name}" in answer.err
+        assert "Name one as RUN" in answer.err
+
+
+def test_of_several_runs_the_only_one_that_is_driven_is_meant(tidewheel):
+    run, _ = started(tidewheel), PreparedRun(tidewheel)
+    assert tidewheel("show", "--json").json["run"]["name"] == run.name
+
+
+def test_a_workflow_stands_for_its_newest_run(tidewheel):
+    PreparedRun(tidewheel)
+    second = PreparedRun(tidewheel)
+    assert tidewheel("show", "forecast", "--json").json["run"]["name"] == second.name
+
+
+def test_without_any_run_the_answer_says_how_to_start_one(tidewheel):
+    answer = tidewheel("show")
+    assert (answer.status, "tidewheel run" in answer.err) == (2, True)
+
+
+def test_an_unknown_task_is_refused_with_the_nearest_name(tidewheel):
+    verbs = ["show", "why", "log", *ACTS]
+    with started(tidewheel).answering():
+        found = answers(tidewheel, [[verb, "forecast", "1/perp"] for verb in verbs])
+    for answer in found:
+        assert answer.status == 2
+        assert "there is no task perp in this workflow" in answer.err
+        assert "did you mean prep?" in answer.err.lower()
+
+
+def test_a_glob_that_matches_nothing_is_refused_with_what_is_there(tidewheel):
+    with started(tidewheel).answering():
+        answer = tidewheel("trigger", "3/mod*")
+    assert answer.status == 2
+    assert "3/mod*: no task in the pool is meant by it" in answer.err
+    assert "--all-at-point" in answer.err
+
+
+def test_a_flow_that_does_not_exist_is_refused_with_those_that_do(tidewheel):
+    with started(tidewheel).answering():
+        asked = [[verb, "1/prep", "--flow", "7"] for verb in ("trigger", "set", "remove")]
+        for answer in answers(tidewheel, [*asked, ["stop", "--flow", "7"]]):
+            assert answer.status == 2
+            assert answer.err == "tidewheel: there is no flow 7\n  Known flows: 1\n"
+
+
+COMMANDS = [
+    ["trigger", "1/prep"],
+    ["set", "1/prep"],
+    ["remove", "1/prep"],
+    ["hold", "1/prep"],
+    ["release", "--all"],
+    ["kill", "1/prep"],
+    ["poll", "1/prep"],
+    ["pause"],
+    ["resume"],
+    ["stop"],
+    ["reload"],
+    ["broadcast", "-s", "script=true"],
+    ["message", "forecast", "1/prep", "hello"],
+    ["ext-trigger", "hello"],
+]
+
+
+def test_a_run_that_is_not_running_obeys_nobody_and_says_how_to_carry_it_on(tidewheel):
+    run = started(tidewheel).is_let_go()
+    for answer in answers(tidewheel, COMMANDS):
+        assert answer.status == 2
+        assert f"{run.name} is not running" in answer.err
+        assert f"tidewheel run {run.name}" in answer.err
+    assert tidewheel("show", "--history", "--json").json["commands"] == []
+
+
+def test_a_verb_without_tasks_asks_for_them(tidewheel):
+    started(tidewheel)
+    found = answers(tidewheel, [[verb, "forecast"] for verb in ACTS])
+    for verb, answer in zip(ACTS, found, strict=True):
+        assert answer.status == 2
+        assert f"{verb} what in forecast/run1?" in answer.err
+        assert f"See: tidewheel {verb} --help" in answer.err
+
+
+WORDS_AND_REFUSALS = [
+    (["trigger", "1/prep", "--reflow", "--flow", "1"], "--reflow and --flow"),
+    (["stop", "--now", "--kill"], "--now and --kill"),
+    (["pause", "forecast", "1/prep"], "concerns the whole run"),
+    (["message", "forecast", "1/prep", "x", "--progress", "0.5"], "its progress"),
+    (["message", "hello"], "nobody here is one"),
+    (["tree", "1/prep", "--window", "1"], "around the whole pool"),
+    (["log", "1/prep", "1/post"], "one task at a time"),
+    (["reload", "forecast", "nowhere"], "tidewheel reload forecast/run1 DIR"),
+    (["why", "forecast"], "tidewheel why forecast/run1 POINT/NAME"),
+    (["trigger", "1/prep", "--until", "2", "--dry-run"], "--reflow"),
+]
+
+
+def test_words_that_do_not_go_together_are_refused(tidewheel):
+    started(tidewheel)
+    found = answers(tidewheel, [words for words, _ in WORDS_AND_REFUSALS])
+    for (_, said), answer in zip(WORDS_AND_REFUSALS, found, strict=True):
+        assert answer.status == 2
+        assert said in answer.err
+
+
+def test_refusals_come_as_json_too(tidewheel):
+    started(tidewheel).is_let_go()
+    answer = tidewheel("--json", "trigger", "1/prep")
+    error = json.loads(answer.err)["error"]
+    assert (answer.status, error["code"]) == (2, "not_running")
+    assert error["advice"].endswith("tidewheel run forecast/run1")
+
+
+def test_a_store_that_cannot_be_reached_is_unavailable(tidewheel):
+    answer = tidewheel("runs", "--store", "sqlite:////dev/null/x.db")
+    assert answer.status == 3
