@@ -53,9 +53,9 @@ class Driver:
         self.store.write_batch(self.lease, batch)
         self.lease = replace(self.lease, batch=batch.number)
 
-    def task(self, name: str, submit: int = 1, point: str = "1", **fields: Any) -> NewTask:
+    def task(self, node: str, submit: int = 1, point: str = "1", **fields: Any) -> NewTask:
         """A submission."""
-        task_id = TaskId(f"{self.run.name}/{point}/{name}/{submit}")
+        task_id = TaskId(f"{self.run.name}/{point}/{node}/{submit}")
         given = {"queue": self.run.queue, "command": "true"} | fields
         return NewTask(id=task_id, run=self.run.number, **given)
 

@@ -112,3 +112,9 @@ def test_a_flow_that_meets_an_instance_waits_for_it_too():
     assert run.flows == {"2/a": [1, 2]}
     run.xtrigger("x", "2/a")
     assert run.flows == {"2/a": [1, 2], "3/a": [1, 2]}
+
+
+def test_a_far_future_offset_lets_more_points_hold_tasks_that_count():
+    graph = "P1 = a\nR1 = a[+P120] => b"
+    run = Scenario(graph, final=300, scheduling="runahead limit = P200")
+    assert len(run.pool) == 122  # 120 points beyond the first, and the head of the chain

@@ -242,3 +242,18 @@ def test_a_flow_that_meets_an_active_member_counts_what_it_has_made():
     assert run.flows["1/m1"] == [1, 2]
     run.triggers("1/m2", "1/x", flow=2).runs_to_the_end()
     assert run.completed
+
+
+def test_a_preview_passes_over_timers_and_checks():
+    xtriggers = "[[xtriggers]]\nx = echo(1)"
+    run = Scenario("a => b\n@x & b => c", scheduling=xtriggers)
+    seen = preview(run.core, SetOutputs(task=(1, "a"), at=0.0))
+    assert [run.id_of(one.task) for one in seen.runs] == ["1/b"]
+    assert [run.id_of(key) for key in seen.waits] == ["1/c"]
+
+
+def test_a_later_final_point_leaves_chains_alone_that_have_not_ended():
+    run = Scenario("R1 = a\nP1 = b", final=9)
+    run.happens(Reload(compile_graph("R1 = a\nP1 = b", final=12), 0.0))
+    assert run.core.chains == {("b", 1): 6}
+    assert len(run.runs_to_the_end().submitted) == 13

@@ -24,9 +24,26 @@ STREAMS = {"out": "job.out", "err": "job.err"}
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Where the log of an attempt would be, were it run on this host."""
-    store_id = await client.store.store_id()
-    folder = wiring.attempt_directory(home_directory(), store_id, task.seq, attempt)
+    if await _is_submission(client, task):
+        folder = wiring.submission_directory(home_directory(), task.id, attempt)
+    else:
+        store_id = await client.store.store_id()
+        folder = wiring.attempt_directory(home_directory(), store_id, task.seq, attempt)
     return folder / STREAMS[stream]
+
+
+async def _is_submission(client: AsyncClient, task: Task) -> bool:
+    """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
+    run, *rest = task.id.rsplit("/", 3)
+    if len(rest) != 3 or not rest[2].isdecimal():  # noqa: PLR2004 - point, name and number
+        return False
+    store = client.runs.store
+    try:
+        view = await store.find_run(run)
+    except Refused:
+        return False
+    found = await store.submissions(view.number, point=rest[0], name=rest[1])
+    return any(one.task_id == task.id for one in found)
 
 
 async def say_log(

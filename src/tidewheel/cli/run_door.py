@@ -96,7 +96,7 @@ def give(
 
     job = this_job(session)
     if job is not None:
-        target = target_in_job(job.run, words)
+        target = target_in_job(job.run, words, any_word=any_word)
         asked = command(target)
         said = json.loads(command_text(asked))
         if target.run != job.run:

@@ -42,7 +42,7 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
     return Target((await runs.find()).name, _without_signs(words))
 
 
-def target_in_job(own_run: str, words: Sequence[str]) -> Target:
+def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:
     """Inside a job: the job's own run need not be named, and is known without a store."""
     if not words:
         return Target(own_run)
@@ -53,7 +53,9 @@ def target_in_job(own_run: str, words: Sequence[str]) -> Target:
         return Target(run or own_run, _without_signs(ids))
     if first == own_run or own_run.startswith(f"{first}/"):
         return Target(own_run, _without_signs(rest))
-    return Target(own_run, _without_signs(words))
+    if any_word or looks_like_id(first):
+        return Target(own_run, _without_signs(words))
+    return Target(first, _without_signs(rest))
 
 
 def looks_like_id(word: str) -> bool:

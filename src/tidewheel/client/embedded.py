@@ -32,7 +32,7 @@ from tidewheel.config import (
     monitor_settings,
 )
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.ports import TaskStore
+from tidewheel.ports import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
@@ -91,7 +91,7 @@ class Embedded(ABC):
         self._failure: BaseException | None = None
 
     @abstractmethod
-    def serve(self, store: TaskStore) -> Coroutine[object, object, None]:
+    def serve(self, store: Store) -> Coroutine[object, object, None]:
         """Build the service, ``attend`` it, and let go of what it needs."""
 
     async def run(self) -> None:
@@ -205,7 +205,7 @@ class Worker(Embedded):
         self._handlers = handlers
         self._around_runner = around_runner
 
-    async def serve(self, store: TaskStore) -> None:
+    async def serve(self, store: Store) -> None:
         async with wiring.built_worker(
             self._where,
             store,
@@ -231,5 +231,5 @@ class Monitor(Embedded):
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or monitor_settings()
 
-    async def serve(self, store: TaskStore) -> None:
+    async def serve(self, store: Store) -> None:
         await self.attend(wiring.build_monitor(store, self.settings, self._on_report))

@@ -137,13 +137,16 @@ def _digest(fields: dict[str, str], files: list[StoredFile]) -> str:
     return digest.hexdigest()
 
 
-def unpack(definition: StoredDefinition, directory: Path) -> None:
-    """Put the files of a definition where its jobs look for them; what is the same stays."""
+def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
+    """Put the files of a definition where its jobs look for them.
+
+    What is there stays, since jobs may have changed it, unless the definition is a new one.
+    """
     for one in definition.files:
         path = directory / one.path
         if not path.resolve().is_relative_to(directory.resolve()):
             raise Refused(f"the definition has a file outside of its folder: {one.path!r}")
-        if path.is_file() and path.read_bytes() == one.content:
+        if path.is_file() and (not anew or path.read_bytes() == one.content):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.content)

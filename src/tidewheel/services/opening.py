@@ -9,7 +9,7 @@ import math
 from collections.abc import Awaitable, Callable
 
 from tidewheel.errors import Unavailable
-from tidewheel.ports import TaskStore
+from tidewheel.ports import Store
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.service import ServiceReport, Surroundings
 
@@ -18,12 +18,12 @@ WAIT_FOR_NOTHING = 0.0
 
 
 async def open_patiently(
-    open_store: Callable[[], Awaitable[TaskStore]],
+    open_store: Callable[[], Awaitable[Store]],
     surroundings: Surroundings,
     stop: Alarm,
     stop_asked: Callable[[], bool],
     wait_seconds_max: float,
-) -> TaskStore | None:
+) -> Store | None:
     """The store, as soon as it answers; its refusal after that time; None if stopped before."""
     clock, told, failures = surroundings.clock, None, 0
     give_up_at = clock.monotonic() + wait_seconds_max

@@ -9,8 +9,9 @@ and cancellations ask which jobs are to end. The store may vanish at any time: j
 reports wait. The worker may vanish at any time: its leases run out or are adopted.
 
 A first request to stop winds down as asked: ``YIELD`` ends the jobs and gives the tasks back,
-``DRAIN`` lets them finish, ``LEAVE`` lets them run on without it. A second one kills what is left, and so does the end of the grace.
-``run`` returns when everything has been reported, or could not be within the grace.
+``DRAIN`` lets them finish, ``LEAVE`` lets them run on without it. A second one kills what is
+left, and so does the end of the grace. ``run`` returns when everything has been reported, or
+could not be within the grace.
 Requests come from signal handlers, which belong to the command line.
 """
 

@@ -1,5 +1,8 @@
-"""Ids as Cylc's users write them: `WORKFLOW//1/foo:failed`, `WORKFLOW// //1/a //1/b`,
-`WORKFLOW 1/foo`, `WORKFLOW foo.1`."""
+"""Ids as Cylc's users write them.
+
+`WORKFLOW//1/foo:failed`, `WORKFLOW// //1/a //1/b`, and from before Cylc 8 `WORKFLOW 1/foo` and
+`WORKFLOW foo.1`.
+"""
 
 from __future__ import annotations
 

@@ -68,10 +68,13 @@ def _judge_where_it_matters(draft: Draft, link: LinkPlan, node: NodePlan, flow: 
 
     Others are judged when they are asked for, and the first one that is blocked by it shows it.
     """
-    points = _live_points(draft.pool, link)
+    pool = draft.pool
+    points = _live_points(pool, link)
     first = first_child_point(draft, link, flow)
     if first is not None:
-        points.update(up_to_the_next_blocked(draft.pool, node, flow, Point(first - 1)))
+        points.add(first)
+        if pool.absolute[absolute_key(link.leaf)][flow] is Value.LOST:
+            points.update(up_to_the_next_blocked(pool, node, flow, Point(first - 1)))
     draft.to_judge.extend(((point, node.name), flow) for point in sorted(points))
 
 

@@ -246,7 +246,7 @@ def up_to_the_next_blocked(pool: Pool, node: NodePlan, flow: int, after: Point) 
     """
     flows = frozenset({flow})
     found: list[Point] = []
-    point = node.next_after(after)
+    point = None if pool.run.prune_across_points else node.next_after(after)
     while point is not None and len(found) < POINTS_SEARCHED_MAX:
         found.append(point)
         overall, own = task_values(pool, node, point, flows)

@@ -48,6 +48,8 @@ class SchedulingPolicy:
     any_flow_ends_waiting: bool
     # A flow that an operator names and that was never there begins by being named.
     naming_a_flow_starts_it: bool
+    # A task without parents that a reload adds comes by itself, at its nearest valid point.
+    reload_spawns_new_tasks: bool
 
 
 OURS = SchedulingPolicy(
@@ -67,6 +69,7 @@ OURS = SchedulingPolicy(
     trigger_joins_active_flows=False,
     any_flow_ends_waiting=True,
     naming_a_flow_starts_it=False,
+    reload_spawns_new_tasks=True,
 )
 AS_CYLC8 = SchedulingPolicy(
     name=CYLC8.name,
@@ -85,5 +88,6 @@ AS_CYLC8 = SchedulingPolicy(
     trigger_joins_active_flows=True,
     any_flow_ends_waiting=False,
     naming_a_flow_starts_it=True,
+    reload_spawns_new_tasks=False,
 )
 POLICIES = {policy.name: policy for policy in (OURS, AS_CYLC8)}

@@ -33,7 +33,6 @@ def preview(pool: Pool, event: Event) -> Preview:
     """Look ahead from an event."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
-    known = {key for key, task in copy.tasks.items() if task.is_active}
     runs: list[Submit] = []
     notices: list[Notice] = []
     todo: deque[Submit] = deque()
@@ -49,9 +48,8 @@ def preview(pool: Pool, event: Event) -> Preview:
     take(step(graph, copy, event).effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        if one.task not in known:
-            end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, event.at)
-            take(step(graph, copy, end).effects)
+        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, event.at)
+        take(step(graph, copy, end).effects)
     waits = {
         key: why(copy, key)
         for key, task in copy.tasks.items()

@@ -38,7 +38,8 @@ def reloaded(draft: Draft, event: Reload) -> None:
     if first is None:
         first = pool.run.horizon or pool.run.start
     for node in plan.nodes.values():
-        if node.name not in old.nodes or _ended(old, plan):
+        is_new = node.name not in old.nodes and plan.policy.reload_spawns_new_tasks
+        if is_new or _ended(old, plan):
             for flow in sorted(active_flows(pool)):
                 if (node.name, flow) not in pool.chains:
                     start_chain(draft, node, flow, first)

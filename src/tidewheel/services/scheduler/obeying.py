@@ -12,7 +12,6 @@ from tidewheel.core.runs.commands import Command, read_command
 from tidewheel.core.runs.requests import Broadcast, CommandAnswer, CommandGiven
 from tidewheel.core.runs.run_log import command_line
 from tidewheel.core.runs.selecting import job_of
-from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
@@ -78,7 +77,6 @@ class Commands:
             new = reread(old, stage.drive.run.options, stage.files.directory)
             await self._store.save_definition(new)
         restored = restore(new, stage.drive.run.options, stage.files.directory)
-        stage.drive.step(events.Reload(restored.graph, at))
         stage.reload(new, restored, at)
         stage.drive.work.definition = new.digest
         return {"definition": new.digest, "changed": new.digest != old.digest}

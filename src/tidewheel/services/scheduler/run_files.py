@@ -33,12 +33,12 @@ class RunFiles:
     def has_trigger_log(self) -> bool:
         return self._trigger_log is not None
 
-    def prepare(self, definition: StoredDefinition) -> None:
+    def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Make the folders and put the definition's files into them."""
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in FOLDERS:
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
-        unpack(definition, self.directory)
+        unpack(definition, self.directory, anew=anew)
         processed = self.directory / "log" / "config" / "flow-processed.cylc"
         processed.write_text(definition.text)
 

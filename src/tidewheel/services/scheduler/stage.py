@@ -15,7 +15,7 @@ from tidewheel.core.runs.run_log import RunLog
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import Event, RunContinued, RunStarted
+from tidewheel.core.sched.events import Event, Reload, RunContinued, RunStarted
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import TIMERS
 from tidewheel.core.sched.step import Outcome
@@ -139,15 +139,16 @@ class Stage:
     def reload(
         self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
     ) -> None:
-        """The core has taken the new graph: everybody else does."""
+        """Everybody takes the new graph, the core in between: it may submit new tasks."""
         graph = restored.graph
-        self.definition, self.restored = definition, restored
-        self.drive.graph = graph
-        self.files.prepare(definition)
+        self.files.prepare(definition, anew=True)
         self.nodes.reload(graph)
         self.players.reload(graph)
         self.task_timers = TaskTimers(graph, self.nodes)
         self._submissions.reload(restored)
+        self.drive.step(Reload(graph, now))
+        self.definition, self.restored = definition, restored
+        self.drive.graph = graph
         self._telling.reload(restored)
         self.xtriggers.redefine(graph, now)
 
