@@ -1,115 +1,37 @@
-"""A small forecast, from observations to a bulletin: what `make demo` shows.
+"""What `make demo` shows: four forecast cycles, run for real, in a store of their own.
 
-It uses a store of its own in a temporary folder, and one worker inside this process. Things
-to see: tasks that run side by side (regrid), a task with nothing to execute that joins them
-(regions), a diamond (forecast, then chart and text, then bulletin), a task that fails once
-and is tried again (warnings), one that reports its progress (forecast), and one that starts
-before the task it needs has ended, as it needs only one of its outputs (preview).
+Things to see: cycles that overlap within the runahead limit, a model run that needs the one
+before it, observations that are fetched again after a failure (fetch in cycle 2), a branch
+taken by what the model says (flood_warning or fire_watch), and a failure that the graph
+handles (check in cycle 3, then mend).
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import tidewheel
-from tidewheel.cli.live import Display
-from tidewheel.cli.printing import Row, say, say_table
-from tidewheel.client.results import Task
-from tidewheel.quantities import show_duration
-
-REGIONS = ("north", "south", "west")
-DAYS = 5
-handlers = tidewheel.Handlers()
-
-
-@handlers.register("forecast")
-async def forecast(spec: dict[str, int], job: tidewheel.JobContext) -> dict[str, int]:
-    """Computes one day after the other; who needs only the first need not wait for the last."""
-    for day in range(1, spec["days"] + 1):
-        await asyncio.sleep(0.5)
-        job.progress(day / spec["days"])
-        if day == 1:
-            job.output("first day", "tomorrow is computed")
-    return {"days computed": spec["days"]}
-
-
-@handlers.register("warnings")
-def warnings(_spec: None, job: tidewheel.JobContext) -> str:
-    """Fails the first time, as services do."""
-    if job.attempt == 1:
-        raise ConnectionError("the warning service did not answer")
-    return "no warnings"
-
-
-def graph() -> list[dict[str, object]]:
-    """The tasks, each with what it needs; ids are ours to choose."""
-    regrid = [f"regrid {region}" for region in REGIONS]
-    side_by_side: list[dict[str, object]] = [
-        {"id": name, "command": "sleep 0.4", "needs": ["observe"]} for name in regrid
-    ]
-    return [
-        {"id": "observe", "command": "sleep 0.3; echo 1013 hPa"},
-        *side_by_side,
-        {"id": "regions", "needs": regrid},  # nothing to execute: it joins
-        {"id": "forecast", "handler": "forecast", "spec": {"days": DAYS}, "needs": ["regions"]},
-        {"id": "preview", "command": "sleep 0.2", "needs": [("forecast", "first day")]},
-        {"id": "warnings", "handler": "warnings", "retries": 2, "retry_delays": ["500ms"]},
-        {"id": "chart", "command": "sleep 0.6", "needs": ["forecast"]},
-        {"id": "text", "command": "sleep 0.3", "needs": ["forecast", "warnings"]},
-        {"id": "bulletin", "command": "echo fine weather", "needs": ["chart", "text"]},
-    ]
-
-
-async def run(home: Path) -> list[Row]:
-    """Submit, work, watch; then what became of each task."""
-    store = f"sqlite:///{home}/tidewheel.db"
-    # A short lease, as progress is reported with each heartbeat.
-    worker = tidewheel.Worker(store, handlers=handlers, home=home, slots=4, lease_seconds=1.0)
-    async with tidewheel.AsyncClient(store) as client, worker:
-        batch = await client.submit_many(graph(), atomic=True)
-        with Display() as display:
-            tasks = await client.wait(*batch.inserted, timeout=60, on_progress=display.show)
-        return [await result(client, task) for task in tasks]
-
-
-async def result(client: tidewheel.AsyncClient, task: Task) -> Row:
-    """One row of the table at the end."""
-    attempts = await client.attempts(task.id)
-    started = attempts[0].claimed_at - task.created_at if attempts else None
-    took = sum((a.ended_at or a.claimed_at) - a.claimed_at for a in attempts)
-    remark = next((a.error.description for a in attempts if a.error), "")
-    return (
-        task.id,
-        task.status,
-        str(len(attempts) or "none needed"),
-        "" if started is None else f"{started:.2f} s",
-        show_duration(took) if attempts else "",
-        f"first attempt: {remark}" if remark else "",
-    )
+FORECAST = Path(__file__).with_name("forecast")
 
 
 def main() -> int:
-    """The demo, and what to try next."""
-    say(
-        f"tidewheel {tidewheel.__version__}: a forecast of {len(graph())} tasks on one worker\n"
-    )
-    with tempfile.TemporaryDirectory(prefix="tidewheel-demo-") as folder:
-        rows = asyncio.run(run(Path(folder)))
-    say_table(("TASK", "STATUS", "ATTEMPTS", "STARTED AFTER", "TOOK", "REMARK"), rows)
-    program = (
-        "tidewheel"
-        if sys.prefix == sys.base_prefix
-        else f"{Path(sys.prefix).name}/bin/tidewheel"
-    )
-    say("\nTry it yourself:")
-    say(f"  {program} submit --command 'date; sleep 2' --retries 2")
-    say(f"  {program} worker --exit-when-idle")
-    say(f"  {program} tasks")
-    say(f"  {program} --help")
-    return 0 if all(str(row[1]) == "succeeded" for row in rows) else 1
+    with tempfile.TemporaryDirectory(prefix="tidewheel-demo-") as home:
+        environment = os.environ | {"TIDEWHEEL_HOME": home}
+        environment.pop("TIDEWHEEL_STORE", None)
+
+        def tidewheel(*arguments: str) -> int:
+            print(f"\n$ tidewheel {' '.join(arguments)}", flush=True)
+            command = [sys.executable, "-m", "tidewheel", *arguments]
+            return subprocess.run(command, env=environment, check=False).returncode
+
+        status = tidewheel("run", str(FORECAST))
+        tidewheel("tree", "forecast")
+        tidewheel("why", "forecast", "3/fire_watch")
+        tidewheel("log", "forecast", "2/fetch/01", "--err")
+        return status
 
 
 if __name__ == "__main__":

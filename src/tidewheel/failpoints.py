@@ -38,8 +38,25 @@ OPERATIONS = (
     "take_back_lapsed_leases",
     "delete_tasks",
 )
+# The same about runs.
+RUN_OPERATIONS = (
+    "save_definition",
+    "create_run",
+    "claim_run",
+    "scheduler_lease_renew",
+    "write_batch",
+    "post_command",
+    "delete_run",
+)
+# Within the transaction of a batch: after its rows of the pool, and after its submissions.
+WITHIN_BATCH = ("children_spawned", "child_enqueued")
 FAILPOINTS = (
-    *(f"{one}_{when}_commit" for one in OPERATIONS for when in ("before", "after")),
+    *(
+        f"{one}_{when}_commit"
+        for one in (*OPERATIONS, *RUN_OPERATIONS)
+        for when in ("before", "after")
+    ),
+    *WITHIN_BATCH,
     "job_before_start",  # its directory is there, the job is not
     "job_spawned_before_record",  # the job runs, and its worker has not told anybody
     "job_exited_before_report",

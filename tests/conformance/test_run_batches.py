@@ -24,7 +24,7 @@ from tidewheel.core.runs.requests import (
     TimerKey,
     XtriggerResult,
 )
-from tidewheel.core.sched.pool import FlowState, RunState
+from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
 from tidewheel.core.sched.records import (
     DropTask,
     ForgetMemory,
@@ -152,6 +152,19 @@ def test_a_batch_says_how_the_run_is_and_renews_its_lease(store, clock):
     assert (seen.deadline_at, seen.ended_at) == (clock.now + 10.0, None)
     driver.write()
     assert (store.run(driver.run.number).definition, seen.epoch) == ("new", 1)
+
+
+@pytest.mark.parametrize("status", [*RunStatus, "created", "error"])
+def test_every_status_of_a_run_can_be_stored(store, status):
+    driver = Driver.of(store)
+    driver.write(status=status)
+    assert store.run(driver.run.number).status == status
+
+
+@pytest.mark.parametrize("status", ["", "runing", "deleted?"])
+def test_no_other_status_can_be_stored(store, status):
+    with pytest.raises(AssertionError):
+        Driver.of(store).write(status=status)
 
 
 def test_the_last_batch_gives_the_run_back(store, clock):

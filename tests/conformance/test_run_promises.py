@@ -1,4 +1,4 @@
-"""What `verify` promises about runs, each with a row that breaks it (RELIABILITY, invariants)."""
+"""What `verify` promises about runs, each with a row that breaks it (RELIABILITY)."""
 
 import pytest
 

@@ -75,28 +75,15 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(arguments):
 
 def test_help_names_every_command_and_each_command_helps(tidewheel):
     shown = tidewheel("--help").out
-    listed = shown.partition("Commands:\n")[2].partition("\n\n")[0]
-    commands = [line.split()[0] for line in listed.splitlines()]
+    listed = shown.partition("Definitions:\n")[2].partition("\n  Try it:")[0]
+    commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
     assert commands == [
-        "validate",
-        "graph",
-        "list",
-        "config",
-        "view",
-        "rehearse",
-        "submit",
-        "tasks",
-        "task",
-        "cancel",
-        "queues",
-        "workers",
-        "worker",
-        "monitor",
-        "verify",
-        "export",
-        "migrate",
-        "message",
-        "completion",
+        *("validate", "graph", "list", "config", "view", "rehearse"),
+        *("run", "runs", "show", "why", "tree", "log"),
+        *("trigger", "set", "remove", "hold", "release", "kill", "poll"),
+        *("pause", "resume", "stop", "reload", "broadcast", "message", "ext-trigger"),
+        *("submit", "tasks", "task", "cancel", "queues", "workers", "worker", "monitor"),
+        *("verify", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"
     helped = subprocess.run(

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from tests.integration.test_faults_run_store import PLACES as RUN_PLACES
 from tests.support.audit import audit, until_all_ended
 from tests.support.fleet import fleet
 from tests.support.patience import eventually
@@ -81,7 +82,8 @@ def seen(client):
 
 
 def test_every_failpoint_is_walked_over():
-    assert sorted((*CLIENT_PLACES, *WORKER_PLACES, *MONITOR_PLACES)) == sorted(FAILPOINTS)
+    walked = (*CLIENT_PLACES, *WORKER_PLACES, *MONITOR_PLACES, *RUN_PLACES)
+    assert sorted(walked) == sorted(FAILPOINTS)
 
 
 @pytest.mark.parametrize("place", CLIENT_PLACES)

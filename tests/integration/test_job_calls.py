@@ -36,7 +36,7 @@ def job_file(tidewheel, task, name, submit="01"):
 
 
 def test_a_job_changes_its_run_and_is_named_for_it(tidewheel, flow):
-    flow("cylc trigger $CYLC_WORKFLOW_ID//1/c && tidewheel hold 1/d", graph="a => b => c & d")
+    flow("cylc trigger $CYLC_WORKFLOW_ID//1/c && tidewheel set 1/d", graph="a => b => c & d")
     assert tidewheel("run", "tide").status == 0
     history = tidewheel("show", "tide/run1", "--history", "--json").out
     assert history.count("job 1/a/01") == 2

@@ -122,3 +122,12 @@ def test_what_follows_from_two_dead_absolute_parents_is_known_at_points_not_reac
     assert run.verdicts["1/f"] == "not taken"
     assert run.pool["2/g"] == "blocked"
     assert run.verdicts["1/g"] == "lost"
+
+
+def test_a_parent_that_nothing_is_known_of_yet_is_dead_by_what_it_would_need():
+    graph = "R1 = s\nP1 = s[^]:fail => b\nP1 = b[-P1] | b => a"
+    run = Scenario(graph, final=3).succeeds("1/s")
+    assert run.verdicts["1/b"] == "not taken"
+    assert run.verdicts["2/a"] == "not taken"
+    assert run.runs_to_the_end().submitted == ["1/s", "1/a"]
+    assert run.completed

@@ -219,7 +219,6 @@ def test_a_task_waits_for_the_next_start_if_only_atoms_beyond_the_stop_point_are
 
 
 def test_a_family_of_two_flows_is_true_when_they_have_all_of_it_together():
-    graph = "F:succeed-all & x => y\nF:fail-any => !y\nR1 = z"
     graph = "R1 = F:succeed-all & x => y\nR1 = F:fail-any => !y\nR1 = F[^]:succeed-all => z"
     run = Scenario(graph, "[[F]]\n[[m1, m2, m3]]\ninherit = F").succeeds("1/m1", "1/x")
     run.reflows("1/x").succeeds("1/x").removes("1/m2", "1/m3", kill=True)

@@ -67,6 +67,12 @@ class LivePage(RunPage):
                 point = name.partition("/")[0]
                 self._finished[point] = self._finished.get(point, 0) + 1
 
+    def on_stall(self, stage: Stage, status: str) -> None:
+        """The causes are part of the picture."""
+        seconds = stage.timers.stall_seconds
+        if status == "stalled" and seconds:
+            self._line(f"it waits {show_duration(seconds)} for you, then stops")
+
     def _line(self, text: str) -> None:
         self._notes.append(text)
 

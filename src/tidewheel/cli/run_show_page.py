@@ -58,7 +58,8 @@ def say_run(page: Document) -> None:
 def _say_facts(run: Document, page: Document) -> None:
     scheduler = cast("Document | None", run["scheduler"])
     bounds = cast("Document", page["bounds"])
-    fact("because", run["reason"] if run["reason"] != run["status"] else "")
+    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
+    fact("because", reason if reason != run["status"] else "")
     fact("number", run["number"])
     fact("folder", run["folder"])
     if run["driven"] and scheduler is not None:

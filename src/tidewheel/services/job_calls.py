@@ -28,6 +28,8 @@ POLL_SECONDS = 0.25  # where nobody tells that something changed
 REST_SECONDS = 0.01  # between two looks, however much changes
 HANDLER = "handler"
 STATE = "workflow-state"
+ITEM = "job commands"
+DEFINITIONS_MAX = 100  # remembered
 
 Document = dict[str, object]
 
@@ -53,6 +55,7 @@ class JobCalls:
         self._home = home
         self._answer_seconds_max = answer_seconds_max
         self._definition_of: DefinitionOf | None = None
+        self._allowing: dict[str, bool] = {}  # by the digest of a definition
 
     async def __call__(self, caller: TaskId, call: Document) -> Document:
         """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`."""
@@ -65,26 +68,19 @@ class JobCalls:
         return await self._look(name, {"run": run, **arguments})
 
     async def _look(self, name: str, arguments: Document) -> Document:
-        # Here, since it brings along all that reads definitions: most jobs call nothing.
+        # Here, for the same reason as below.
         from tidewheel.services.run_views import look  # noqa: PLC0415
-        from tidewheel.services.state_documents import (  # noqa: PLC0415
-            definitions_of,
-            state_document,
-        )
-        from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
+        from tidewheel.services.state_documents import state_document  # noqa: PLC0415
 
-        if name != STATE:
-            return await look(self._store, self._home, name, arguments)
-        # Asked again and again by a job that waits.
-        if self._definition_of is None:
-            self._definition_of = remembering(definitions_of(self._store, self._home))
-        return await state_document(self._store, self._definition_of, arguments)
+        if name == STATE:
+            return await state_document(self._store, self._definitions(), arguments)
+        return await look(self._store, self._home, name, arguments)
 
     async def _command(self, caller: TaskId, body: object) -> Document:
         command = read_command(json.dumps(body))
         name, who = _who(caller)
         run = await self._store.find_run(name)
-        if not run.options.job_commands:
+        if not await self._allows_commands(run):
             raise Refused(
                 f"jobs of {run.name} may send messages and look, not {command.verb}; "
                 "allow more with [scheduler] job commands = True"
@@ -92,6 +88,31 @@ class JobCalls:
         asked = NewCommand(run=run.number, body=command_text(command), who=who)
         number = await self._store.post_command(asked)
         return await self._answer(run, number, command.verb)
+
+    async def _allows_commands(self, run: RunView) -> bool:
+        """The definition may say; a reload may say otherwise."""
+        known = self._allowing.get(run.definition)
+        if known is None:
+            definition = await self._store.definition(run.definition)
+            said = None
+            if ITEM in definition.text:  # hardly ever: to read all of it would take its time
+                restored = await self._definitions()(run)
+                said = restored.settings.scheduler.job_commands
+            known = run.options.job_commands if said is None else said
+            if len(self._allowing) >= DEFINITIONS_MAX:
+                self._allowing.clear()
+            self._allowing[run.definition] = known
+        return known
+
+    def _definitions(self) -> DefinitionOf:
+        """Remembered: a job that waits asks about the same run again and again."""
+        # Here, since it brings along all that reads definitions: most jobs call nothing.
+        from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
+        from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
+
+        if self._definition_of is None:
+            self._definition_of = remembering(definitions_of(self._store, self._home))
+        return self._definition_of
 
     async def _answer(self, run: RunView, number: int, verb: str) -> Document:
         loop, changed = asyncio.get_running_loop(), asyncio.Event()

@@ -39,14 +39,14 @@ def command(
 
     Outside of one: speak for the job of a task, as in message RUN ID TEXT.
     """
+    if not words and output is None and progress is None:
+        raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
     directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
     if not directory or not secret or session.store:
         return _speak_for_another(session, words, output, progress)
     texts = _own_words(words)
     if texts is None:
         return _speak_for_another(session, words, output, progress)
-    if not texts and output is None and progress is None:
-        raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
     delivery = ""
     for text in texts or ("",):
         delivery = _send(directory, secret, text, output, progress)

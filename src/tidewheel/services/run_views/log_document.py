@@ -62,7 +62,8 @@ async def job_place(
             f"{looked.id_of(key)} has not been submitted, so it has no log; "
             f"see why: tidewheel why {view.name} {looked.id_of(key)}"
         )
-    submit = wish.submit or max(found)
+    # One that no worker has taken yet has written nothing.
+    submit = wish.submit or max([n for n, one in found.items() if one.attempt] or found)
     if submit not in found:
         known = ", ".join(map(str, sorted(found)))
         raise Refused(f"{looked.id_of(key)} has no submission {submit}; there are {known}")

@@ -51,7 +51,7 @@ def _causes(looked: Looked) -> list[Task]:
     found = root_causes(looked.pool)
     if looked.pool.run.status in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
         return found
-    return [task for task in found if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)]
+    return [task for task in found if task.standing is Standing.INCOMPLETE or task.blocked]
 
 
 def _held(looked: Looked) -> list[Key]:

@@ -74,7 +74,9 @@ def _facts(looked: Looked, key: Key, node: NodePlan) -> Document:
         "marks": list(words.marks),
         "flows": sorted(words.flows),
         "in_pool": words.pooled,
-        "submits": 0 if memory is None else memory.submits,
+        "submits": max(
+            0 if memory is None else memory.submits, 0 if task is None else task.submit
+        ),
         "try": 1 if task is None else task.try_number,
         "completion": str(node.completion),
         "children": _children(looked, key, node),

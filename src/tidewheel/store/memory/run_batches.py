@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.store.memory.tables import Record, Table, Tables
 from tidewheel.store.transaction import Row
 
@@ -44,6 +45,7 @@ _EVENT = (
     *("task_id", "attempt", "text", "output", "status", "error_code", "error"),
     "exit_status",
 )
+_STATUSES = {*RunStatus, "created", "error"}
 _COMMAND = ("number", "run", "at", "who", "body", "answered_at", "answer", "refused")
 
 
@@ -64,7 +66,9 @@ def advance_run(
         return []
     now = t.clock()
     definition = said["definition"] or row["definition"]
+    # What the SQL schemas promise.
     assert definition in t.definition, definition
+    assert said["status"] in _STATUSES, said
     held: Record = {"deadline_at": now + lease_seconds}
     if ends:
         held = dict.fromkeys(("host", "boot_id", "pid", "process_started", "deadline_at"))

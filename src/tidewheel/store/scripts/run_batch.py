@@ -86,7 +86,7 @@ def _advance(tx: Transaction, lease: RunLease, batch: Batch) -> bool:
         run=lease.run,
         epoch=lease.epoch,
         batch=batch.number,
-        status=batch.status,
+        status=str(batch.status),
         reason=batch.reason,
         definition=batch.definition,
         ends=batch.ends,

@@ -8,16 +8,17 @@ WITH active AS (
      WHERE pool.stage BETWEEN 1 AND 3 AND run.status <> 'deleted'
        AND run.options::json ->> 'mode' = 'live'
      GROUP BY pool.run, run.name, pool.name, pool.submit
+), live AS MATERIALIZED (
+    SELECT run, id FROM tidewheel.task
+     WHERE run IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')
+    UNION
+    SELECT run, task_id FROM tidewheel.event WHERE kind = 'over'
 ), counted AS (
     SELECT run, run_name, ending, pooled, point,
-           (SELECT count(*) FROM tidewheel.task
-             WHERE task.run = active.run AND right(task.id, length(ending)) = ending
-               AND (task.status NOT IN ('succeeded', 'failed', 'cancelled')
-                    OR EXISTS (SELECT 1 FROM tidewheel.event
-                                WHERE event.run = active.run AND event.task_id = task.id
-                                  AND event.kind = 'over'))) AS live
+           (SELECT count(*) FROM live
+             WHERE live.run = active.run AND right(live.id, length(ending)) = ending) AS found
       FROM active
 )
 SELECT run_name || '/' || point || ending,
-       pooled || ' active in the pool, ' || live || ' in the queue or running'
-  FROM counted WHERE live < pooled ORDER BY run, point, ending;
+       pooled || ' active in the pool, ' || found || ' in the queue or running'
+  FROM counted WHERE found < pooled ORDER BY run, point, ending;

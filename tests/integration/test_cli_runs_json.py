@@ -1,0 +1,61 @@
+"""The shapes of JSON about runs that docs/json.md promises are those of the program."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.support.prepared_run import PreparedRun
+from tidewheel.core.runs.requests import Broadcast
+
+PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+# What is in them depends on what there is to say.
+FREE = {"counts", "options", "arguments", "answer", "scheduler"}
+
+
+def promised() -> dict[str, object]:
+    found = re.findall(r"^## (.+?)\n.*?```json\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
+    return {heading: json.loads(example) for heading, example in found}
+
+
+def shape(document, name=""):
+    """The keys, all the way down; of a list, those of its first element that has any."""
+    if isinstance(document, dict) and name not in FREE:
+        return {key: shape(value, key) for key, value in sorted(document.items())}
+    if isinstance(document, list) and document and isinstance(document[0], dict):
+        return [shape(document[0])]
+    return None
+
+
+def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):
+    run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
+    run.starts_job("1/model_b").broadcasts(Broadcast("*", "prep", "[environment]X", "2"))
+    run.writes_log("1/model_a", "job.err", "no space left\n")
+    commands = {
+        "runs": ["runs"],
+        "why": ["why", "1/post"],
+        "show": ["show"],
+        "show ID": ["show", "1/model_a"],
+        "log": ["log", "1/model_a", "--err"],
+        "tree": ["tree"],
+        "trigger --dry-run": ["trigger", "1/model_a", "--reflow", "--dry-run"],
+        "broadcast": ["broadcast"],
+        "trigger": ["trigger", "1/model_a"],
+        "show --history": ["show", "--history"],
+    }
+    with run.answering():
+        tidewheel("hold", "3/prep")
+        answers = {name: tidewheel("--json", *words).json for name, words in commands.items()}
+    run.is_let_go()
+    answers["runs --delete"] = tidewheel("runs", "--delete", run.name, "--json").json
+    examples = promised()
+    # Of the example, a family as the second child shows what families have.
+    example = examples["tidewheel tree"]["points"][0]["children"]
+    found = answers["tree"]["points"][0]["children"]
+    assert shape(example[1]) | {"children": None} == shape(found[1]) | {"children": None}
+    # Nothing waits after the triggered task here, nor did its job say anything.
+    answers["trigger --dry-run"]["waits"] = examples["tidewheel trigger --dry-run"]["waits"]
+    [submission] = answers["show ID"]["tasks"][0]["submissions"]
+    promised_task = examples["tidewheel show ID"]["tasks"][0]
+    submission["messages"] = promised_task["submissions"][0]["messages"]
+    for name, answer in answers.items():
+        assert shape(answer) == shape(examples[f"tidewheel {name}"]), name
