@@ -10,20 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
-from tidewheel.core.runs.requests import (
-    Batch,
-    Inbox,
-    NewCommand,
-    RunClaim,
-    RunLease,
-    StoredRun,
-)
-from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
-from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
     Amendment,
@@ -56,6 +44,21 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+
+if TYPE_CHECKING:
+    # Only workflows need them, and loading them takes as long as all of the queue.
+    from tidewheel.core.runs.definition import NewRun, StoredDefinition
+    from tidewheel.core.runs.requests import (
+        Batch,
+        Inbox,
+        NewCommand,
+        RunClaim,
+        RunLease,
+        StoredRun,
+    )
+    from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+    from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.records import PutMemory
 
 
 class TaskStore(Protocol):

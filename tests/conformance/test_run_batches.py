@@ -154,6 +154,17 @@ def test_a_batch_says_how_the_run_is_and_renews_its_lease(store, clock):
     assert (store.run(driver.run.number).definition, seen.epoch) == ("new", 1)
 
 
+def test_a_batch_may_change_the_options_with_which_a_run_goes_on(store):
+    first = RunOptions(final="3", mode="simulation")
+    driver = Driver.of(store, options=first)
+    driver.write()
+    assert store.run(driver.run.number).options == first
+    driver.write(options=RunOptions(final="5", mode="simulation", stall_timeout_seconds=2.5))
+    driver.write()
+    later = store.run(driver.run.number).options
+    assert (later.final, later.mode, later.stall_timeout_seconds) == ("5", "simulation", 2.5)
+
+
 @pytest.mark.parametrize("status", [*RunStatus, "created", "error"])
 def test_every_status_of_a_run_can_be_stored(store, status):
     driver = Driver.of(store)

@@ -94,7 +94,7 @@ def test_a_stalled_run_names_its_causes_and_what_to_do(tidewheel):
     run = started(tidewheel).fails("1/prep")
     shown = tidewheel("show")
     assert "run forecast/run1  stalled" in shown.out
-    assert "stalled: 1/prep failed, incomplete" in shown.out
+    assert "because       1/prep failed, incomplete\n" in shown.out
     assert "stalled because" in shown.out
     assert f"tidewheel trigger {run.name} 1/prep" in shown.out
 
@@ -206,6 +206,9 @@ def test_a_name_alone_shows_the_task_wherever_it_is(tidewheel):
     assert [one["id"] for one in page["tasks"]] == ["1/model_a"]
     page = tidewheel("show", "1/MODELS", "--json").json
     assert [one["id"] for one in page["tasks"]] == ["1/model_a", "1/model_b"]
+    page = tidewheel("show", "*:failed", "--json").json
+    assert [one["id"] for one in page["tasks"]] == ["1/model_a"]
+    assert "none is expired" in tidewheel("show", "*/prep:expired").err
 
 
 # ---- why ----
@@ -277,7 +280,7 @@ def test_a_task_without_edges_is_found_by_its_name_and_by_its_point(tidewheel):
         page = tidewheel("tree", "chain", *words, "--json").json
         return [task["id"] for point in page["points"] for task in point["children"]]
 
-    assert ids("isolated") == ids("*/iso*")
+    assert ids("isolated") == ids("*/iso*") == ids("iso*")
     assert "1/isolated" in ids("isolated")
     assert ids("7") == ["7/a", "7/b", "7/c", "7/isolated"]
 

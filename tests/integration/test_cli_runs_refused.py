@@ -23,6 +23,11 @@ def test_an_unknown_run_is_refused_naming_the_list(tidewheel):
         )
 
 
+def test_a_run_of_a_known_workflow_is_not_taken_for_a_task(tidewheel):
+    started(tidewheel)
+    assert "there is no run 'forecast/run9'" in tidewheel("show", "forecast/run9").err
+
+
 def test_an_ambiguous_prefix_is_refused_with_the_names(tidewheel):
     PreparedRun(tidewheel, workflow="forecast")
     PreparedRun(tidewheel, workflow="forest")

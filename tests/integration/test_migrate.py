@@ -21,8 +21,10 @@ from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.errors import NewerSchema, OlderSchema, StoreFull
 from tidewheel.store.migrate import load_migrations
 from tidewheel.store.postgres import open_postgres_store
+from tidewheel.store.postgres_schema import migrate as migrate_postgres
 from tidewheel.store.postgres_schema import prepare as prepare_postgres
 from tidewheel.store.sqlite import open_sqlite_store
+from tidewheel.store.sqlite_file import migrate_sqlite
 from tidewheel.store.sqlite_file import prepare as prepare_sqlite
 
 ROOT = Path(__file__).parents[2]
@@ -265,6 +267,40 @@ def test_of_many_that_migrate_at_once_each_version_is_applied_once(database):
     assert palette_of(database) == PALETTE
     if database.dialect == "sqlite":
         assert len(database.backups()) == 1
+
+
+ADD_TASK = (
+    "INSERT INTO {schema}task (id, queue, command, priority, status, max_retries, retry,"
+    " max_lapses, max_termination_seconds, cpu, memory_bytes, gpu, armed, executes,"
+    " created_at, updated_at, digest) VALUES"
+    " ('old', 'q', 'true', 50, 'ready', 0, '{{\"seconds\": []}}', 5, 10, 0, 0, 0, {yes}, {yes},"
+    " 1, 1, 'd');"
+    " INSERT INTO {schema}history (task_seq, at, to_status, attempt, progress)"
+    " VALUES (1, 1, 'ready', 0, 0);"
+    " INSERT INTO {schema}ready (queue, delayed, rank, task_seq, ready_at, cpu, memory_bytes,"
+    " gpu, has_command) VALUES ('q', {no}, -50, 1, 1, 0, 0, 0, {yes});"
+)
+
+
+def test_tasks_of_the_first_version_live_on(tmp_path, postgres_url):
+    """Version 2 brings runs; a task that was there before belongs to none."""
+    first = {dialect: load_migrations(dialect)[:1] for dialect in ("sqlite", "postgres")}
+    lite, elephant = Sqlite(tmp_path), Postgres(postgres_url)
+    settings = StoreSettings(url=lite.url)
+    prepare_sqlite(lite.path, settings, migrations=first["sqlite"])
+    lite.execute(ADD_TASK.format(schema="", yes=1, no=0))
+    migrate_sqlite(settings)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        prepare_postgres(connection, first["postgres"])
+        connection.execute(ADD_TASK.format(schema="tidewheel.", yes="true", no="false"))
+        migrate_postgres(connection)
+    for database in (lite, elephant):
+        with opened(database) as door:
+            assert door.verify() == []
+            [held] = door.take()
+            assert (held.id, held.task.run) == ("old", None)
+            door.finish(held)
+            assert (door.status("old"), door.runs(), door.verify()) == ("succeeded", [], [])
 
 
 def test_of_many_that_make_the_same_store_all_get_it(tidewheel):

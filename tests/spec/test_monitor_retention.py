@@ -1,12 +1,15 @@
 """Seed 002, "Retention": ended tasks are removed after their time, and written down before."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from tidewheel.core.tasks.requests import Page, TaskFilter, UsageSample
-from tidewheel.core.tasks.task import Need, TaskId
-from tidewheel.errors import NotFound
+from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.runs.requests import Batch, RunClaim
+from tidewheel.core.tasks.requests import HostProcess, Page, TaskFilter, UsageSample
+from tidewheel.core.tasks.task import Instant, Need, NewTask, TaskId
+from tidewheel.errors import Duplicate, NotFound
 from tidewheel.testing.faulty_store import FaultyStore
 from tidewheel.testing.scripted_runner import Script
 from tidewheel.testing.small_world import SmallWorld
@@ -267,3 +270,59 @@ async def test_workers_are_kept_where_nobody_wants_them_forgotten_and_removed_in
     await world.passes(600.0)
     assert await known_workers(world) == []
     assert [one.facts["count"] for one in world.events("workers.forgotten")] == [3, 3, 1]
+
+
+async def run_of(world, name, tasks=0):
+    """A run that was let go, and its submissions, which nobody took."""
+    store = world.store
+    await store.save_definition(StoredDefinition(digest="d", workflow="wf"))
+    run = await store.create_run(NewRun(workflow="wf", definition="d", name=name))
+    process = HostProcess(host="h", boot_id="b", pid=1, started=0.0)
+    lease = await store.claim_run(RunClaim(run=run.number, process=process))
+    submissions = [
+        NewTask(id=TaskId(f"{name}/1/n{k}/1"), run=run.number, queue=run.queue, command="true")
+        for k in range(tasks)
+    ]
+    done = Batch(number=1, at=Instant(0.0), status="completed", submissions=submissions)
+    await store.write_batch(lease, replace(done, ends=True))
+    return run
+
+
+@in_virtual_time
+async def test_a_run_is_removed_as_a_whole_part_by_part_and_no_other():
+    world = SmallWorld(at_once)
+    await run_of(world, "old", tasks=2_500)
+    await world.passes(DAY)
+    await run_of(world, "young", tasks=1)
+    other = FaultyStore(world.store, world.clock)
+    store = other.as_store()
+    monitor = world.monitor(store=store, retention_seconds=1.5 * DAY, interval_seconds=60.0)
+    await monitor.start()
+    await world.passes(0.6 * DAY)
+    assert [run.name for run in await world.store.runs()] == ["young"]
+    assert await ids(world) == ["young/1/n0/1"]
+    assert other.calls["delete_run_part"] == 3
+    assert [one.facts for one in world.events("run.deleted")] == [{"run": 1}]
+
+
+@in_virtual_time
+async def test_a_deletion_of_a_run_that_was_interrupted_is_gone_on_with():
+    world = SmallWorld(at_once)
+    run = await run_of(world, "half", tasks=2_500)
+    assert not await world.store.delete_run_part(run.number)
+    assert await world.store.runs() == []
+    with pytest.raises(Duplicate):
+        await run_of(world, "half")
+    await world.monitor(retention_seconds=1.5 * DAY).start()
+    await world.passes(120.0)
+    assert await ids(world) == []
+    assert (await run_of(world, "half")).number == 2
+
+
+@in_virtual_time
+async def test_runs_are_kept_for_ever_where_everything_is():
+    world = SmallWorld(at_once)
+    await run_of(world, "old")
+    await world.monitor(retention_seconds=None).start()
+    await world.passes(1_000.0)
+    assert len(await world.store.runs()) == 1

@@ -196,3 +196,37 @@ def test_a_suicide_reaches_a_task_that_waits_for_its_retry_whichever_came_first(
         run.fails(one) if one == "1/b" else run.succeeds(one)
     assert run.pool == {}
     assert run.verdicts == {"1/b": "removed by suicide"}
+
+
+EXPIRING_IN_A_GROUP = """
+    [scheduling]
+        initial cycle point = 20310101T00Z
+        final cycle point = 20310104T00Z
+        [[special tasks]]
+            clock-expire = a(PT1H)
+        [[queues]]
+            [[[narrow]]]
+                limit = 1
+                members = slow, a
+        [[graph]]
+            R1 = slow
+            P1D = a:expire? => gone
+    [runtime]
+        [[a, slow, gone]]
+"""
+
+
+def test_tasks_expire_in_a_full_limit_group_when_there_is_room_if_nobody_told_them_before():
+    run = Scenario(compile_flow(EXPIRING_IN_A_GROUP))
+    days = [f"2031010{day}T0000Z/a" for day in (1, 2, 3, 4)]
+    assert [run.pool[day] for day in days] == ["ready"] * 4
+    run.holds(days[0])
+    times = [one.at for one in run.effects if isinstance(one, SetTimer)]
+    run.now = sorted(times)[2]  # the third has just passed
+    run.succeeds("20310101T0000Z/slow")
+    assert run.submitted[-1] == days[3]
+    assert run.pool[days[0]] == "held"
+    assert not set(run.pool) & {days[1], days[2]}
+    run.releases(days[0])
+    assert days[0] not in run.pool
+    assert run.runs_to_the_end().completed

@@ -37,9 +37,15 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
     try:
         return Target((await runs.find(first)).name, _without_signs(rest))
     except NotFound:
-        if not any_word and not looks_like_id(first):
+        if not any_word and (not looks_like_id(first) or await _names_workflow(runs, first)):
             raise
     return Target((await runs.find()).name, _without_signs(words))
+
+
+async def _names_workflow(runs: Runs, word: str) -> bool:
+    """`forecast/run9` is a run that is not there, and no task."""
+    workflow = word.partition("/")[0]
+    return bool(await runs.store.runs(workflow=workflow, count=1))
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:

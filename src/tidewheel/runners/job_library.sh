@@ -53,6 +53,9 @@ fi
 export PATH=$TIDEWHEEL_RUN_DIR/share/bin:$TIDEWHEEL_RUN_DIR/bin:$TIDEWHEEL_BIN:$PATH
 export PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/python${PYTHONPATH:+:$PYTHONPATH}
 
+# Where existing scripts look for it.
+echo "CYLC_JOB_PID=$$" >>"$TIDEWHEEL_JOB_DIR/job.status"
+
 # What a job may do with its own failure; an init-script may take some away.
 CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, cast
 
+from tidewheel.core.runs.requests import Batch
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.store.memory.tables import Tables
 from tidewheel.testing.rules.answers import Plan, Texts, plan_of
@@ -39,6 +40,13 @@ __all__ = ["BrokenInvariant", "Call", "Invariants"]
 # When these touched no task they changed nothing else that is judged here.
 NEVER_TOUCHING = frozenset({"claim", "heartbeat", "take_back_lapsed_leases"})
 NOBODY = Call("nobody", "nothing", (), {})
+
+
+def _created_by(call: Call) -> Iterable[NewTask]:
+    """The tasks that a client, or a scheduler for its run, asks for."""
+    if call.operation == "write_batch":
+        return cast("Batch", call.args[1]).submissions
+    return cast("Iterable[NewTask]", call.args[0]) if call.operation == "submit" else ()
 
 
 class Invariants:
@@ -172,11 +180,8 @@ class Invariants:
         return step.seq if by_cascade else None
 
     def _create(self, step: Step, tables: Tables, call: Call) -> None:
-        demand(call.operation == "submit", "T13 only clients create", f"{step} by {call}")
         row = tables.task[step.seq]
-        asked = next(
-            (t for t in cast("Iterable[NewTask]", call.args[0]) if t.id == row["id"]), None
-        )
+        asked = next((task for task in _created_by(call) if task.id == row["id"]), None)
         demand(asked is not None, "T13 stored as asked", f"{row['id']} was not asked for")
         assert asked is not None
         facts = TaskFacts(

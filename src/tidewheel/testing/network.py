@@ -14,6 +14,9 @@ from functools import partial
 from random import Random
 from typing import Any, cast
 
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.pool import Past
+from tidewheel.core.sched.states import Flows
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports import Store
@@ -127,6 +130,16 @@ class Network:
 
         return self._store.listen(on_wake)
 
+    def past(self, link: Link, number: int) -> Past:
+        """What the store remembers of a run, as far as it can be reached."""
+        return PastFromAfar(self._store.past(number), lambda: self._look(link))
+
+    def _look(self, link: Link) -> None:
+        fault = self._draw(link)
+        if self._down_until > self._loop.time() or fault is CallFault.LOSE_REQUEST:
+            self.faults[CallFault.LOSE_REQUEST.value] += 1
+            raise StoreUnreachable("the store does not answer")
+
     def _draw(self, link: Link) -> CallFault | None:
         if self.quiet:
             return None
@@ -193,6 +206,21 @@ class Network:
         return answer
 
 
+class PastFromAfar:
+    """A Past that cannot always be asked."""
+
+    def __init__(self, past: Past, look: Callable[[], None]) -> None:
+        self._past, self._look = past, look
+
+    def submits(self, point: Point, name: str) -> int:
+        self._look()
+        return self._past.submits(point, name)
+
+    def spawned(self, point: Point, name: str) -> Flows:
+        self._look()
+        return self._past.spawned(point, name)
+
+
 class Link:
     """One process's way to the store; what ``store`` gives is a Store."""
 
@@ -236,6 +264,10 @@ class Link:
 
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         return self._network.hear(self, listener)
+
+    def past(self, number: int) -> Past:
+        """Asked by the core, which waits for the answer."""
+        return self._network.past(self, number)
 
     async def close(self) -> None:
         """Nothing to let go of."""

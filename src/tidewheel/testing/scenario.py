@@ -291,7 +291,7 @@ class Scenario:
     def pool(self) -> dict[str, str]:
         """Every pooled task with a word for why it is there, in order of points."""
         tasks = sorted(self.core.tasks.values(), key=lambda one: (one.point, one.plan.rank))
-        return {self.id_of(task.key): _word(task) for task in tasks}
+        return {self.id_of(task.key): word_of(task) for task in tasks}
 
     @property
     def flows(self) -> dict[str, list[int]]:
@@ -394,7 +394,7 @@ _STAGES = {
 }
 
 
-def _word(task: Task) -> str:
+def word_of(task: Task) -> str:
     if task.standing is Standing.ACTIVE:
         return _STAGES[task.stage]
     return task.ended if task.standing is Standing.INCOMPLETE else _WORDS[task.standing]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,9 @@ _LONG = ('"""', "'''")
 
 
 def read_settings_file(path: str) -> list[str]:
-    """Each item as `[SECTION]ITEM=VALUE`."""
+    """Each item as `[SECTION]ITEM=VALUE`; `-` is standard input."""
     try:
-        text = Path(path).read_text("utf-8")
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     except OSError as error:
         raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
     return list(_settings(text.splitlines()))

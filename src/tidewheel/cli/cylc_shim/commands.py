@@ -59,7 +59,8 @@ def _set(said: Said) -> tuple[str, Command]:
     ids = _ids("set", said)
     return ids.workflow, Set(
         ids=ids.within,
-        outputs=said.parts("out"),
+        # What is required is what is set if nothing is named.
+        outputs=tuple(one for one in said.parts("out") if one != "required"),
         prerequisites=said.parts("pre"),
         flow=_flow(said),
         wait="wait" in said,
@@ -162,9 +163,7 @@ def _ext_trigger(said: Said) -> tuple[str, Command]:
 
 
 VERBS: dict[str, Verb] = {
-    "trigger": Verb(
-        (_FLOW, _WAIT, takes("--meta"), flag("--on-resume"), takes("--pre")), _trigger
-    ),
+    "trigger": Verb((_FLOW, _WAIT, takes("--meta"), flag("--on-resume")), _trigger),
     "set": Verb(
         (
             takes("-o", "--out", "--output"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.sched.records import Change
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
@@ -156,6 +157,7 @@ class Batch:
     xtriggers: Sequence[XtriggerResult] = ()
     broadcasts: Sequence[Broadcast] = ()
     definition: str | None = None  # a reload: the digest of the new one
+    options: RunOptions | None = None  # carried on with others than it had
     ends: bool = False  # the scheduler lets the run go with this batch
 
 

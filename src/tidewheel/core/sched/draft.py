@@ -31,6 +31,9 @@ class Touched:
     def add(self, other: Touched) -> None:
         """What a whole batch touched is what its steps touched."""
         self.tasks |= other.tasks
+        for key in other.forgotten:
+            # Remembered anew it would be empty, and take the place of what is kept of it.
+            self.memory.pop(key, None)
         self.memory |= other.memory
         self.chains |= other.chains
         self.absolute |= other.absolute

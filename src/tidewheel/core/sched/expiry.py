@@ -5,6 +5,9 @@ The timer tells of it; a task that becomes ready does not wait to be told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import heappop
+
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.ending import end
@@ -21,11 +24,31 @@ def expire(draft: Draft, task: Task) -> None:
 
 
 def expire_ready(draft: Draft) -> bool:
-    """Of the tasks that became ready those expire whose time has passed; says if any did."""
+    """Of the tasks that are ready those expire whose time has passed; says if any did.
+
+    Where a limit group has room again, only its next tasks are looked at: they are the oldest.
+    """
     late = [task for task in draft.ready if _is_late(draft, task)]
+    late += [task for number in draft.freed for task in _late_in(draft, number)]
     for task in late:
         expire(draft, task)
     return bool(late)
+
+
+def _late_in(draft: Draft, number: int) -> Iterator[Task]:
+    """The first tasks of a limit group, as long as they are late; they leave its queue."""
+    pool = draft.pool
+    heap = pool.queues[number].heap
+    while heap:
+        _, order, key = heap[0]
+        task = pool.tasks.get(key)
+        if task is None or task.order != order or task.standing is not Standing.READY:
+            heappop(heap)
+        elif _is_late(draft, task):
+            heappop(heap)
+            yield task
+        else:
+            return
 
 
 def _is_late(draft: Draft, task: Task) -> bool:

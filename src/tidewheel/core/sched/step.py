@@ -153,7 +153,7 @@ def _follow_up(draft: Draft) -> None:
             continue
         if draft.to_judge or draft.to_move or draft.to_start:
             continue
-        if not (draft.ready and draft.plan.expires and expire_ready(draft)):
+        if not (draft.plan.expires and expire_ready(draft)):
             return
     raise AssertionError("the graph goes on for ever without anything to run")
 

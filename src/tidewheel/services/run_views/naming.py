@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.task_ids import read_id
 from tidewheel.core.sched.states import Key
+from tidewheel.errors import Refused
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_document import known_tasks
+from tidewheel.services.run_views.task_words import ACTIVE, words_of
 
 TASKS_MAX = 100  # shown in full by one request
 
@@ -16,21 +19,52 @@ TASKS_MAX = 100  # shown in full by one request
 def find_tasks(looked: Looked, texts: Iterable[str]) -> tuple[Key, ...]:
     """Globs, families and whole points take every task that is known, in the pool or not.
 
-    A bare name is that task wherever it is known. (R001-51)
+    A bare name, or a glob that fits names only, is meant at whichever point. (R001-51)
     """
-    nodes = looked.pool.plan.nodes
     known = [key for there in known_tasks(looked).values() for key in there]
-    ids = [f"*/{text}" if text in nodes else text for text in texts]
-    plain = [one for one in ids if one.startswith("*/") and one[2:] in nodes]
-    for one in plain:
-        name = one[2:]
-        points = [key[0] for key in known if key[1] == name]
-        if not points:
-            # Not spawned anywhere yet: its first point is what there is to be seen.
-            first = looked.graph.nodes[name].first_from(looked.pool.run.start)
-            if first is not None:
-                ids[ids.index(one)] = f"{looked.pool.plan.text(first)}/{name}"
-    return select(looked.pool, ids, all_at_point=True, also=known)
+    points = {looked.pool.plan.text(key[0]) for key in known}
+    found: set[Key] = set()
+    for text in texts:
+        head, status = _selected(text)
+        ids = [_with_point(looked, head, known, points)]
+        meant = select(looked.pool, ids, all_at_point=not status, also=known)
+        fitting = {key for key in meant if not status or _fits(looked, key, status)}
+        if not fitting:
+            raise Refused(f"{text}: of {len(meant)} tasks that could be meant none is {status}")
+        found |= fitting
+    return tuple(sorted(found))
+
+
+def _selected(text: str) -> tuple[str, str]:
+    """An id and the status by which it chooses: here tasks that have ended have one, too."""
+    status = "" if "/" not in text and ":" not in text else read_id(text).status
+    return (text.rpartition(":")[0], status) if status else (text, "")
+
+
+def _fits(looked: Looked, key: Key, status: str) -> bool:
+    words = words_of(looked.pool, key)
+    fitting = [words.state, *words.marks]
+    fitting += ["active"] if words.state in ACTIVE else []
+    fitting += ["pending"] if {"xtrigger", "retrying"} & set(words.marks) else []
+    return any(fnmatchcase(word, status) for word in fitting)
+
+
+def _with_point(looked: Looked, text: str, known: Iterable[Key], points: set[str]) -> str:
+    nodes = looked.pool.plan.nodes
+    if text in nodes:
+        return _first_of(looked, text, known)
+    names = (*nodes, *looked.graph.families)
+    if "/" in text or not any(fnmatchcase(name, text) for name in names):
+        return text
+    return text if any(fnmatchcase(point, text) for point in points) else f"*/{text}"
+
+
+def _first_of(looked: Looked, name: str, known: Iterable[Key]) -> str:
+    """Wherever it is known; if nowhere, its first point is what there is to be seen."""
+    first = looked.graph.nodes[name].first_from(looked.pool.run.start)
+    if first is None or any(key[1] == name for key in known):
+        return f"*/{name}"
+    return f"{looked.pool.plan.text(first)}/{name}"
 
 
 def find_task(looked: Looked, text: str) -> tuple[Key, int | None]:

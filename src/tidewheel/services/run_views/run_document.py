@@ -66,9 +66,10 @@ def known_tasks(looked: Looked) -> dict[Point, list[Key]]:
     pool = looked.pool
     keys = set(pool.tasks)
     keys |= {(point, name) for point, there in pool.memory.items() for name in there}
-    order = {name: rank for rank, name in enumerate(pool.plan.nodes)}
+    nodes = pool.plan.nodes  # a reload may have taken away some that were remembered
     found: dict[Point, list[Key]] = {}
-    for key in sorted(keys, key=lambda one: (one[0], order.get(one[1], len(order)))):
+    there = [key for key in keys if key[1] in nodes]
+    for key in sorted(there, key=lambda one: (one[0], nodes[one[1]].rank)):
         # A memory may be that of an output which only children asked for.
         if words_of(pool, key).state != FUTURE:
             found.setdefault(key[0], []).append(key)

@@ -45,6 +45,7 @@ STATES = (
     REMOVED,
     FUTURE,
 )
+ACTIVE = frozenset(("running", "submitted", "preparing"))
 # Nothing more will come of a task that is not in the pool and has one of these.
 DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
 

@@ -207,6 +207,7 @@ class Drive:
             xtriggers=work.xtriggers,
             broadcasts=work.broadcasts,
             definition=work.definition,
+            options=work.options,
             ends=self.is_over,
         )
 

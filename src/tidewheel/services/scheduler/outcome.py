@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import Broadcast, CommandAnswer, XtriggerResult
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.sched.draft import Touched
@@ -34,6 +35,7 @@ class Work:
     xtriggers: list[XtriggerResult] = field(default_factory=list)
     broadcasts: list[Broadcast] = field(default_factory=list)
     definition: str | None = None
+    options: RunOptions | None = None
     steps: int = 0
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)

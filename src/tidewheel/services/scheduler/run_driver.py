@@ -27,6 +27,7 @@ from tidewheel.core.runs.requests import (
     JobOver,
     JobSaid,
     JobStarted,
+    RunLease,
 )
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.runs.views import RunView
@@ -56,6 +57,7 @@ class RunDriver(Service):
         self,
         store: RunStore,
         run: RunView,
+        lease: RunLease,
         open_stage: OpenStage,
         surroundings: Surroundings,
         on_batch: OnBatch | None = None,
@@ -63,6 +65,7 @@ class RunDriver(Service):
         super().__init__(f"scheduler of {run.name}", surroundings)
         self.run_name = run.name
         self._number = run.number
+        self._lease = lease  # as it was claimed
         self._store = store
         self._open_stage = open_stage
         self._on_batch = on_batch
@@ -231,31 +234,28 @@ class RunDriver(Service):
     async def _fail(self, error: Exception) -> list[ServiceReport]:
         self._failures += 1
         cause = "".join(traceback.format_exception(error))
-        if self._stage is not None:
-            lease = self._stage.drive.lease
-            await self._stage.close()
-            self._stage = None
-            if self._failures >= FAILURES_MAX:
-                await self._put_aside(lease.batch, error, cause)
-        elif self._failures >= FAILURES_MAX:
-            self.status, self.reason = ERROR, repr(error)
-            self.ask_stop()
+        stage, self._stage = self._stage, None
+        if self._failures >= FAILURES_MAX:
+            await self._put_aside(stage, error, cause)
+        if stage is not None:
+            await stage.close()
         facts = {"summary": repr(error), "error": cause}
         return [self.report("step.failed", run=self.run_name, **facts)]
 
-    async def _put_aside(self, batch_number: int, error: Exception, cause: str) -> None:
-        """Keep the run from failing for ever, with the reason where people will look."""
-        stage = await self._open_stage()
-        reason = f"put aside after {FAILURES_MAX} failures: {error!r}"
-        batch = Batch(
-            number=batch_number + 1,
-            at=self._now,
-            status=ERROR,
-            reason=reason,
-            ends=True,
-        )
-        await self.persist(lambda: self._store.write_batch(stage.drive.lease, batch))
-        stage.files.write_log([Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now)
-        await stage.close()
+    async def _put_aside(self, stage: Stage | None, error: Exception, cause: str) -> None:
+        """Keep the run from failing for ever, with the reason where people will look.
+
+        Nothing of the run itself is needed for that: it may be what cannot be read.
+        """
+        what = str(error) if isinstance(error, Refused) else repr(error)
+        reason = f"put aside after {FAILURES_MAX} failures: {what}"
+        run = await self._store.run(self._number)
+        if run.epoch == self._lease.epoch and run.owner is not None:
+            batch = Batch(
+                number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
+            )
+            await self.persist(lambda: self._store.write_batch(self._lease, batch))
+        if stage is not None:
+            stage.files.write_log([Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now)
         self.status, self.reason = ERROR, reason
         self.ask_stop()

@@ -6,16 +6,24 @@ Made when a scheduler takes a run, and again from the store if a step failed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tidewheel.core.runs.definition import StoredDefinition
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
 from tidewheel.core.runs.run_log import RunLog
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import Event, Reload, RunContinued, RunStarted
+from tidewheel.core.sched.events import (
+    Event,
+    HoldAfter,
+    Pause,
+    Reload,
+    RunContinued,
+    RunStarted,
+    StopAtPoint,
+)
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import TIMERS
 from tidewheel.core.sched.step import Outcome
@@ -23,6 +31,7 @@ from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
+from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
 from tidewheel.services.scheduler.news import news_of
 from tidewheel.services.scheduler.nodes import Nodes
@@ -39,6 +48,15 @@ from tidewheel.services.scheduler.xtriggers import Xtriggers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnew:
+    """Options that were given when a run was carried on, and the run as it is with them."""
+
+    given: RunOptions
+    options: RunOptions
+    restored: RestoredDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """What a scheduler read of a run that it took."""
 
@@ -48,6 +66,7 @@ class Taken:
     restored: RestoredDefinition
     pool: Pool
     stored: StoredRun
+    anew: GivenAnew | None = None
 
 
 class Stage:
@@ -61,7 +80,10 @@ class Stage:
         commands: Commands,
         telling: Telling,
     ) -> None:
-        options, graph = taken.run.options, taken.restored.graph
+        anew, graph = taken.anew, taken.restored.graph
+        options = taken.run.options if anew is None else anew.options
+        run = replace(taken.run, options=options)
+        self._anew = anew
         self.definition = taken.definition
         self.restored = taken.restored
         self.files = files
@@ -75,12 +97,12 @@ class Stage:
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions = Submissions(taken.run, taken.restored, self.nodes)
+        self._submissions = Submissions(run, taken.restored, self.nodes)
         self._run_log = RunLog(taken.pool)
         self._reason = taken.run.reason
         self.begun = False
         self.drive = Drive(
-            taken.run,
+            run,
             taken.lease,
             graph,
             taken.pool,
@@ -102,13 +124,12 @@ class Stage:
         drive, status = self.drive, self.drive.run.status
         self._wait_again(now)
         if drive.lease.batch == 0:
+            if self._anew is not None:
+                drive.work.options = self._anew.options
             self._start(now)
-        elif status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED:
-            stop = drive.graph.cycling.stop if drive.run.options.stop else None
-            drive.step(RunContinued(now, stop))
+            self.timers.begin(drive, now)
         else:
-            drive.work.steps += 1  # let everybody see who has it now
-        self.timers.begin(drive, now)
+            self._go_on(now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED)
         drive.drain()
         self._telling.begun(is_new=drive.lease.batch == 0)
 
@@ -120,6 +141,28 @@ class Stage:
             drive.pool.run.hold_after = read_point(drive.graph.cycling, options.hold_after)
         tasks = select(drive.pool, options.start_tasks) if options.start_tasks else ()
         drive.step(RunStarted(now, tasks))
+
+    def _go_on(self, now: Instant, *, is_over: bool) -> None:
+        """With what was given anew; a run that was only taken over knows nothing of it."""
+        drive, anew = self.drive, self._anew
+        drive.work.steps += 1  # let everybody see who has it now
+        given = None
+        if anew is not None:
+            drive.work.options = anew.options
+            if anew.given.final:
+                self._take_graph(anew.restored, now)
+            if anew.given.stop:
+                given = anew.restored.graph.cycling.stop
+        if is_over:
+            drive.step(RunContinued(now, stop_point(drive.pool, given)))
+            self.timers.begin(drive, now)
+        elif given is not None:
+            drive.step(StopAtPoint(given, now))
+        if anew is not None and anew.given.paused:
+            drive.step(Pause(now))
+        if anew is not None and anew.given.hold_after:
+            point = read_point(drive.graph.cycling, anew.given.hold_after)
+            drive.step(HoldAfter(point, now))
 
     def _wait_again(self, now: Instant) -> None:
         """Xtriggers that pooled tasks wait for; timers were read from the store."""
@@ -139,15 +182,20 @@ class Stage:
     def reload(
         self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
     ) -> None:
+        """Another definition; its files replace those that are there."""
+        self.files.prepare(definition, anew=True)
+        self.definition = definition
+        self._take_graph(restored, now)
+
+    def _take_graph(self, restored: RestoredDefinition, now: Instant) -> None:
         """Everybody takes the new graph, the core in between: it may submit new tasks."""
         graph = restored.graph
-        self.files.prepare(definition, anew=True)
         self.nodes.reload(graph)
         self.players.reload(graph)
         self.task_timers = TaskTimers(graph, self.nodes)
         self._submissions.reload(restored)
         self.drive.step(Reload(graph, now))
-        self.definition, self.restored = definition, restored
+        self.restored = restored
         self.drive.graph = graph
         self._telling.reload(restored)
         self.xtriggers.redefine(graph, now)

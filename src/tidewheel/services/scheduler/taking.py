@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import RunLease
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.compile_plan import plan_of
@@ -14,10 +15,11 @@ from tidewheel.core.sched.step import new_pool
 from tidewheel.ports import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
+from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.scheduler.run_files import RunFiles, run_directory
-from tidewheel.services.scheduler.stage import Stage, Taken
+from tidewheel.services.scheduler.stage import GivenAnew, Stage, Taken
 from tidewheel.services.scheduler.telling import Telling
 from tidewheel.services.scheduler.xtrigger_calls import RunContext
 from tidewheel.services.scheduler.xtrigger_watches import XtriggerSurroundings
@@ -35,25 +37,42 @@ class SchedulerHome:
     environment: Mapping[str, str]  # of event handlers
     surroundings: Surroundings
     trigger_log: Path | None = None
+    new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
 
 
 def driver_of(
-    run: RunView, lease: RunLease, home: SchedulerHome, on_batch: OnBatch | None = None
+    run: RunView,
+    lease: RunLease,
+    home: SchedulerHome,
+    *,
+    given: RunOptions | None = None,
+    on_batch: OnBatch | None = None,
 ) -> RunDriver:
-    """Who drives a run that was claimed."""
+    """Who drives a run that was claimed, with options that are given anew if it goes on."""
 
     async def open_stage() -> Stage:
-        return await _open_stage(run.number, lease, home, driver.wake)
+        return await _open_stage(lease, given, home, driver.wake)
 
-    driver = RunDriver(home.store, run, open_stage, home.surroundings, on_batch)
+    driver = RunDriver(home.store, run, lease, open_stage, home.surroundings, on_batch)
     return driver
 
 
+async def check_given(run: RunView, given: RunOptions, home: Path, store: Store) -> None:
+    """Refuse options with which a run cannot go on, before anybody takes it."""
+    options = options_from_now_on(run.name, run.options, given)
+    if options.final != run.options.final:
+        definition = await store.definition(run.definition)
+        directory = run_directory(home, run.name)
+        old = restore(definition, run.options, directory)
+        new = restore(definition, options, directory)
+        check_final(run.name, old.graph, new.graph)
+
+
 async def _open_stage(
-    number: int, lease: RunLease, home: SchedulerHome, wake: Callable[[], None]
+    lease: RunLease, given: RunOptions | None, home: SchedulerHome, wake: Callable[[], None]
 ) -> Stage:
-    taken = await _take(number, lease, home)
-    files = RunFiles(run_directory(home.home, taken.run.name), home.trigger_log)
+    taken = await _take(lease, given, home)
+    files = home.new_files(run_directory(home.home, taken.run.name), home.trigger_log)
     files.prepare(taken.definition)
     return Stage(
         taken,
@@ -64,11 +83,19 @@ async def _open_stage(
     )
 
 
-async def _take(number: int, lease: RunLease, home: SchedulerHome) -> Taken:
-    store = home.store
+async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) -> Taken:
+    store, number = home.store, lease.run
     run = await store.run(number)
     definition = await store.definition(run.definition)
-    restored = restore(definition, run.options, run_directory(home.home, run.name))
+    anew = None
+    if given is not None and run.batch == lease.batch:  # else it goes on with them by now
+        options = options_from_now_on(run.name, run.options, given)
+        restored_anew = restore(definition, options, run_directory(home.home, run.name))
+        anew = GivenAnew(given=given, options=options, restored=restored_anew)
+    if anew is not None and run.batch == 0:  # nothing has happened yet: it begins with them
+        run, restored = replace(run, options=anew.options), anew.restored
+    else:
+        restored = restore(definition, run.options, run_directory(home.home, run.name))
     stored = await store.read_run(number)
     past = store.past(number)
     if run.batch == 0:
@@ -86,6 +113,7 @@ async def _take(number: int, lease: RunLease, home: SchedulerHome) -> Taken:
         restored=restored,
         pool=pool,
         stored=stored,
+        anew=anew,
     )
 
 

@@ -80,6 +80,7 @@ def advance_run(
         status=said["status"],
         reason=said["reason"],
         definition=definition,
+        options=said["options"] or row["options"],
         updated_at=now,
         **held,
     )

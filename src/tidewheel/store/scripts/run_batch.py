@@ -28,8 +28,8 @@ from tidewheel.core.tasks.task import Instant, NewTask
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
-from tidewheel.store.rows import digest_of, new_task_row
-from tidewheel.store.run_rows import command_view, happening, submission_view
+from tidewheel.store.rows import new_task_row
+from tidewheel.store.run_rows import command_view, happening, options_text, submission_view
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count
@@ -37,6 +37,9 @@ from tidewheel.store.scripts.runs import get_run, lost
 from tidewheel.store.transaction import Transaction, in_chunks
 
 SUBMITS_PER_LOOK = 1_000
+# A batch is known by its number: its submissions need nothing by which to be known again, and
+# no client submits what has no digest.
+NO_DIGEST = ""
 
 
 def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
@@ -89,6 +92,7 @@ def _advance(tx: Transaction, lease: RunLease, batch: Batch) -> bool:
         status=str(batch.status),
         reason=batch.reason,
         definition=batch.definition,
+        options=None if batch.options is None else options_text(batch.options),
         ends=batch.ends,
         lease_seconds=lease.lease_seconds,
     )
@@ -127,7 +131,7 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
         assert task.run is not None and task.executes and task.armed, task
         assert not task.needs and not task.continuations, task
         effects.queues.add(task.queue)
-    stored = [new_task_row(task, Status.READY, digest_of(task)) for task in tasks]
+    stored = [new_task_row(task, Status.READY, NO_DIGEST) for task in tasks]
     for chunk in in_chunks(stored):
         seqs = tx.insert(chunk)
         assert len(seqs) == len(chunk), "a submit number was used twice"

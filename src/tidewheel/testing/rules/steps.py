@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, cast
 
+from tidewheel.core.runs.requests import Batch
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import ClaimRequest, Report, TaskFilter
 from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
@@ -253,6 +254,8 @@ def cancels(call: Call, facts: TaskFacts) -> bool:
     """Whether a client asked for the end of this very task."""
     if call.operation == "cancel":
         return facts.id in cast("Iterable[str]", call.args[0])
+    if call.operation == "write_batch":
+        return facts.id in cast("Batch", call.args[1]).cancellations
     if call.operation == "cancel_matching":
         which = cast("TaskFilter", call.args[0])
         return which.tag in (None, facts.asked.tag) and which.queue in (None, facts.asked.queue)

@@ -65,6 +65,9 @@ CREATE TABLE tidewheel.memory (  -- what is known of tasks, in the pool or not
     PRIMARY KEY (run, point, name)
 );
 
+-- A long run has forgotten nearly all of its tasks; whoever reads it must not walk past them.
+CREATE INDEX memory_known ON tidewheel.memory (run, point, name) WHERE NOT forgotten;
+
 CREATE TABLE tidewheel.run_fact (  -- chains, absolute atoms, flows, and the state of the run itself
     run bigint NOT NULL,
     kind text NOT NULL CHECK (kind IN ('run', 'flow', 'chain', 'absolute')),

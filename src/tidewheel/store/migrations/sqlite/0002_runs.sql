@@ -65,6 +65,9 @@ CREATE TABLE memory (  -- what is known of tasks, in the pool or not
     PRIMARY KEY (run, point, name)
 ) WITHOUT ROWID, STRICT;
 
+-- A long run has forgotten nearly all of its tasks; whoever reads it must not walk past them.
+CREATE INDEX memory_known ON memory (run, point, name) WHERE NOT forgotten;
+
 CREATE TABLE run_fact (  -- chains, absolute atoms, flows, and the state of the run itself
     run INTEGER NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('run', 'flow', 'chain', 'absolute')),

@@ -1,7 +1,8 @@
 -- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
 UPDATE run
    SET batch = :batch, status = :status, reason = :reason,
-       definition = coalesce(:definition, definition), updated_at = now_seconds(),
+       definition = coalesce(:definition, definition),
+       options = coalesce(:options, options), updated_at = now_seconds(),
        host = CASE WHEN :ends THEN NULL ELSE host END,
        boot_id = CASE WHEN :ends THEN NULL ELSE boot_id END,
        pid = CASE WHEN :ends THEN NULL ELSE pid END,

@@ -1,4 +1,4 @@
--- Looking: submissions of a run by their ids, newest first.
+-- Looking: submissions of a run by their ids, newest first. (The plus: by their ids indeed.)
 SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
        coalesce(lease.started_at, attempt.started_at),
        CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')
@@ -7,5 +7,5 @@ SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
   FROM task
   LEFT JOIN lease ON lease.task_seq = task.seq
   LEFT JOIN attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
- WHERE task.id IN (SELECT value FROM json_each(:ids)) AND task.run = :run
+ WHERE task.id IN (SELECT value FROM json_each(:ids)) AND +task.run = :run
  ORDER BY task.seq DESC;

@@ -1,0 +1,286 @@
+"""A run under its real scheduler, with jobs, clock and crashes in the hands of a test.
+
+    run = DrivenRun(folder, flow_text)
+    run.ends("1/a").says("1/b", "the file is ready").fails("1/b")
+    assert run.status == "completed"
+
+The store is one in memory; jobs are tasks of its queue that the test claims and ends. Each verb
+is followed by passes of the scheduler until nothing is left to do. `crash` drops the scheduler
+without a word and lets another take over from what the store knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Self, TypeVar
+
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.runs.commands import Command, command_text
+from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.requests import NewCommand, RunClaim
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import (
+    Claimed,
+    ClaimRequest,
+    HostProcess,
+    Message,
+    NewWorker,
+    Report,
+)
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.tasks.task import TaskError, TaskId
+from tidewheel.errors import Refused
+from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.scheduler.run_driver import RunDriver
+from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.services.service import ServiceReport, Surroundings
+from tidewheel.sources.flow_cylc.workflow import load_workflow
+from tidewheel.store.memory import MemoryStore
+
+START = 1_900_000_000.0
+PASSES_MAX = 200
+SCHEDULER = HostProcess(host="here", boot_id="boot", pid=1, started=1.0)
+
+T = TypeVar("T")
+
+
+class HandClock:
+    """Time that stands still until it is moved; whoever sleeps wakes when it is."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self.now + seconds, woken))
+        await woken
+
+    def wake(self) -> None:
+        for at, woken in [one for one in self._sleepers if one[0] <= self.now]:
+            self._sleepers.remove((at, woken))
+            if not woken.done():
+                woken.set_result(None)
+
+
+class DrivenRun:
+    """The door to `services/scheduler`."""
+
+    def __init__(self, folder: Path, flow: str, **options: object) -> None:
+        self.home = folder / "home"
+        self.reports: list[ServiceReport] = []
+        self._clock = HandClock()
+        self._loop = asyncio.new_event_loop()
+        self._store = MemoryStore(clock=lambda: self._clock.now)
+        self._source = folder / "flow"
+        self._source.mkdir()
+        self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
+        self._claimed: dict[str, Claimed] = {}
+        self._heard: dict[str, int] = {}
+        self._epoch: int | None = None
+        self.submitted: list[str] = []
+        self.jobs: dict[str, str] = {}  # the script of each submission
+        self.triggers = folder / "triggers.log"
+        self._number = self._run(self._create(flow))
+        self._worker = self._run(self._store.register_worker(_WORKER))
+        self._driver = self._run(self._take())
+        self.goes_on()
+
+    def close(self) -> None:
+        """Nothing of it is left behind."""
+        self._run(self._end_everything())
+        self._loop.close()
+
+    async def _end_everything(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _run(self, doing: Awaitable[T]) -> T:
+        return self._loop.run_until_complete(doing)
+
+    async def _create(self, flow: str) -> int:
+        digest = await self._save(flow)
+        new = NewRun(
+            workflow="flow", definition=digest, options=self._options, folder=str(self._source)
+        )
+        return (await self._store.create_run(new)).number
+
+    async def _save(self, flow: str) -> str:
+        (self._source / "flow.cylc").write_text(dedent(flow))
+        findings = Findings()
+        loaded = load_workflow(self._source, load_options(self._options, "flow"), findings)
+        assert not findings.has_errors, [str(one) for one in findings]
+        definition = capture(loaded, self._source).definition
+        await self._store.save_definition(definition)
+        return definition.digest
+
+    async def _take(self) -> RunDriver:
+        view = await self._store.run(self._number)
+        claim = RunClaim(run=self._number, process=SCHEDULER, dead_epoch=self._epoch)
+        lease = await self._store.claim_run(claim)
+        self._epoch = lease.epoch
+        home = SchedulerHome(
+            store=self._store,
+            home=self.home,
+            environment={"PATH": "/usr/bin:/bin", "USER": "me"},
+            surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
+            trigger_log=self.triggers,
+        )
+        return driver_of(view, lease, home)
+
+    # ---- what happens ----
+
+    def goes_on(self) -> Self:
+        """Passes of the scheduler, and claims of the worker, until nothing happens."""
+        self._run(self._settle())
+        return self
+
+    async def _settle(self) -> None:
+        for _ in range(PASSES_MAX):
+            before = (await self._store.run(self._number)).batch
+            if not self._driver.status:
+                for report in await self._driver.run_once():
+                    self.reports.append(report)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            await self._claim()
+            if (await self._store.run(self._number)).batch == before:
+                return
+        raise AssertionError("the scheduler never comes to rest")
+
+    async def _claim(self) -> None:
+        view = await self._store.run(self._number)
+        asked = ClaimRequest(queue=view.queue, worker=self._worker, count=100)
+        for task in await self._store.claim(asked):
+            name = task.id.removeprefix(f"{view.name}/")
+            task_name, _, submit = name.rpartition("/")
+            if task.attempt == 1:
+                self.submitted.append(f"{task_name}/{int(submit):02d}")
+            self.jobs[f"{task_name}/{int(submit):02d}"] = task.command or ""
+            self._claimed[task_name] = task
+            self._heard[task_name] = 0
+
+    def starts(self, *names: str) -> Self:
+        """Their processes exist."""
+        return self._report(names, started=True)
+
+    def ends(self, *names: str) -> Self:
+        """They succeed."""
+        return self._report(names, started=True, end=End(ending=Ending.SUCCEEDED))
+
+    def fails(self, *names: str) -> Self:
+        error = TaskError(code="exit", description="exit status 1")
+        end = End(ending=Ending.FAILED, error=error, exit_status=1)
+        return self._report(names, started=True, end=end)
+
+    def cannot_start(self, *names: str) -> Self:
+        error = TaskError(code="start", description="no such program")
+        return self._report(names, end=End(ending=Ending.FAILED, error=error))
+
+    def says(self, name: str, text: str = "", output: str | None = None) -> Self:
+        self._heard[name] += 1
+        said = Message(number=self._heard[name], text=text, output=output)
+        return self._report((name,), messages=(said,))
+
+    def _report(self, names: tuple[str, ...], **facts: object) -> Self:
+        reports = []
+        for name in names:
+            task = self._claimed[name]
+            holder = Holder(task_id=task.id, attempt=task.attempt, worker=self._worker)
+            reports.append(Report(holder=holder, **facts))  # type: ignore[arg-type]
+        answers = self._run(self._store.report(reports))
+        for answer in answers:
+            if answer.refused is not None:
+                raise answer.refused
+        return self.goes_on()
+
+    def gives(self, command: Command) -> dict[str, object]:
+        """A command, and its answer; a refusal is raised."""
+        return self._run(self._give(command))
+
+    async def _give(self, command: Command) -> dict[str, object]:
+        asked = NewCommand(run=self._number, body=command_text(command), who="me")
+        number = await self._store.post_command(asked)
+        await self._settle()
+        view = await self._store.command(number)
+        assert view.answered_at is not None
+        if view.refused is not None:
+            raise Refused(view.refused)
+        answer: dict[str, object] = json.loads(view.answer or "{}")
+        return answer
+
+    def reads(self, flow: str) -> str:
+        """Store another definition; its digest, for `reload`."""
+        return self._run(self._save(flow))
+
+    def waits(self, seconds: float) -> Self:
+        """Time passes."""
+        self._clock.now += seconds
+        self._clock.wake()
+        return self.goes_on()
+
+    def lapses(self, times: int = 1) -> Self:
+        """The worker falls silent until its leases run out; another one takes the tasks."""
+        for _ in range(times):
+            self._clock.now += 61.0
+            self._run(self._store.take_back_lapsed_leases(watched_seconds=1e9, count_max=100))
+            self.goes_on()
+        return self
+
+    def crash(self) -> Self:
+        """The scheduler is gone; another reads the run from the store."""
+        if not self._driver.status:
+            self._driver = self._run(self._take())
+        return self.goes_on()
+
+    def carries_on(self) -> Self:
+        """`tidewheel run` once more, after it ended."""
+        self._driver = self._run(self._take())
+        return self.goes_on()
+
+    # ---- what is seen ----
+
+    @property
+    def view(self) -> RunView:
+        return self._run(self._store.run(self._number))
+
+    @property
+    def status(self) -> str:
+        return self.view.status
+
+    @property
+    def running(self) -> list[str]:
+        """The submissions that are in the queue or at work."""
+        found = self._run(self._store.submissions(self._number))
+        live = [one for one in found if one.status in ("ready", "running", "cancelling")]
+        return sorted(one.task_id.removeprefix(f"{self.view.name}/") for one in live)
+
+    @property
+    def log(self) -> str:
+        return (self.home / "runs" / self.view.name / "log/scheduler/log").read_text()
+
+    def look(self, question: Callable[[MemoryStore, int], Awaitable[T]]) -> T:
+        return self._run(question(self._store, self._number))
+
+    def task_id(self, name: str) -> TaskId:
+        return self._claimed[name].id
+
+
+_WORKER = NewWorker(
+    name="test",
+    process=HostProcess(host="here", boot_id="boot", pid=2, started=2.0),
+    queues=("any",),
+    slots=100,
+    capacity=Resources(cpu=100.0, memory_bytes=2**40),
+)

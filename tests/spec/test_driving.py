@@ -1,0 +1,278 @@
+"""A run under its scheduler: from the core's wishes to jobs and back (SEMANTICS §6, 9, 10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidewheel.core.runs import commands
+from tidewheel.errors import Refused
+from tidewheel.testing.driven_run import DrivenRun
+
+CHAIN = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 2
+    [[graph]]
+        P1 = a => b
+[runtime]
+    [[a]]
+        execution retry delays = PT10S
+        submission retry delays = PT5S
+        [[[outputs]]]
+            ready = the file is ready
+    [[b]]
+        script = echo hello
+"""
+
+
+def one_point(graph: str, runtime: str = "", events: str = "") -> str:
+    return (
+        f"[scheduler]\n    [[events]]\n        {events}\n"
+        f'[scheduling]\n    [[graph]]\n        R1 = """\n{graph}\n"""\n'
+        f"[runtime]\n    [[root]]\n{runtime}\n"
+    )
+
+
+@pytest.fixture
+def flow(tmp_path: Path):
+    made: list[DrivenRun] = []
+
+    def make(text: str, **options: object) -> DrivenRun:
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        made.append(DrivenRun(folder, text, **options))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()
+
+
+def test_a_run_goes_from_its_first_task_to_its_end(flow):
+    run = flow(CHAIN)
+    assert run.running == ["1/a/1", "2/a/1"]
+    run.ends("1/a", "2/a").ends("1/b", "2/b")
+    assert run.status == "completed"
+    assert run.submitted == ["1/a/01", "2/a/01", "1/b/01", "2/b/01"]
+
+
+def test_a_failure_is_tried_again_after_its_delay_as_a_new_submission(flow):
+    run = flow(CHAIN).fails("1/a")
+    assert run.running == ["2/a/1"]
+    run.waits(10)
+    assert run.running == ["1/a/2", "2/a/1"]
+    assert "retrying in PT10S" in run.log
+
+
+def test_the_delay_of_a_retry_survives_a_crash_of_the_scheduler(flow):
+    run = flow(CHAIN).fails("1/a").crash()
+    assert run.running == ["2/a/1"]
+    assert run.waits(10).running == ["1/a/2", "2/a/1"]
+
+
+def test_a_job_that_cannot_be_started_has_its_own_retries(flow):
+    run = flow(CHAIN).cannot_start("1/a").waits(5)
+    assert run.running == ["1/a/2", "2/a/1"]
+    run.cannot_start("1/a")
+    assert "submit-failed" in run.log
+
+
+def test_a_message_makes_the_output_that_it_stands_for(flow):
+    run = flow(
+        one_point("a:ready => b\n a?", "[[a]]\n[[[outputs]]]\nready = the file is ready\n[[b]]")
+    )
+    run.starts("1/a").says("1/a", "WARNING:the file is ready")
+    assert run.running == ["1/a/1", "1/b/1"]
+
+
+def test_a_message_that_is_no_output_changes_nothing(flow):
+    run = flow(one_point("a => b", "[[a, b]]")).starts("1/a").says("1/a", "half way")
+    assert run.running == ["1/a/1"]
+
+
+def test_with_an_init_script_a_job_has_started_only_when_it_says_so(flow):
+    run = flow(one_point("a:start => b\n a", "[[a]]\ninit-script = module load x\n[[b]]"))
+    assert run.starts("1/a").running == ["1/a/1"]
+    assert run.says("1/a", output="started").running == ["1/a/1", "1/b/1"]
+
+
+def test_a_killed_task_is_held_and_not_tried_again(flow):
+    run = flow(CHAIN).starts("1/a")
+    run.gives(commands.Kill(ids=("1/a",)))
+    run.fails("1/a").waits(10)
+    assert run.running == ["2/a/1"]
+    assert "held" in run.log
+
+
+def test_a_job_whose_workers_vanish_too_often_has_failed(flow):
+    run = flow(one_point("a:fail => mail\n a => b", "[[a, b, mail]]")).starts("1/a").lapses(6)
+    assert run.running == ["1/mail/1"]
+
+
+def test_what_a_superseded_attempt_says_is_refused(flow):
+    run = flow(one_point("a => b", "[[a, b]]"))
+    stale = run.task_id("1/a")
+    run.lapses()
+    assert run.task_id("1/a") == stale
+    run.ends("1/a")
+    with pytest.raises(Refused):
+        run.ends("1/a")
+    assert run.submitted == ["1/a/01", "1/b/01"]
+
+
+def test_restart_at_every_step_is_no_restart(flow):
+    text = CHAIN.replace("P1 = a => b", 'P1 = """a:ready => b\n a? & b[-P1] => c"""') + "[[c]]"
+    results = []
+    for crashes in (False, True):
+        run = flow(text)
+
+        def maybe_crash(run=run, crashes=crashes):
+            return run.crash() if crashes else run
+
+        for verb, name in (
+            ("starts", "1/a"),
+            ("fails", "1/a"),
+            ("starts", "2/a"),
+            ("ends", "2/a"),
+        ):
+            getattr(maybe_crash(), verb)(name)
+        maybe_crash().waits(10)
+        maybe_crash().says("1/a", "the file is ready")
+        maybe_crash().ends("1/a").ends("1/b")
+        maybe_crash()
+        results.append((run.submitted, run.status, sorted(run.running)))
+    assert results[0] == results[1]
+
+
+def test_a_stalled_run_waits_for_its_timeout_and_then_stops(flow):
+    run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT1H")).fails("1/a")
+    assert run.status == "stalled"
+    assert run.waits(3599).view.owner is not None
+    run.waits(1)
+    assert (run.status, run.view.owner) == ("stalled", None)
+
+
+def test_a_stall_that_is_mended_has_no_timeout(flow):
+    run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT1H")).fails("1/a")
+    run.gives(commands.Set(ids=("1/a",)))
+    assert run.running == ["1/b/1"]
+    assert run.waits(7200).status == "running"
+
+
+def test_a_stalled_run_that_was_let_go_is_carried_on_and_mended(flow):
+    run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT0S")).fails("1/a")
+    assert run.view.owner is None
+    with pytest.raises(Refused, match="tidewheel run flow/run1"):
+        run.gives(commands.Trigger(ids=("1/a",)))
+
+
+def test_a_stopped_run_is_carried_on_where_it_was(flow):
+    run = flow(CHAIN)
+    run.gives(commands.Stop())
+    run.ends("1/a")
+    assert run.status == "stopping"
+    run.ends("2/a")
+    assert (run.status, run.running) == ("stopped", [])
+    run.carries_on()
+    assert run.running == ["1/b/1", "2/b/1"]
+
+
+def test_stop_now_leaves_the_jobs_and_finds_them_again(flow):
+    run = flow(CHAIN).starts("1/a")
+    run.gives(commands.Stop(mode="now"))
+    assert (run.status, run.running) == ("stopped", ["1/a/1", "2/a/1"])
+    run.ends("1/a").carries_on()
+    assert run.running == ["1/b/1", "2/a/1"]
+
+
+def test_simulated_jobs_take_their_time_and_enter_no_queue(flow):
+    text = one_point("a => b", "[[[simulation]]]\ndefault run length = PT30S\n[[a, b]]")
+    run = flow(text, mode="simulation")
+    assert run.running == []
+    assert run.waits(30).status == "running"
+    assert run.waits(30).status == "completed"
+    assert run.triggers.read_text().splitlines()[-1] == ("1/b -triggered off ['1/a'] in flow 1")
+
+
+def test_a_simulated_job_goes_on_after_a_crash(flow):
+    text = one_point("a => b", "[[[simulation]]]\ndefault run length = PT30S\n[[a, b]]")
+    run = flow(text, mode="simulation").waits(29).crash()
+    assert run.waits(1).crash().waits(30).status == "completed"
+
+
+def test_a_skipped_run_is_over_at_once(flow):
+    run = flow(one_point("a => b", "[[a, b]]"), mode="skip")
+    assert (run.status, run.submitted) == ("completed", [])
+
+
+def test_one_node_may_be_skipped_in_a_live_run(flow):
+    run = flow(one_point("a => b", "[[a]]\nrun mode = skip\n[[b]]"))
+    assert run.submitted == ["1/b/01"]
+
+
+def test_a_broadcast_changes_the_jobs_to_come(flow):
+    run = flow(CHAIN)
+    run.gives(commands.Broadcast(namespaces=("b",), settings=("[environment]X=7",)))
+    run.crash().ends("1/a")
+    assert 'X="7"' in run.jobs["1/b/01"]
+    run.gives(commands.Broadcast(namespaces=("b",), cancel=("[environment]X",)))
+    assert 'X="7"' not in run.ends("2/a").jobs["2/b/01"]
+
+
+def test_a_broadcast_of_nonsense_is_refused_with_what_would_be_accepted(flow):
+    run = flow(CHAIN)
+    with pytest.raises(Refused, match=r"there is no task or family c"):
+        run.gives(commands.Broadcast(namespaces=("c",), settings=("script=true",)))
+    with pytest.raises(Refused, match="script"):
+        run.gives(commands.Broadcast(settings=("scirpt=true",)))
+
+
+def test_a_reload_takes_the_whole_definition(flow):
+    run = flow(CHAIN)
+    digest = run.reads(CHAIN.replace("a => b", "a => c => b") + "    [[c]]\n")
+    run.gives(commands.Reload(definition=digest))
+    assert run.ends("1/a").running == ["1/c/1", "2/a/1"]
+    assert run.crash().ends("1/c").running == ["1/b/1", "2/a/1"]
+
+
+def test_a_reload_of_a_broken_definition_changes_nothing(flow):
+    run = flow(CHAIN)
+    broken = run.home / "runs/flow/run1/flow.cylc"
+    broken.write_text(CHAIN.replace("a => b", "a => => b"))
+    with pytest.raises(Refused, match="error"):
+        run.gives(commands.Reload())
+    assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
+
+
+def test_a_run_may_start_paused_and_hold_after_a_point(flow):
+    run = flow(CHAIN, paused=True, hold_after="1")
+    assert (run.status, run.running) == ("paused", [])
+    run.gives(commands.Resume())
+    assert run.running == ["1/a/1"]
+
+
+def test_a_run_may_start_from_one_task(flow):
+    run = flow(CHAIN, start_tasks=("2/b",))
+    assert run.running == ["2/b/1"]
+    assert run.ends("2/b").status == "completed"
+
+
+def test_an_unknown_command_is_refused_and_the_run_goes_on(flow):
+    run = flow(CHAIN)
+    with pytest.raises(Refused, match="no task zzz"):
+        run.gives(commands.Trigger(ids=("1/zzz",)))
+    assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
+
+
+def test_a_run_stops_at_a_time(flow):
+    run = flow(CHAIN)
+    run.gives(commands.Stop(at_time="PT1M"))
+    assert run.waits(61).status == "stopping"
+
+
+def test_a_completed_run_that_ran_nothing_says_so(flow):
+    run = flow(CHAIN, start="3")
+    assert run.status in ("completed", "stopped")

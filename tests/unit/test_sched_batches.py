@@ -1,0 +1,42 @@
+"""Several steps written as one batch say the same as each of them written by itself."""
+
+from tidewheel.core.sched import events
+from tidewheel.core.sched.draft import Touched
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.events import JobEnd
+from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, changes
+from tidewheel.core.sched.states import VerdictKind
+from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.tasks.task import Instant
+from tidewheel.testing.scenario import compile_graph
+
+NOW = Instant(1_900_000_000.0)
+
+
+def played_in_one_batch(graph):
+    """All jobs succeed, and what all steps touched becomes rows at the end."""
+    pool, touched = new_pool(graph), Touched()
+    todo = [events.RunStarted(NOW)]
+    while todo:
+        outcome = step(graph, pool, todo.pop(0))
+        touched.add(outcome.touched)
+        for effect in outcome.effects:
+            if isinstance(effect, Submit):
+                todo.append(events.OutputMade(effect.task, effect.submit, "started", NOW))
+                end = events.JobEnded(effect.task, effect.submit, JobEnd.SUCCEEDED, NOW)
+                todo.append(end)
+    return pool, changes(pool, touched)
+
+
+def test_what_was_touched_and_then_forgotten_in_one_batch_keeps_its_verdicts():
+    pool, rows = played_in_one_batch(compile_graph("a[-P1] => a => b", final=9))
+    forgotten = {row.row.key: row.row for row in rows if isinstance(row, ForgetMemory)}
+    assert (1, "a") in forgotten
+    for row in forgotten.values():
+        assert {verdict.kind for _, verdict in row.verdicts} == {VerdictKind.FINISHED}
+    put = {row.key for row in rows if isinstance(row, PutMemory)}
+    assert put.isdisjoint(forgotten)
+    assert {(point, name) for point, there in pool.memory.items() for name in there} == put
+    ledger = Ledger()
+    ledger.write(rows)
+    assert ("memory", 1, "a") not in ledger.rows
