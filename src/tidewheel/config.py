@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 
+from tidewheel.core.runs.requests import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.submission import SubmitLimits, name_finding
@@ -68,6 +69,21 @@ class MonitorSettings:
         if kept is not None and kept < WORKERS_RETENTION_SECONDS_MIN:
             accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them for ever"
             raise BadSetting("workers_retention_seconds", kept, accepted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerSettings:
+    """How runs are driven, and how a scheduler looks for those whose own one died."""
+
+    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # of a run: how soon another takes over
+    interval_seconds: float = 1.0
+    runs_max: int = 1_000  # driven at once by one process
+
+    def __post_init__(self) -> None:
+        _positive(self, "interval_seconds", "runs_max")
+        if not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
+            accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
+            raise BadSetting("scheduler lease", self.lease_seconds, accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +177,16 @@ def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings
         retention_seconds=retention if retention > 0 else None,
         workers_retention_seconds=workers if workers > 0 else None,
         export_directory=Path(export).absolute() if export else None,
+    )
+
+
+def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
+    """Of `tidewheel run` and `tidewheel scheduler` alike."""
+    return SchedulerSettings(
+        lease_seconds=_number(
+            environ, "TIDEWHEEL_SCHEDULER_LEASE_SECONDS", RUN_LEASE_SECONDS_DEFAULT
+        ),
+        interval_seconds=_number(environ, "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS", 1.0),
     )
 
 

@@ -10,12 +10,18 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tidewheel.config import StoreSettings, failpoint, store_url, submit_limits
+from tidewheel.config import (
+    StoreSettings,
+    failpoint,
+    scheduler_settings,
+    store_url,
+    submit_limits,
+)
 from tidewheel.core.tasks.requests import Abilities, HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.task import TaskId
@@ -24,12 +30,14 @@ from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner, Store, TaskStore
 
 if TYPE_CHECKING:
-    from tidewheel.config import MonitorSettings, WorkerSettings
+    from tidewheel.config import MonitorSettings, SchedulerSettings, WorkerSettings
+    from tidewheel.core.runs.definition import RunOptions
     from tidewheel.core.runs.views import RunView
     from tidewheel.runners.handlers import Handlers
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.worker import Worker
     from tidewheel.store.migrate import MigrationReport
@@ -214,21 +222,29 @@ async def driving(  # noqa: PLR0913 - each by name
     run: RunView,
     home: Path,
     *,
+    given: RunOptions | None = None,
+    settings: SchedulerSettings | None = None,
     trigger_log: Path | None = None,
     on_batch: OnBatch | None = None,
     on_report: OnReport | None = None,
 ) -> AsyncIterator[RunDriver]:
     """A scheduler for one run, which it holds from now on.
 
-    If the one that held it is dead for sure, nobody has to wait for its lease.
+    If the one that held it is dead for sure, nobody has to wait for its lease. ``given`` are
+    options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.runs.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
-    from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
+    from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
+    if given is not None:
+        await check_given(run, given, home, store)
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
-        run=run.number, process=this_process(), dead_epoch=run.epoch if is_dead else None
+        run=run.number,
+        process=this_process(),
+        lease_seconds=(settings or scheduler_settings()).lease_seconds,
+        dead_epoch=run.epoch if is_dead else None,
     )
     lease = await store.claim_run(claim)
     async with _handlers_voice(where, store, run, home) as environment:
@@ -239,7 +255,23 @@ async def driving(  # noqa: PLR0913 - each by name
             surroundings=_surroundings(on_report),
             trigger_log=trigger_log,
         )
-        yield driver_of(run, lease, scheduler_home, on_batch)
+        yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
+
+
+def build_standby(
+    where: str | StoreSettings | None,
+    store: Store,
+    settings: SchedulerSettings,
+    home: Path,
+    on_report: OnReport | None = None,
+) -> Standby:
+    """Whoever takes over runs of this store."""
+    from tidewheel.services.scheduler.standby import Standby
+
+    def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
+        return driving(where, store, run, home, settings=settings, on_report=on_report)
+
+    return Standby(store, drive, settings, _surroundings(on_report))
 
 
 @asynccontextmanager

@@ -132,6 +132,15 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
     assert "1/post" in given["answer"]["tasks"]
 
 
+def test_tasks_that_are_not_in_the_pool_are_listed_first(tidewheel):
+    with started(tidewheel).answering():
+        given = tidewheel("trigger", "3/model*", "--all-at-point")
+    assert given.err == (
+        "trigger 3/model_a, which is future\ntrigger 3/model_b, which is future\n"
+    )
+    assert given.out.startswith("3/model_a runs now in flow 1\n3/model_b runs now in flow 1\n")
+
+
 def test_a_refusal_of_the_scheduler_is_told_with_what_to_do(tidewheel):
     run = started(tidewheel)
     with run.answering():

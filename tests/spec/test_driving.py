@@ -276,3 +276,14 @@ def test_a_run_stops_at_a_time(flow):
 def test_a_completed_run_that_ran_nothing_says_so(flow):
     run = flow(CHAIN, start="3")
     assert run.status in ("completed", "stopped")
+
+
+def test_a_run_may_be_aborted_by_the_first_failure(flow):
+    run = flow(CHAIN.replace("execution retry delays = PT10S", ""), abort_if_any_task_fails=True)
+    run.fails("1/a")
+    assert (run.status, run.view.reason) == ("stopped", "aborted: 1/a failed")
+
+
+def test_a_retry_is_no_failure_that_aborts(flow):
+    run = flow(CHAIN, abort_if_any_task_fails=True).fails("1/a")
+    assert run.status == "running"

@@ -62,6 +62,7 @@ SECTIONS = {
         "workers": "List workers and what they hold.",
         "worker": "Execute tasks until stopped.",
         "monitor": "Watch leases and retention until stopped.",
+        "scheduler": "Take over runs whose scheduler died, until stopped.",
     },
     "Store": {
         "verify": "Check every promise against the store.",

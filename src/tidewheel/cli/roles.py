@@ -1,4 +1,4 @@
-"""Workers and monitors in the foreground, from their options to the signal that ends them."""
+"""Workers, monitors and schedulers in the foreground, from their options to the signal that ends them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ from tidewheel import wiring
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.printing import note, plural, safe
 from tidewheel.cli.session import Session
-from tidewheel.client.embedded import Embedded, Monitor, Worker
+from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
 from tidewheel.client.idle import until_idle
 from tidewheel.client.told_runner import told
-from tidewheel.config import JobLimits, MonitorSettings, OnStop, monitor_settings
+from tidewheel.config import (
+    JobLimits,
+    MonitorSettings,
+    OnStop,
+    SchedulerSettings,
+    monitor_settings,
+)
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.runners.handlers import Handlers
@@ -141,6 +147,24 @@ def run_monitor(
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(_attend(monitor, [], None))
+    return 0
+
+
+def run_scheduler(
+    session: Session, settings: SchedulerSettings, wait_for_store: float | None
+) -> int:
+    """Until a signal."""
+    journal = Journal(as_json=session.as_json)
+    scheduler = Scheduler(
+        session.store,
+        settings=settings,
+        on_report=journal.report,
+        wait_for_store_seconds=_patience(wait_for_store),
+    )
+    if not session.as_json:
+        note("taking over runs whose scheduler died; Ctrl-C stops")
+    wiring.spare_garbage_collector()
+    asyncio.run(_attend(scheduler, [], None))
     return 0
 
 

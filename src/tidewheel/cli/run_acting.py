@@ -122,6 +122,8 @@ def give_verb(
     from tidewheel.cli.run_door import give
 
     given = fields_given(name, options)
+    if given.get("all_at_point") and not session.as_json:
+        _list_first(session, name, words)
     made = give(
         session,
         words,
@@ -130,6 +132,22 @@ def give_verb(
     )
     say_given(session, made)
     return 0
+
+
+def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
+    """A glob over tasks that are not in the pool may mean more than one thinks (§8)."""
+    from tidewheel.cli.printing import note, safe
+    from tidewheel.cli.run_door import look
+    from tidewheel.cli.run_words import documents
+
+    page = look(
+        session,
+        "select",
+        words,
+        lambda target: {"ids": list(target.rest), "all_at_point": True},
+    )
+    for task in documents(page, "tasks"):
+        note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
 
 
 def say_given(session: Session, given: Given) -> None:

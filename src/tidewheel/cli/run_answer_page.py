@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe, say
-from tidewheel.core.runs.commands import Hold, Stop
+from tidewheel.core.runs.commands import Hold, Reload, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.run_door import Given
@@ -32,7 +32,11 @@ OF_TASKS = {
     "poll": "is being polled",
     "stop": "is the last task: the run stops after it",
 }
-_KNOWN = {"tasks", "submitted", "killed", "polled", "comes_back", "notices", "status"}
+# Keys of an answer that lines below are about; any other is shown as it is.
+_KNOWN = frozenset(
+    {"tasks", "submitted", "killed", "polled", "comes_back", "notices", "status"}
+    | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
+)
 
 
 def say_answer(given: Given) -> None:
@@ -55,6 +59,8 @@ def answer_lines(given: Given) -> Iterator[str]:
     back = _list(answer, "comes_back")
     if back:
         yield f"  comes back: {_some(back)}"
+    for one in _broadcasts(answer)[:SHOWN_MAX]:
+        yield f"  {safe(one)}"
     for notice in _news(answer, tasks)[:SHOWN_MAX]:
         yield f"  {safe(notice)}"
     for name, value in answer.items():
@@ -98,7 +104,20 @@ def _became_of_run(given: Given) -> str:
         return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
     if isinstance(command, Hold) and command.after:
         return f"{did} every task after {command.after}"
+    if isinstance(command, Reload) and given.answer.get("changed") is False:
+        return "goes on: the definition is the same as before"
     return did
+
+
+def _broadcasts(answer: Mapping[str, object]) -> list[str]:
+    found = answer.get("broadcasts")
+    rows = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return [_broadcast_text(one) for one in rows]
+
+
+def _broadcast_text(row: Mapping[str, object]) -> str:
+    value = "taken back" if row.get("value") is None else f"= {row['value']}"
+    return f"{row.get('point')}/{row.get('namespace')}  {row.get('setting')} {value}"
 
 
 def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:

@@ -139,10 +139,10 @@ class RunPage:
             for cause in self._causes:
                 note(f"  {cause}")
             note(f"mend it and carry on: tidewheel run {name}")
-        elif end.status == "stopped":
-            note(f"carry on with: tidewheel run {name}")
-        elif end.status in ("error", "lost", "aborted"):
+        elif end.status in ("error", "lost") or end.was_aborted:
             note(end.reason)
+        if end.status == "stopped":
+            note(f"carry on with: tidewheel run {name}")
 
     def _line(self, text: str) -> None:
         say(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)

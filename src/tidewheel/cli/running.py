@@ -158,6 +158,6 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
 def _exit_status(end: RunEnd) -> int:
     if end.status == "lost":
         return UNAVAILABLE
-    if end.status in ("stalled", "error", "aborted"):
+    if end.was_aborted or end.status in ("stalled", "error"):
         return FAILED
     return 0 if end.status != "completed" or end.has_run_anything else FAILED

@@ -1,4 +1,4 @@
-"""A worker or a monitor inside an application (002: roles may be embedded).
+"""A worker, a monitor or a scheduler inside an application (002: roles may be embedded).
 
     async with tidewheel.Worker(handlers=handlers, queues=["mail"]):    in an event loop
         ...
@@ -26,10 +26,12 @@ from tidewheel.config import (
     JobLimits,
     MonitorSettings,
     OnStop,
+    SchedulerSettings,
     StoreSettings,
     WorkerSettings,
     home_directory,
     monitor_settings,
+    scheduler_settings,
 )
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.ports import Store
@@ -233,3 +235,27 @@ class Monitor(Embedded):
 
     async def serve(self, store: Store) -> None:
         await self.attend(wiring.build_monitor(store, self.settings, self._on_report))
+
+
+class Scheduler(Embedded):
+    """Takes over runs whose scheduler died; tasks of them need a worker, as always."""
+
+    def __init__(
+        self,
+        store: str | StoreSettings | None = None,
+        *,
+        settings: SchedulerSettings | None = None,
+        home: Path | None = None,
+        on_report: OnReport | None = None,
+        wait_for_store_seconds: float = 0.0,
+    ) -> None:
+        super().__init__(store, on_report, wait_for_store_seconds)
+        self.settings = settings or scheduler_settings()
+        self._home = home or home_directory()
+
+    async def serve(self, store: Store) -> None:
+        await self.attend(
+            wiring.build_standby(
+                self._where, store, self.settings, self._home, self._on_report
+            )
+        )

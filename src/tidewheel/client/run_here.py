@@ -40,6 +40,7 @@ class RunEnd:
     status: str
     reason: str
     has_run_anything: bool
+    was_aborted: bool = False
 
 
 class RunHere:
@@ -92,7 +93,9 @@ class RunHere:
                 )
             )
             await self._drive(driver, worker)
-        return RunEnd(driver.status, driver.reason, driver.has_submitted)
+        return RunEnd(
+            driver.status, driver.reason, driver.has_submitted, driver.was_aborted
+        )
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
         monitor = wiring.build_monitor(self._store, monitor_settings(), self._on_report)

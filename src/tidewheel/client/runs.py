@@ -172,7 +172,8 @@ class Runs:
         """Everything of a run that has ended, its files on this host included."""
         view = await self.store.find_run(run)
         await self.store.delete_run(view.number)
-        await asyncio.to_thread(
-            shutil.rmtree, self.home / "runs" / view.name, ignore_errors=True
-        )
+        runs = (self.home / "runs").resolve()
+        folder = (runs / view.name).resolve()
+        if runs in folder.parents:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return view

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from tidewheel.core.runs.commands import Trigger, read_command
+from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
@@ -28,6 +29,7 @@ from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_document import known_tasks, run_document
 from tidewheel.services.run_views.run_facts import Document, runs_document
 from tidewheel.services.run_views.task_document import task_document
+from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
 from tidewheel.services.state_documents import definitions_of, state_document
@@ -127,6 +129,19 @@ async def _dry_run(store: Store, home: Path, view: RunView, arguments: Arguments
     return dry_run_document(await gather(store, view, home, recall=False), command)
 
 
+async def _select(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+    """What a command would be about, before it is given."""
+    looked = await gather(store, view, home, recall=False)
+    ids = _texts(arguments, "ids")
+    keys = select(looked.pool, ids, all_at_point=bool(arguments.get("all_at_point")))
+    states = [words_of(looked.pool, key).text for key in keys]
+    found = [
+        {"id": looked.id_of(key), "state": state}
+        for key, state in zip(keys, states, strict=True)
+    ]
+    return {"run": view.name, "tasks": found}
+
+
 async def _state(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
     asked = {**arguments, "run": view.name}
     return await state_document(store, definitions_of(store, home), asked)
@@ -141,6 +156,7 @@ LOOKS: dict[str, Look] = {
     "log": _log,
     "broadcasts": _broadcasts,
     "dry-run": _dry_run,
+    "select": _select,
     "workflow-state": _state,
 }
 

@@ -93,6 +93,7 @@ class Drive:
         self.was_running = False  # whether the job had started whose end is being heard
         self.failure = "ERR"  # with which signal the job failed that is being heard
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
+        self.aborted = ""  # why, if it was
         self._around = around
         for task in pool.tasks.values():
             if task.is_active:
@@ -125,6 +126,11 @@ class Drive:
         for effect in effects:
             self._do(effect, event.at)
         return effects
+
+    def abort(self, why: str) -> None:
+        """Nothing more is to happen; jobs that run are left alone."""
+        self.aborted = self.aborted or why
+        self.gave_up = self.gave_up or RunStatus.STOPPED
 
     def drain(self) -> None:
         """Whatever follows from what was stepped, as far as it happens at once."""

@@ -12,6 +12,7 @@ from tidewheel.services.scheduler.outcome import News
 
 FAILED = "failed"
 SUBMISSION_FAILED = "submission failed"
+FAILURES = (FAILED, SUBMISSION_FAILED)
 RETRY = "retry"
 SUBMISSION_RETRY = "submission retry"
 # Notices of the core that are events of a task under the same name.

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from tidewheel.core.runs.requests import (
     Batch,
@@ -76,6 +78,7 @@ class RunDriver(Service):
         self._written_at = 0.0
         self._is_cut = False  # a batch was full, and more is waiting
         self.has_submitted = False
+        self.was_aborted = False
         self.status = ""  # how it ended
         self.reason = ""
 
@@ -89,6 +92,13 @@ class RunDriver(Service):
             deafen()
             if self._stage is not None:
                 await self._stage.close()
+        if not self.status:
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        """Leave the run as it is to whoever comes next, who need not wait for the lease."""
+        with suppress(Refused, Unavailable):
+            await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
 
     def _listen(self) -> Callable[[], None]:
         listen = getattr(self._store, "listen", None)
@@ -205,6 +215,7 @@ class RunDriver(Service):
         if self._on_batch is not None:
             self._on_batch(stage, work)
         self.has_submitted = drive.pool.run.has_submitted
+        self.was_aborted = bool(drive.aborted)
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()

@@ -66,7 +66,7 @@ class RunTimers:
     def _abort_after(self, drive: Drive, timer: str, *, aborts: bool) -> None:
         drive.work.notices.append(Notice(timer, None, f"the {timer} of the workflow is over"))
         if aborts:
-            drive.gave_up = RunStatus.STOPPED
+            drive.abort(f"aborted: the {timer} is over")
 
     def _set(self, drive: Drive, timer: str, seconds: float | None, now: Instant) -> None:
         if seconds is not None:

@@ -33,7 +33,7 @@ from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
-from tidewheel.services.scheduler.news import news_of
+from tidewheel.services.scheduler.news import FAILURES, news_of
 from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.outcome import Work
@@ -204,7 +204,12 @@ class Stage:
         self.task_timers.after_step(drive, event, outcome)
         drive.work.log += self._run_log.lines(event, outcome, drive.failure)
         drive.work.log += retry_lines(drive, event, outcome)
-        drive.work.news += news_of(event, outcome, was_running=drive.was_running)
+        news = list(news_of(event, outcome, was_running=drive.was_running))
+        drive.work.news += news
+        if drive.run.options.abort_if_any_task_fails:
+            for one in news:
+                if one.event in FAILURES:
+                    drive.abort(f"aborted: {drive.text(one.key)} {one.event}")
 
     @staticmethod
     def _log_trigger(drive: Drive, one: Submit) -> None:
@@ -218,7 +223,8 @@ class Stage:
         for notice in self.drive.work.notices:
             if notice.task is None and notice.event == status:
                 self._reason = notice.text
-        return self._reason if status != RunStatus.RUNNING else ""
+        reason = self.drive.aborted or self._reason
+        return reason if status != RunStatus.RUNNING else ""
 
     def tell(self, work: Work, now: Instant) -> None:
         self.files.write_log(work.log, now)

@@ -1,4 +1,5 @@
--- Scheduler: what became of commands; the first answer counts. (The plus: by their numbers.)
+-- Scheduler: what became of commands; the first answer counts.
+-- The plus leaves one way to a command: by its number.
 UPDATE command
    SET answered_at = now_seconds(), answer = given.answer, refused = given.refused
   FROM (SELECT value ->> 'number' AS number, value ->> 'answer' AS answer,

@@ -1,4 +1,5 @@
--- Looking: submissions of a run by their ids, newest first. (The plus: by their ids indeed.)
+-- Looking: submissions of a run by their ids, newest first.
+-- The plus leaves one way to a task: by its id.
 SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
        coalesce(lease.started_at, attempt.started_at),
        CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')

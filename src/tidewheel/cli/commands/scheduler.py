@@ -1,0 +1,53 @@
+"""``tidewheel scheduler``: stand by, and take over runs whose scheduler died."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.session import Session, session_command
+
+EPILOG = """\b
+Examples:
+  tidewheel scheduler                              beside any number of others
+  tidewheel worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over
+"""
+
+
+@session_command("scheduler", epilog=EPILOG)
+@click.option(
+    "--interval", type=DURATION, help="Between two looks for such runs. [default: 1s]"
+)
+@click.option(
+    "--lease",
+    type=DURATION,
+    help="How long a run waits for a scheduler that is not heard. [default: 10s]",
+)
+@click.option(
+    "--wait-for-store",
+    type=DURATION,
+    help="Give up when the database is down for so long. [default: never]",
+)
+def command(
+    session: Session,
+    interval: float | None,
+    lease: float | None,
+    wait_for_store: float | None,
+) -> int:
+    """Take over runs whose scheduler died, and drive each until it is over.
+
+    Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
+    queue of the run. Without options, TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS and
+    TIDEWHEEL_SCHEDULER_LEASE_SECONDS count.
+    """
+    from tidewheel.cli.roles import run_scheduler
+    from tidewheel.config import scheduler_settings
+
+    settings = scheduler_settings()
+    if interval is not None:
+        settings = replace(settings, interval_seconds=interval)
+    if lease is not None:
+        settings = replace(settings, lease_seconds=lease)
+    return run_scheduler(session, settings, wait_for_store)

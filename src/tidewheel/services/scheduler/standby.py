@@ -1,0 +1,85 @@
+"""Stands by: takes over runs whose scheduler died, and drives each until it is over.
+
+Theory of operation
+-------------------
+A run is leased (DESIGN §4). Whoever drives it renews the lease with every write; if that ends,
+the lease runs out and the run can be claimed. Any number of these services may look for such
+runs: the store gives each to one of them, under a new epoch, and from then on refuses every
+write of the one before. Runs know nothing of each other: one that fails is put aside by its own
+driver, and one that cannot even be opened is left until its lease has run out again.
+
+A service that is asked to stop gives its runs back at once, as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from tidewheel.config import SchedulerSettings
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import Refused
+from tidewheel.ports import RunStore
+from tidewheel.services.crew import Crew
+from tidewheel.services.scheduler.run_driver import RunDriver
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+
+# Claims a run and makes a driver for it; RunHeld if another was faster.
+Driving = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
+
+
+class Standby(Service):
+    """Takes over runs until it is asked to stop."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        driving: Driving,
+        settings: SchedulerSettings,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__("scheduler", surroundings)
+        self._store = store
+        self._driving = driving
+        self._settings = settings
+        self._crew = Crew()
+        self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
+
+    def rest_seconds(self) -> float | None:
+        return self._settings.interval_seconds
+
+    async def run(self) -> None:
+        await super().run()
+        for driver in self._drivers.values():
+            if driver is not None:
+                driver.ask_stop()
+        while self._drivers:
+            await self._alarm.wait()
+        await self._crew.dismiss()
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        room = self._settings.runs_max - len(self._drivers)
+        if room > 0:
+            for run in await self._store.claimable_runs(room):
+                if run.number not in self._drivers:
+                    self._drivers[run.number] = None
+                    self._crew.add(self._drive(run))
+        return []
+
+    async def _drive(self, run: RunView) -> None:
+        """One run to its end; its troubles are told and are nobody else's."""
+        try:
+            async with self._driving(run) as driver:
+                self._drivers[run.number] = driver
+                self.tell("run.taken", run=run.name, status=run.status)
+                if self._stop_asked:
+                    driver.ask_stop()
+                await driver.run()
+                self.tell("run.left", run=run.name, status=driver.status, why=driver.reason)
+        except Refused as refused:  # another was faster, or it was deleted meanwhile
+            self.tell("run.not_taken", run=run.name, reason=str(refused))
+        except Exception as error:
+            self.tell("run.failed", run=run.name, error=repr(error))
+        finally:
+            del self._drivers[run.number]
+            self.wake()

@@ -1,0 +1,84 @@
+"""The run of a joint simulation: a random workflow, and what each of its jobs does.
+
+How a job ends is decided by its task and submit number alone, so that it is the same whoever
+executes it, however often, in whatever order: the oracle can tell what the run must come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
+from tests.sim.sched_oracle_flow import flow_text
+from tests.sim.sched_oracle_graphs import Case, draw
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.steps import End
+from tidewheel.testing import machines
+from tidewheel.testing.machines import Script
+
+ENDS: dict[str, End] = {
+    SUCCEEDED: machines.SUCCEEDED,
+    FAILED: machines.FAILED,
+    SUBMIT_FAILED: machines.FAILED,
+}
+RETRY_DELAYS = ("PT1S", "PT8S", "PT30S")
+SHORTEST_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What the id of a task of a run says."""
+
+    key: Key
+    submit: int
+
+
+def read_id(task_id: str) -> Submission:
+    point, name, submit = task_id.split("/")[-3:]
+    return Submission((int(point), name), int(submit))
+
+
+class Flow:
+    """A workflow of a seed, with the jobs of its run."""
+
+    def __init__(self, seed: int, chance: Random) -> None:
+        self.case: Case = draw(seed)
+        self._seed = seed
+        self._spread = chance.choice((20.0, 200.0, 800.0))  # the longest job by the shortest
+        self._obeys = chance.choice((True, True, False))
+        delay = chance.choice(RETRY_DELAYS)
+        text = flow_text(self.case.graph).replace("PT1S", delay)
+        self.definition = StoredDefinition(digest=f"flow {seed}", workflow="flow", text=text)
+        start = self.case.graph.start
+        self.options = RunOptions(
+            start="" if start == 1 else str(start),
+            stall_timeout_seconds=chance.choice((0.0, 5.0, 25.0)),
+        )
+
+    def job(self, key: Key, submit: int) -> Try:
+        """Beyond what was drawn a job succeeds: an attempt that lapsed out is tried again."""
+        tries = self.case.outcomes[key]
+        return tries[submit - 1] if submit <= len(tries) else Try(SUCCEEDED)
+
+    def script(self, task: Claimed) -> Script:
+        """What a machine does for it."""
+        one = read_id(task.id)
+        job = self.job(one.key, one.submit)
+        chance = Random(f"{self._seed} {task.id}")
+        seconds = SHORTEST_SECONDS * self._spread ** chance.random()
+        times = sorted(chance.random() * seconds for _ in job.customs)
+        said = zip(times, job.customs, strict=True)
+        return Script(
+            seconds=seconds,
+            end=ENDS[job.end],
+            obeys=self._obeys,
+            # An output is named, or its message is said.
+            words=tuple((at, one, chance.choice((None, one))) for at, one in said),
+            start_fails=job.end == SUBMIT_FAILED,
+        )
+
+
+Scripts = Callable[[Claimed], Script]

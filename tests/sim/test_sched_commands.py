@@ -1,0 +1,164 @@
+"""Random commands in random workflows: nothing breaks, and a restart changes nothing.
+
+After each step `Scenario` checks the invariants and compares the pool with one that is made
+again from what was written. A failing seed is printed; `SIM_SEED=n` plays it alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from random import Random
+
+from tests.sim.sched_oracle_flow import flow_text
+from tests.sim.sched_oracle_graphs import draw
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs import commands
+from tidewheel.core.runs.applying import answer_of, events_of
+from tidewheel.core.runs.commands import Command
+from tidewheel.core.runs.run_log import RunLog
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import SetTimer
+from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.preview import preview
+from tidewheel.errors import Refused
+from tidewheel.testing.scenario import Scenario, compile_flow
+
+FIRST_SEED = 1
+SECONDS_MAX = 20.0
+STEPS_MAX = 60
+SELECTORS = ("", "", "", ":waiting", ":active", ":incomplete", ":held", ":f*")
+FLOWS = ("", "", "", "new", "all", "none", "1", "2", "1,2")
+
+
+class Operator:
+    """Somebody who does whatever comes to mind."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+        case = draw(seed)
+        self.run = Scenario(_compiled(flow_text(case.graph), self.rng), start=case.graph.start)
+        self.names = sorted(self.run.graph.nodes)
+        self.final = case.graph.final
+        self.said: list[str] = []
+
+    def plays(self) -> None:
+        for _ in range(STEPS_MAX):
+            roll = self.rng.random()
+            if roll < 0.5:
+                self.ends_a_job()
+            elif roll < 0.6:
+                self.lets_a_timer_fire()
+            elif roll < 0.65:
+                self.run.restarts()
+            else:
+                self.commands(self.chooses())
+            for key in self.run.core.tasks:
+                assert why(self.run.core, key) or self.run.core.tasks[key].standing
+
+    def ends_a_job(self) -> None:
+        active = sorted(key for key, task in self.run.core.tasks.items() if task.is_active)
+        if not active:
+            return
+        key = self.rng.choice(active)
+        how = self.rng.choice((*[events.JobEnd.SUCCEEDED] * 3, *events.JobEnd))
+        self.said.append(f"{key} {how}")
+        submit = self.run.core.tasks[key].submit
+        self.run.happens(events.JobEnded(key, submit, how, self.run.now))
+
+    def lets_a_timer_fire(self) -> None:
+        timers = [one for one in self.run.effects if isinstance(one, SetTimer)]
+        if timers:
+            one = self.rng.choice(timers)
+            self.said.append(f"{one}")
+            self.run.happens(events.TimerFired(one.task, one.name, self.run.now))
+
+    def commands(self, command: Command) -> None:
+        self.said.append(str(command))
+        before = fingerprint(self.run.core)
+        try:
+            applied = events_of(self.run.core, command, self.run.now)
+            if len(applied.events) == 1 and self.rng.random() < 0.2:
+                preview(self.run.core, applied.events[0])
+                assert fingerprint(self.run.core) == before, "a preview changed something"
+            known = len(self.run.effects)
+            for event in applied.events:
+                self.run.happens(event)
+        except Refused:
+            assert fingerprint(self.run.core) == before, "a refused command changed something"
+            return
+        answer_of(self.run.core, applied, self.run.effects[known:])
+        RunLog(self.run.core)
+
+    def chooses(self) -> Command:
+        rng = self.rng
+        ids = tuple(self.an_id() for _ in range(rng.choice((1, 1, 1, 2, 3))))
+        flow = rng.choice(FLOWS)
+        point = str(rng.randint(1, self.final))
+        return rng.choice(
+            (
+                commands.Trigger(ids=ids, flow=flow, wait=rng.random() < 0.2),
+                commands.Trigger(ids=ids, flow=flow, on_resume=rng.random() < 0.3),
+                commands.Trigger(ids=ids, flow="new", until=point),
+                commands.Trigger(ids=ids, flow="new", ignore_before=True, from_point=point),
+                commands.Trigger(ids=(point,), all_at_point=True, flow=flow),
+                commands.Set(ids=ids, flow=flow, wait=rng.random() < 0.2),
+                commands.Set(ids=ids, flow=flow, outputs=(rng.choice(("fail", "start")),)),
+                commands.Set(ids=ids, flow=flow, prerequisites=("all",)),
+                commands.Remove(ids=ids, flow=flow, kill=rng.random() < 0.5),
+                commands.Remove(ids=ids, forget=True, kill=rng.random() < 0.5),
+                commands.Hold(ids=ids),
+                commands.Hold(after=point),
+                commands.Release(ids=ids),
+                commands.Release(everything=True),
+                commands.Kill(ids=ids),
+                commands.Poll(ids=ids),
+                commands.Pause(),
+                commands.Resume(),
+                commands.Resume(),
+                commands.Stop(at_point=point),
+                commands.Stop(at_point="none"),
+                commands.Stop(flow=rng.randint(1, 3)),
+            )
+        )
+
+    def an_id(self) -> str:
+        rng = self.rng
+        point = rng.choice(("*", *map(str, range(1, self.final + 1))))
+        name = rng.choice(("*", *self.names, *self.names))
+        return f"{point}/{name}{rng.choice(SELECTORS)}"
+
+
+def _compiled(text: str, rng: Random) -> Graph:
+    """Under Cylc 8's rules, too, where they allow it."""
+    if rng.random() < 0.3:
+        try:
+            return compile_flow(text, "cylc8")
+        except AssertionError:
+            pass
+    return compile_flow(text)
+
+
+def play(seed: int) -> None:
+    operator = None
+    try:
+        operator = Operator(seed)
+        operator.plays()
+    except Exception as error:
+        said = [] if operator is None else operator.said
+        shown = "\n".join(said)
+        raise AssertionError(f"SIM_SEED={seed}: {error!r}\n{shown}") from error
+
+
+def test_no_command_breaks_a_run_and_no_restart_changes_one():
+    alone = os.environ.get("SIM_SEED")
+    if alone is not None:
+        play(int(alone))
+        return
+    begun = time.monotonic()
+    seed = FIRST_SEED
+    while time.monotonic() - begun < SECONDS_MAX:
+        play(seed)
+        seed += 1
+    assert seed > FIRST_SEED
