@@ -61,6 +61,15 @@ def is_embedded(where: str | StoreSettings | None = None) -> bool:
     return store_settings(where).url.startswith("sqlite:")
 
 
+def store_exists(where: str | StoreSettings | None = None) -> bool:
+    """Whether there is anything to look at: opening a file would make it."""
+    if not is_embedded(where):
+        return True
+    from tidewheel.store.sqlite_file import file_path
+
+    return file_path(store_settings(where).url).exists()
+
+
 def open_store(where: str | StoreSettings | None = None) -> Store:
     """The store at an address; without one, that of this user."""
     settings = store_settings(where)

@@ -182,3 +182,18 @@ def test_an_error_in_the_definition_exits_with_2(tidewheel, flow):
     refused = tidewheel("rehearse", "flow")
     assert (refused.status, refused.out) == (2, "")
     assert "error" in refused.err
+
+
+def test_jobs_take_as_long_as_in_earlier_runs(tidewheel, flow):
+    flow(
+        "[scheduling]\n    [[graph]]\n        R1 = a => b\n"
+        "[runtime]\n    [[a]]\n        script = true\n    [[b]]\n"
+        "        run mode = skip\n        [[[simulation]]]\n"
+        "            default run length = PT1H\n"
+    )
+    assert "10s" in tidewheel("rehearse", "flow").out
+    assert tidewheel("run", "flow").status == 0
+    learnt = tidewheel("rehearse", "flow")
+    assert "1 task took in earlier runs" in learnt.err
+    assert "10s" not in learnt.out
+    assert "10s" in tidewheel("rehearse", "flow", "--no-history").out

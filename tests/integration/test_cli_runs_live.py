@@ -46,7 +46,7 @@ def test_a_job_looks_and_acts_through_its_worker_and_others_from_outside(tidewhe
         [command] = tidewheel("show", "--history", "--json").json["commands"]
         assert (command["who"], command["verb"]) == ("job 1/first/01", "hold")
         [task] = tidewheel("show", "1/second", "--json").json["tasks"]
-        assert task["marks"] == ["held"]
+        assert task["remarks"] == ["held"]
 
         assert tidewheel("release", "1/second").out == "1/second runs now in flow 1\n"
         assert running.wait().status == 0

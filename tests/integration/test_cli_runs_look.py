@@ -87,7 +87,7 @@ def test_a_lost_task_is_shown_as_a_chain(tidewheel):
         }
     ]
     [cause] = page["causes"]
-    assert (cause["id"], cause["state"], cause["marks"]) == ("2/prep", "waiting", ["blocked"])
+    assert (cause["id"], cause["state"], cause["remarks"]) == ("2/prep", "waiting", ["blocked"])
 
 
 def test_a_stalled_run_names_its_causes_and_what_to_do(tidewheel):

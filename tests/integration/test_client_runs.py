@@ -52,14 +52,16 @@ def test_a_scheduler_that_is_silent_or_gone_is_told_apart(run, client):
         client.runs.give("forecast", Hold(ids=("2/prep",)))
 
 
-def test_a_trigger_is_tried_without_doing_it(run, client):
+@pytest.mark.usefixtures("run")
+def test_a_trigger_is_tried_without_doing_it(client):
     tried = client.runs.dry_run("forecast", Trigger(ids=("1/model_a",)))
     assert tried["runs"][0]["id"] == "1/model_a"
     assert tried["comes_back"] == ["1/post", "2/prep"]
     assert client.runs.history("forecast")["commands"] == []
 
 
-def test_names_that_mean_nothing_or_too_much_are_refused(run, tidewheel, client):
+@pytest.mark.usefixtures("run")
+def test_names_that_mean_nothing_or_too_much_are_refused(tidewheel, client):
     PreparedRun(tidewheel, workflow="forest")
     with pytest.raises(NotFound):
         client.runs.show("nope")

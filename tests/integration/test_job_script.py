@@ -91,6 +91,19 @@ def test_a_signal_is_told_as_a_signal(tmp_path, guard):
     assert ("sorry: TERM" in ran.err) == bool(guard)
 
 
+def test_a_job_with_an_err_script_is_not_over_before_its_script_is(tmp_path):
+    mailbox = Mailbox(tmp_path / "mail")
+    tell = f"echo up > {shlex.quote(str(mailbox.path))}"
+    slow = f"trap 'echo cleaned up; exit 7' TERM; {tell}; while :; do sleep 0.05; done"
+
+    async def end_it(job, _directory):
+        await mailbox.line()
+        await job.stop(20)
+
+    ran = run_node(tmp_path, node(main=slow, on_error="echo sorry"), during=end_it)
+    assert (ran.status, ran.out.strip()) == (-15, "cleaned up")
+
+
 def test_a_script_that_a_signal_ends_is_a_failure_by_that_signal(tmp_path):
     ran = run_node(tmp_path, node(main="kill -KILL $BASHPID", on_error='echo "sorry: $1"'))
     assert (ran.status, ran.err.splitlines()[-1]) == (-9, "sorry: EXIT")

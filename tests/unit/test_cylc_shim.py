@@ -72,8 +72,8 @@ def meant(verb, *words):
             Broadcast(points=("1",), namespaces=("F", "G"), settings=("script=x",)),
         ),
         ("broadcast -c [environment]X w", Broadcast(cancel=("[environment]X",))),
-        ("broadcast --clear w", Broadcast(clear=True, points=(), namespaces=())),
-        ("broadcast -C -p * w", Broadcast(clear=True, points=("*",), namespaces=())),
+        ("broadcast --clear w", Broadcast(clear=True)),
+        ("broadcast -C -p 1 w", Broadcast(clear=True, points=("1",))),
         ("broadcast --expire 3 w", Broadcast(expire="3")),
     ],
 )

@@ -1,4 +1,4 @@
-"""Workers, monitors and schedulers in the foreground, from their options to the signal that ends them."""
+"""Services in the foreground, from their options to the signal that ends them."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TextIO
 
 from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.explain import why
@@ -26,9 +27,12 @@ ENDS = ("succeeded", "failed", "submission failed", "expired")
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = ("started", "retry", "submission retry", "blocked", "lost", *ENDS)
 TROUBLE = {
-    "store.unavailable": "the database does not answer: {error}",
-    "store.back": "the database is back",
+    "store.unavailable": "{error}; trying again",
+    "store.back": "it works again",
+    "log.unwritten": "{error}; the run goes on without it",
+    "log.written": "the log can be written again",
     "step.failed": "a bug of tidewheel: {summary}; the run is read again from the store",
+    "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",
     "lease.adopted": "{task} was found running and is followed again",
@@ -108,6 +112,8 @@ class RunPage:
 
     def on_report(self, report: ServiceReport) -> None:
         """A service met something."""
+        if report.event == "run.lost":
+            self._status = "lost"
         words = TROUBLE.get(report.event)
         if words is not None:
             self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
@@ -116,6 +122,8 @@ class RunPage:
         self._stops += 1
         if self._stops == 1:
             self._line("stopping when active tasks have finished; Ctrl-C again leaves at once")
+        elif self._status == "lost":
+            self._line("leaving; jobs that run may be started again by others")
         else:
             self._line("leaving; jobs that run go on and are found again")
 
@@ -124,7 +132,8 @@ class RunPage:
     def show_end(self, end: RunEnd) -> None:
         took = show_duration(time.monotonic() - self._begun_at)
         counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
-        say(f"{self._run.name} {end.status} after {took}" + (f": {counts}" if counts else ""))
+        ends = f": {counts}" if counts else ""
+        print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for name, chain in list(self._lost.items())[:LOST_MAX]:
             note(f"warning: {chain or name}")
         if len(self._lost) > LOST_MAX:
@@ -145,8 +154,18 @@ class RunPage:
             note(f"carry on with: tidewheel run {name}")
 
     def _line(self, text: str) -> None:
-        say(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+        print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+
+
+def print_line(text: str) -> None:
+    """At once. A reader that is gone, or a full disk under it, is no reason to stop a run."""
+    try:
+        say(text)
         sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    except OSError:
+        pass  # there may be room for the next line
 
 
 class JsonPage(RunPage):
@@ -162,7 +181,7 @@ class JsonPage(RunPage):
         self._tell(document)
 
     def show_end(self, end: RunEnd) -> None:
-        document = {
+        document: dict[str, object] = {
             "event": "end",
             "run": self._run.name,
             "status": end.status,
@@ -178,8 +197,7 @@ class JsonPage(RunPage):
 
     @staticmethod
     def _tell(document: dict[str, object]) -> None:
-        say(json_line({"at": time.time_ns() / 1e9, **document}))
-        sys.stdout.flush()
+        print_line(json_line({"at": time.time_ns() / 1e9, **document}))
 
 
 def causes(stage: Stage) -> list[str]:

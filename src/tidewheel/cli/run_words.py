@@ -31,9 +31,9 @@ def status_cell(status: object) -> Looking:
 
 
 def state_cell(page: Document) -> Looking:
-    """The state of a task, with its marks."""
-    state, marks = str(page["state"]), texts(page, "marks")
-    word = f"{state} ({', '.join(marks)})" if marks else state
+    """The state of a task, with its remarks."""
+    state, remarks = str(page["state"]), texts(page, "remarks")
+    word = f"{state} ({', '.join(remarks)})" if remarks else state
     return Looking(word, TASK_STATES.get(state))
 
 

@@ -6,8 +6,7 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -41,7 +40,13 @@ class Wanted:
     options: RunOptions
     name: str
     is_new: bool
-    given: Mapping[str, Any]
+
+    @property
+    def given(self) -> RunOptions:
+        """What counts for a run that is carried on: the default of an option is not given."""
+        source = click.get_current_context().get_parameter_source("mode")
+        is_said = source is click.core.ParameterSource.COMMANDLINE
+        return self.options if is_said else replace(self.options, mode="")
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
@@ -65,7 +70,7 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     if not definition.path.exists():
         if definition.path.suffix == ".py" or options["is_new"]:
             raise Refused(f"there is no file or folder {definition.path}")
-        return Wanted(None, "", given, str(definition.path), is_new=False, given=options)
+        return Wanted(None, "", given, str(definition.path), is_new=False)
     findings = Findings()
     loaded = definition.load_for_run(given, findings)
     if loaded.graph is None or findings.has_errors:
@@ -79,9 +84,7 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")
     folder = str(definition.path.resolve())
-    return Wanted(
-        captured, folder, given, options["name"], is_new=options["is_new"], given=options
-    )
+    return Wanted(captured, folder, given, options["name"], is_new=options["is_new"])
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
@@ -106,6 +109,8 @@ async def _run(
 ) -> int:
     async with wiring.opened_store(where) as store:
         run, is_new = await _choose(store, wanted)
+        if not is_new:
+            settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)
         here = RunHere(
             where,
@@ -143,6 +148,7 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
             goes_further=bool(wanted.options.final),
         )
         if found is not None:
+            _tell_of_change(found, definition.digest)
             return found, False
     await store.save_definition(definition)
     new = NewRun(
@@ -155,8 +161,16 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
     return await store.create_run(new), True
 
 
+def _tell_of_change(run: RunView, digest: str) -> None:
+    if run.definition != digest:
+        note(
+            f"the definition has changed since {run.name} took it, which goes on with the old "
+            f"one; give it the new one once it runs: tidewheel reload {run.name}"
+        )
+
+
 def _exit_status(end: RunEnd) -> int:
-    if end.status == "lost":
+    if end.status in ("lost", "left"):
         return UNAVAILABLE
     if end.was_aborted or end.status in ("stalled", "error"):
         return FAILED

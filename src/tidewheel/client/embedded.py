@@ -255,7 +255,5 @@ class Scheduler(Embedded):
 
     async def serve(self, store: Store) -> None:
         await self.attend(
-            wiring.build_standby(
-                self._where, store, self.settings, self._home, self._on_report
-            )
+            wiring.build_standby(self._where, store, self.settings, self._home, self._on_report)
         )

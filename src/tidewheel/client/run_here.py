@@ -11,9 +11,10 @@ from tidewheel import wiring
 from tidewheel.client.embedded import worker_settings
 from tidewheel.config import OnStop, StoreSettings, home_directory, monitor_settings
 from tidewheel.core.runs.commands import Stop, command_text
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
-from tidewheel.errors import NotRunning
+from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports import Store
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
@@ -21,6 +22,9 @@ from tidewheel.services.worker import Worker
 
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request
+# Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
+GRACE_SECONDS = 10 * 365 * 86_400.0
+LOST, LEFT = "lost", "left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,7 @@ class RunHereSettings:
     tie_jobs: bool = False
     trigger_log: Path | None = None
     home: Path | None = None
+    given: RunOptions | None = None  # for a run that is carried on
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class RunHere:
         self._stops_asked = 0
         self._asking: set[asyncio.Task[None]] = set()
         self._driver: RunDriver | None = None
+        self._draining: Worker | None = None  # of a run that is lost to another scheduler
 
     async def to_the_end(self) -> RunEnd:
         settings = self._settings
@@ -73,6 +79,7 @@ class RunHere:
                     self._store,
                     self._run,
                     home,
+                    given=settings.given,
                     trigger_log=settings.trigger_log,
                     on_batch=self._on_batch,
                     on_report=self._on_report,
@@ -88,13 +95,14 @@ class RunHere:
                         tie_jobs=settings.tie_jobs,
                         home=home,
                         on_stop=OnStop.LEAVE,
+                        grace_seconds=GRACE_SECONDS,
                     ),
                     on_report=self._on_report,
                 )
             )
             await self._drive(driver, worker)
         return RunEnd(
-            driver.status, driver.reason, driver.has_submitted, driver.was_aborted
+            driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
         )
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
@@ -103,15 +111,30 @@ class RunHere:
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
         driver.ask_stop()
-        worker.ask_stop()
         monitor.ask_stop()
+        if driver.status == LOST:
+            # Somebody else drives the run now. Its jobs here are ours to the end: to leave them
+            # would let another worker begin them again once their leases have run out.
+            self._draining = worker
+            worker.ask_stop(OnStop.DRAIN)
+        else:
+            worker.ask_stop()
         for task in (main, *others):
             await task
 
     def ask_stop(self) -> None:
-        """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on."""
-        mode = STOP_MODES[min(self._stops_asked, len(STOP_MODES) - 1)]
+        """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on.
+
+        Once more: whatever the store says, or does not say.
+        """
         self._stops_asked += 1
+        if self._draining is not None:
+            self._draining.ask_stop(OnStop.LEAVE)
+            return
+        if self._stops_asked > len(STOP_MODES):
+            self._leave()
+            return
+        mode = STOP_MODES[self._stops_asked - 1]
         task = asyncio.get_running_loop().create_task(self._post(mode))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
@@ -123,5 +146,11 @@ class RunHere:
                 NewCommand(run=self._run.number, body=body, who="Ctrl-C")
             )
         except NotRunning:  # it is over already
-            if self._driver is not None:
-                self._driver.ask_stop()
+            self._leave()
+        except Unavailable:  # who wants to leave at once need not be heard by the store
+            if mode == STOP_MODES[-1]:
+                self._leave()
+
+    def _leave(self) -> None:
+        if self._driver is not None:
+            self._driver.ask_stop()

@@ -93,7 +93,8 @@ tidewheel__guard() {
             trap "tidewheel__signalled $tidewheel__signal" "$tidewheel__signal"
     done
     tidewheel__one_by_one "$@" &
-    wait "$!" || tidewheel__status=$?
+    tidewheel__parts=$!
+    wait "$tidewheel__parts" || tidewheel__status=$?
     trap '' TERM XCPU
     if ((tidewheel__status == 0)); then
         tidewheel__last_script exit_script
@@ -109,6 +110,7 @@ tidewheel__signalled() {
     trap '' TERM XCPU
     kill -s "$1" 0 # the other processes of this job
     tidewheel__last_script err_script "$1" >&2
+    wait "$tidewheel__parts" || : # a job is over when its script is
     exit $((128 + $(kill -l "$1")))
 }
 

@@ -135,17 +135,24 @@ class Worker(Service):
         flush_seconds = _flush_seconds(self._settings.grace_seconds)
         grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
         shift.claims.ask_stop()
-        if self._mode is OnStop.LEAVE:
+        if self._leaves:
             await self._leave(shift, claiming, flush_seconds)
             return
         if self._mode is OnStop.YIELD:
             shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
         await self._settle(shift, claiming, grace_seconds)
         self._at_once = False
+        if self._leaves:  # asked meanwhile
+            await self._leave(shift, claiming, flush_seconds)
+            return
         shift.jobs.stop_all(StopReason.YIELD, 0.0)
         await self._settle(shift, claiming, flush_seconds / 2)
         leave = partial(self._store.stop_worker, shift.worker)
         await self.persist(lambda: within(self._clock, flush_seconds / 2, leave()))
+
+    @property
+    def _leaves(self) -> bool:
+        return self._mode is OnStop.LEAVE
 
     async def _leave(
         self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float

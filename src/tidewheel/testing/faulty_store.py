@@ -14,7 +14,7 @@ from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports import Clock, Store
 
 # Answered without a call to the database.
-_LOCAL = frozenset({"listen", "close"})
+_LOCAL = frozenset({"listen", "close", "past"})
 
 
 class FaultyStore:

@@ -6,8 +6,9 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 
@@ -34,8 +35,8 @@ Examples:
   tidewheel rehearse my-workflow --until 20301231T23 --length model=40m --slots 8
   tidewheel rehearse my-workflow --fail '*/model@1' --timeline
   tidewheel rehearse my-workflow --fail 3/model --svg=plan.svg
-Jobs take the time that [[simulation]] says, 10 seconds if it says nothing. A name may also be
-that of a family.
+Jobs take the time that they took in earlier runs, else the time that [[simulation]] says, 10
+seconds if it says nothing. A name may also be that of a family.
 """
 
 
@@ -71,6 +72,14 @@ class _Wishes(NamedTuple):
     show_default=True,
     help="How many jobs run at once.",
 )
+@click.option(
+    "--history/--no-history",
+    "learns",
+    default=True,
+    show_default=True,
+    help="Jobs take as long as in earlier runs of this workflow, where there are any.",
+)
+@click.option("--store", metavar="URL", help="Where those are (or TIDEWHEEL_STORE).")
 @click.option("--timeline", is_flag=True, help="Draw who runs when, as text.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw it into FILE.svg.")
 @click.option(
@@ -96,6 +105,7 @@ def command(
     from tidewheel.cli.printing import note
     from tidewheel.core.graph.findings import Findings, Severity
 
+    learns, store = wishes.pop("learns"), wishes.pop("store")
     wished = _Wishes(**wishes)  # type: ignore[arg-type]
     if wished.svg is not None and wished.svg.suffix != ".svg":
         raise click.UsageError(f"--svg takes a file such as plan.svg, not {str(wished.svg)!r}")
@@ -107,6 +117,10 @@ def command(
         worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
         show_findings(worse, loaded.source, note)
     assumptions = _assumptions(loaded, failures, lengths, slots)
+    if learns:
+        assumptions = replace(
+            assumptions, learnt=_learnt(definition, loaded, cast("str | None", store))
+        )
     rehearsal, real_seconds = _play(loaded, assumptions, until, at)
     _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
     return DOES_NOT_COMPLETE if rehearsal.is_stalled or rehearsal.is_cut else 0
@@ -171,6 +185,31 @@ def _assumptions(
         failures=[_failure(loaded, one) for one in failures],
         slots=slots,
     )
+
+
+def _learnt(
+    definition: Definition, loaded: LoadedWorkflow, where: str | None
+) -> dict[str, float]:
+    """From earlier runs; none where there is no store yet, which is not made for this."""
+    import asyncio
+
+    from tidewheel import wiring
+    from tidewheel.cli.printing import note, plural
+    from tidewheel.services.rehearsal.history import learnt_lengths
+
+    assert loaded.workflow is not None
+    if not wiring.store_exists(where):
+        return {}
+    workflow, folder = loaded.workflow.name, str(definition.path.resolve())
+
+    async def ask() -> dict[str, float]:
+        async with wiring.opened_store(where) as store:
+            return await learnt_lengths(store, workflow, folder)
+
+    learnt = asyncio.run(ask())
+    if learnt and not definition.as_json:
+        note(f"how long {plural(len(learnt), 'task')} took in earlier runs is assumed again")
+    return learnt
 
 
 def _meant(graph: Graph, pattern: str) -> list[str]:

@@ -136,18 +136,14 @@ def _broadcast(said: Said) -> tuple[str, Command]:
         return workflow, Broadcast(expire=said.last("expire"))
     settings = [*said.options.get("set", []), *_from_files(said, "set-file")]
     cancel = [*said.options.get("cancel", []), *_from_files(said, "cancel-file")]
-    if "clear" in said:
-        # Without a point or a namespace: at all of them.
-        return workflow, Broadcast(
-            clear=True, points=tuple(points), namespaces=tuple(namespaces)
-        )
-    if not settings and not cancel:
+    if not settings and not cancel and "clear" not in said:
         raise BadUsage("cylc broadcast: nothing to do; write -s '[environment]NAME=VALUE'")
     return workflow, Broadcast(
         points=tuple(points) or ("*",),
         namespaces=tuple(namespaces) or ("root",),
         settings=tuple(settings),
         cancel=tuple(one.partition("=")[0] for one in cancel),
+        clear="clear" in said,
     )
 
 

@@ -36,8 +36,8 @@ def _task_lines(task: Document) -> Iterator[str]:
     yield f"Task ID: {task['id']}"
     yield f"title: {task['title'] or '(not given)'}"
     yield f"description: {task['description'] or '(not given)'}"
-    marks = f" ({', '.join(task['marks'])})" if task["marks"] else ""
-    yield f"state: {task['state']}{marks}"
+    remarks = f" ({', '.join(task['remarks'])})" if task["remarks"] else ""
+    yield f"state: {task['state']}{remarks}"
     yield f"flows: [{','.join(map(str, task['flows']))}]"
     yield "xtriggers: ('-': not satisfied)" if task["xtriggers"] else "xtriggers: (None)"
     for one in task["xtriggers"]:

@@ -8,7 +8,7 @@ from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.outputs import make
 from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
-from tidewheel.core.sched.states import Stage, Task
+from tidewheel.core.sched.states import Stage, Task, Verdict
 from tidewheel.core.sched.suicide import apply_level_to
 from tidewheel.core.tasks.task import Instant
 
@@ -59,14 +59,22 @@ def finish(draft: Draft, task: Task) -> None:
         task.memory.held_back = tuple(task.outputs)
         draft.touched.memory[task.key] = None
         return
-    succeeded = task.ended == SUCCEEDED or SUCCEEDED in task.outputs
-    verdict = FINISHED if succeeded else finished_as(task.ended)
-    condemn(draft, task.plan, task.point, task.flows, verdict)
+    condemn(draft, task.plan, task.point, task.flows, _verdict_on(task))
     run = draft.pool.run
     if run.stop_after == task.key:
         run.stop_after = None
         run.stopping = "clean"
         draft.touched.run = True
+
+
+def _verdict_on(task: Task) -> Verdict:
+    if task.ended == SUCCEEDED:
+        return FINISHED
+    if (
+        SUCCEEDED in task.outputs
+    ):  # in an earlier submission, which need not be in all its flows
+        return FINISHED._replace(ended=task.ended)
+    return finished_as(task.ended)
 
 
 def try_again(draft: Draft, task: Task, output: str) -> bool:

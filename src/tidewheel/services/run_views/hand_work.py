@@ -1,6 +1,6 @@
 """What operators did by hand to a task: which outputs they set, who and when (R001-52).
 
-The pool marks outputs set by hand as long as the task is in it. Afterwards the commands say it:
+The pool knows outputs set by hand as long as the task is in it. Afterwards the commands say it:
 their answers name the tasks, and the commands themselves the outputs.
 """
 

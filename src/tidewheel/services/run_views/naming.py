@@ -43,9 +43,9 @@ def _selected(text: str) -> tuple[str, str]:
 
 def _fits(looked: Looked, key: Key, status: str) -> bool:
     words = words_of(looked.pool, key)
-    fitting = [words.state, *words.marks]
+    fitting = [words.state, *words.remarks]
     fitting += ["active"] if words.state in ACTIVE else []
-    fitting += ["pending"] if {"xtrigger", "retrying"} & set(words.marks) else []
+    fitting += ["pending"] if {"xtrigger", "retrying"} & set(words.remarks) else []
     return any(fnmatchcase(word, status) for word in fitting)
 
 

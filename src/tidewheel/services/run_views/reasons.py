@@ -21,7 +21,7 @@ def why_document(looked: Looked, key: Key) -> Document:
         "run": looked.view.name,
         "id": looked.id_of(key),
         "state": words.state,
-        "marks": list(words.marks),
+        "remarks": list(words.remarks),
         "flows": sorted(words.flows),
         "reasons": [reason_document(looked.view.name, one) for one in reasons],
     }

@@ -160,7 +160,7 @@ def _active(looked: Looked, submissions: Submissions) -> Iterator[Document]:
         yield {
             "id": looked.id_of(task.key),
             "state": words.state,
-            "marks": list(words.marks),
+            "remarks": list(words.remarks),
             "flows": sorted(task.flows),
             "submit": task.submit,
             "try": task.try_number,
@@ -176,7 +176,7 @@ def _cause_document(looked: Looked, task: Task) -> Document:
     return {
         "id": looked.id_of(task.key),
         "state": words.state,
-        "marks": list(words.marks),
+        "remarks": list(words.remarks),
         "reasons": [reason_document(looked.view.name, one) for one in reasons],
     }
 

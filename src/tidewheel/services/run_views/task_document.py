@@ -71,7 +71,7 @@ def _facts(looked: Looked, key: Key, node: NodePlan) -> Document:
         "description": meta.get("description", ""),
         "families": [one for one in node.definition.lineage if one != key[1]],
         "state": words.state,
-        "marks": list(words.marks),
+        "remarks": list(words.remarks),
         "flows": sorted(words.flows),
         "in_pool": words.pooled,
         "submits": max(

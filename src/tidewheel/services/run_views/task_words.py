@@ -1,6 +1,6 @@
 """The word for where a task of a run is, whether it is in the pool or only remembered.
 
-A state is one word; whatever else keeps a task is a mark beside it (held, runahead, retrying,
+A state is one word; whatever else keeps a task is a remark beside it (held, runahead, retrying,
 xtrigger, blocked, incomplete), because several of these may be true at once.
 """
 
@@ -60,20 +60,20 @@ class TaskWords(NamedTuple):
     """Where a task is, in words."""
 
     state: str
-    marks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     flows: Flows = frozenset()
     pooled: bool = False
 
     @property
     def text(self) -> str:
-        return f"{self.state} ({', '.join(self.marks)})" if self.marks else self.state
+        return f"{self.state} ({', '.join(self.remarks)})" if self.remarks else self.state
 
 
 def words_of(pool: Pool, key: Key) -> TaskWords:
     """Where this task is."""
     task = pool.tasks.get(key)
     if task is not None:
-        return TaskWords(pooled_state(task), marks_of(task), task.flows, pooled=True)
+        return TaskWords(pooled_state(task), remarks_of(task), task.flows, pooled=True)
     memory = pool.recall(*key)
     if memory is None:
         held = ("held",) if key in pool.run.held_tasks else ()
@@ -89,7 +89,7 @@ def pooled_state(task: Task) -> str:
     return READY if task.standing is Standing.READY else WAITING
 
 
-def marks_of(task: Task) -> tuple[str, ...]:
+def remarks_of(task: Task) -> tuple[str, ...]:
     """What else is to be said of a pooled task."""
     waiting = task.stage is Stage.WAITING
     found = {

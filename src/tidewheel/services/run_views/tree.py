@@ -88,7 +88,7 @@ def _task_document(
         "family": False,
         "id": looked.id_of(key),
         "state": words.state,
-        "marks": list(words.marks),
+        "remarks": list(words.remarks),
         "flows": sorted(words.flows),
         "distance": distances.get(key, 0 if words.pooled else None),
         "submissions": [_submission_document(one) for one in found],

@@ -1,4 +1,4 @@
-"""With what a run is carried on: options that are given anew, and the stop point that counts."""
+"""With what a run is carried on: options given anew, and the stop point that counts."""
 
 from __future__ import annotations
 

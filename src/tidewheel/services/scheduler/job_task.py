@@ -18,7 +18,6 @@ from tidewheel.services.scheduler.job_script import (
     polling_node,
 )
 
-NODE_TEXTS_MAX = 20_000  # kept; a broadcast makes a new node, so there may be any number
 EVERY_POINT = "all"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -60,8 +59,8 @@ class JobWriter:
     def __init__(self, facts: RunFacts) -> None:
         self._run = facts
         self._head = _run_text(facts)
-        # By identity: nodes are large, and live as long as the run's definition.
-        self._texts: dict[int, tuple[NodeDef, str]] = {}
+        # The last of each name: a broadcast makes a new node each time that it is asked for.
+        self._texts: dict[str, tuple[NodeDef, str]] = {}
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
         """One submission; `node` is as broadcasts have left it."""
@@ -81,11 +80,9 @@ class JobWriter:
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:
         if facts.xtriggers:
             return _node_text(node, _results(facts.xtriggers))
-        known = self._texts.get(id(node))
-        if known is None:
-            if len(self._texts) >= NODE_TEXTS_MAX:
-                self._texts.clear()
-            known = self._texts[id(node)] = (node, _node_text(node, ()))
+        known = self._texts.get(node.name)
+        if known is None or known[0] is not node:
+            known = self._texts[node.name] = (node, _node_text(node, ()))
         return known[1]
 
     def _dummy(self, node: NodeDef, facts: JobFacts) -> NodeDef:

@@ -76,6 +76,7 @@ class RunDriver(Service):
         self._read_at = 0.0  # by the local clock
         self._now = Instant(0.0)  # what the database's clock showed then
         self._written_at = 0.0
+        self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
         self.has_submitted = False
         self.was_aborted = False
@@ -212,6 +213,7 @@ class RunDriver(Service):
             return
         work = drive.written()
         stage.tell(work, now)
+        self._heed_trouble(stage.files.trouble)
         if self._on_batch is not None:
             self._on_batch(stage, work)
         self.has_submitted = drive.pool.run.has_submitted
@@ -219,6 +221,12 @@ class RunDriver(Service):
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()
+
+    def _heed_trouble(self, trouble: str) -> None:
+        """A log that cannot be written is told once, and once when it is over."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
 
     async def _persist_batch(self, stage: Stage, batch: Batch) -> bool:
         """Until it is written; nothing else can happen to the run meanwhile."""
@@ -267,6 +275,8 @@ class RunDriver(Service):
             )
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
         if stage is not None:
-            stage.files.write_log([Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now)
+            stage.files.write_log(
+                [Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now
+            )
         self.status, self.reason = ERROR, reason
         self.ask_stop()

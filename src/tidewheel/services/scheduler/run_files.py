@@ -10,6 +10,7 @@ from pathlib import Path
 from tidewheel.core.runs.definition import StoredDefinition
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Unavailable
 from tidewheel.services.definitions import unpack
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
@@ -18,6 +19,18 @@ LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kep
 
 def run_directory(home: Path, run_name: str) -> Path:
     return home / "runs" / run_name
+
+
+class RunFolderUnusable(Unavailable):
+    """The directory of a run cannot be written."""
+
+    code = "run_folder_unusable"
+
+    def __init__(self, directory: Path, error: OSError) -> None:
+        super().__init__(
+            f"the run's folder {directory} cannot be written ({error.strerror}); "
+            "make room, or let this user write there"
+        )
 
 
 class RunFiles:
@@ -35,6 +48,12 @@ class RunFiles:
 
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Make the folders and put the definition's files into them."""
+        try:
+            self._prepare(definition, anew=anew)
+        except OSError as error:
+            raise RunFolderUnusable(self.directory, error) from error
+
+    def _prepare(self, definition: StoredDefinition, *, anew: bool) -> None:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in FOLDERS:
             (self.directory / folder).mkdir(parents=True, exist_ok=True)

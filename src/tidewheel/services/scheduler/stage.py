@@ -129,7 +129,9 @@ class Stage:
             self._start(now)
             self.timers.begin(drive, now)
         else:
-            self._go_on(now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED)
+            self._go_on(
+                now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED
+            )
         drive.drain()
         self._telling.begun(is_new=drive.lease.batch == 0)
 
