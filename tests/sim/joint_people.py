@@ -32,6 +32,7 @@ from tidewheel.testing.network import LATE_SECONDS_MAX
 from tidewheel.testing.processes import Process
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now
+CLOCKS_APART = 5.0  # seconds, after so long
 HOME = Path("/nowhere")
 
 
@@ -130,11 +131,12 @@ class Operator:
 
     async def run(self) -> None:
         """Until things are quiet; then everything is let go."""
+        started_at = self._process.monotonic()
         for _ in range(self._chance.choice((0, 0, 2, 6))):
             await self._process.sleep(self._chance.random() * 40.0)
             await self._say(self._draw())
-        now = self._process.monotonic()
-        await self._process.sleep(max(0.0, SETTLED_AT - now))
+        lasted = self._process.monotonic() - started_at
+        await self._process.sleep(max(0.0, SETTLED_AT + CLOCKS_APART - lasted))
         await self._let_go()
 
     def _draw(self) -> Command:

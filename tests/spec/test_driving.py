@@ -279,7 +279,9 @@ def test_a_completed_run_that_ran_nothing_says_so(flow):
 
 
 def test_a_run_may_be_aborted_by_the_first_failure(flow):
-    run = flow(CHAIN.replace("execution retry delays = PT10S", ""), abort_if_any_task_fails=True)
+    run = flow(
+        CHAIN.replace("execution retry delays = PT10S", ""), abort_if_any_task_fails=True
+    )
     run.fails("1/a")
     assert (run.status, run.view.reason) == ("stopped", "aborted: 1/a failed")
 

@@ -127,3 +127,15 @@ def test_a_family_at_a_fixed_point_is_not_heard_at_others():
     assert "1/x" not in run.pool
     assert run.succeeds("1/m1").pool["1/x"] == "waiting"
     assert run.runs_to_the_end().completed
+
+
+def test_a_task_that_succeeded_in_vain_and_fails_in_the_next_flow_ended_as_failed():
+    run = cylc8("x => a\na:fail => b").succeeds("1/x", "1/a")
+    assert run.pool == {"1/a": "succeeded"}
+    run.reflows("1/x").succeeds("1/x").restarts().fails("1/a")
+    assert run.flows == {"1/b": [1, 2]}
+    verdicts = run.core.recall(*run.key("1/a")).verdicts
+    assert {flow: verdict.ended for flow, verdict in verdicts.items()} == {
+        1: "failed",
+        2: "failed",
+    }

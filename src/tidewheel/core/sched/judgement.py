@@ -15,7 +15,7 @@ back. A task is judged whenever one of its atoms stopped being open or became op
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import SUBMITTED
+from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.conditions import (
     leaf_value,
     member_value,
@@ -228,6 +228,8 @@ def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
     name = f"{pool.plan.text(key[0])}/{key[1]}"
     if verdict.kind is not VerdictKind.FINISHED:
         return f"{name} was {verdict.kind}"
+    if verdict.ended == SUCCEEDED:
+        return f"{name} succeeded without it"
     handlers = [
         f"{pool.plan.text(child)}/{target.name}"
         for link in pool.node(key[1]).links.get(verdict.ended, ())

@@ -294,9 +294,9 @@ def verify_pool(t: Tables) -> list[Row]:
         seen = None
         if run not in t.run:
             seen = "in the pool of a run that is not there"
-        elif row["submit"] > given:
+        elif row["submit"] < given:
             submit = row["submit"]
-            seen = f"in the pool with submit number {submit}, but at most {given} were given"
+            seen = f"in the pool with submit number {submit}, but {given} was given before"
         if seen:
             broken.append((f"{run}/{point}/{name}", seen))
     return broken

@@ -2,12 +2,12 @@
 SELECT pool.run || '/' || pool.point || '/' || pool.name,
        CASE WHEN run.number IS NULL THEN 'in the pool of a run that is not there'
             WHEN pool.stage NOT BETWEEN 0 AND 4 THEN 'in the pool at stage ' || pool.stage
-            ELSE 'in the pool with submit number ' || pool.submit || ', but at most '
-                 || coalesce(memory.submits, 0) || ' were given' END
+            ELSE 'in the pool with submit number ' || pool.submit || ', but '
+                 || memory.submits || ' was given before' END
   FROM pool
   LEFT JOIN run ON run.number = pool.run
   LEFT JOIN memory ON memory.run = pool.run AND memory.point = pool.point
                   AND memory.name = pool.name
  WHERE run.number IS NULL OR pool.stage NOT BETWEEN 0 AND 4
-    OR pool.submit > coalesce(memory.submits, 0)
+    OR pool.submit < memory.submits  -- which is put down when a task leaves the pool
  ORDER BY pool.run, pool.point, pool.name;
