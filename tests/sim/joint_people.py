@@ -75,6 +75,7 @@ class Scheduler(Service):
         self._lease_seconds = lease_seconds
         self._watch = watch
         self._driver: RunDriver | None = None
+        self._is_stalled = False
 
     def ask_stop(self) -> None:
         super().ask_stop()
@@ -82,10 +83,12 @@ class Scheduler(Service):
             self._driver.ask_stop()
 
     def rest_seconds(self) -> float:
-        return 1.0 + self._surroundings.chance.random() * 4.0
+        most = 40.0 if self._is_stalled else 4.0
+        return 1.0 + self._surroundings.chance.random() * most
 
     async def run_once(self) -> Sequence[ServiceReport]:
         run = await self._store.run(self._number)
+        self._is_stalled = run.status == "stalled"
         if self._watch.is_over(run):
             return ()
         is_dead = run.owner is not None and not self._is_alive(run.owner)
@@ -108,6 +111,7 @@ class Scheduler(Service):
         )
         self._driver = driver_of(run, lease, home, on_batch=self._tell)
         await self._driver.run()
+        self._is_stalled = self._driver.status == "stalled"
         self._driver = None
         return ()
 

@@ -26,7 +26,7 @@ from tidewheel.errors import Refused
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 FIRST_SEED = 1
-SECONDS_MAX = 20.0
+SECONDS_MAX = 15.0
 STEPS_MAX = 60
 SELECTORS = ("", "", "", ":waiting", ":active", ":incomplete", ":held", ":f*")
 FLOWS = ("", "", "", "new", "all", "none", "1", "2", "1,2")
@@ -52,6 +52,8 @@ class Operator:
                 self.lets_a_timer_fire()
             elif roll < 0.65:
                 self.run.restarts()
+            elif roll < 0.67:
+                self.reloads()
             else:
                 self.commands(self.chooses())
             for key in self.run.core.tasks:
@@ -73,6 +75,19 @@ class Operator:
             one = self.rng.choice(timers)
             self.said.append(f"{one}")
             self.run.happens(events.TimerFired(one.task, one.name, self.run.now))
+
+    def reloads(self) -> None:
+        """Another definition, under the same rules: names and points are much alike."""
+        seed = self.rng.randrange(1_000_000)
+        self.said.append(f"reload {seed}")
+        case = draw(seed)
+        policy = self.run.graph.policy.name
+        try:
+            graph = compile_flow(flow_text(case.graph), policy)
+        except AssertionError:
+            return
+        self.run.happens(events.Reload(graph, self.run.now))
+        self.names, self.final = sorted(graph.nodes), case.graph.final
 
     def commands(self, command: Command) -> None:
         self.said.append(str(command))

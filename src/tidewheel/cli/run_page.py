@@ -17,6 +17,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.quantities import show_duration
+from tidewheel.services.run_views.reasons import command_lines
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
@@ -147,7 +148,7 @@ class RunPage:
         elif end.status == "stalled":
             for cause in self._causes:
                 note(f"  {cause}")
-            note(f"mend it and carry on: tidewheel run {name}")
+            note(f"carry it on, and mend it from another terminal: tidewheel run {name}")
         elif end.status in ("error", "lost") or end.was_aborted:
             note(end.reason)
         if end.status == "stopped":
@@ -211,14 +212,7 @@ def causes(stage: Stage) -> list[str]:
         command = next((one.command for one in reasons if one.command), "")
         name = stage.drive.text(task.key)
         lines.append(words if words.startswith(name) else f"{name}: {words}")
-        if command:
-            lines[-1] += f"  (tidewheel {_with_run(command, stage.drive.run.name)})"
+        lines += [f"  {one}" for one in command_lines(stage.drive.run.name, command)]
     if len(found) > CAUSES_MAX:
         lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
     return lines
-
-
-def _with_run(command: str, run: str) -> str:
-    """`trigger 1/foo` for a person who is in no run."""
-    verb, _, rest = command.partition(" ")
-    return f"{verb} {run} {rest}".rstrip()

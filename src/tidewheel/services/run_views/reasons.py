@@ -10,8 +10,6 @@ from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
 
-ENDED = ("completed", "stopped")
-
 
 def why_document(looked: Looked, key: Key) -> Document:
     """Every reason, those of the run as a whole first."""
@@ -51,11 +49,13 @@ def _of_the_run(looked: Looked) -> list[Reason]:
     view, run = looked.view, looked.pool.run
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
-    if view.status == "error":
-        text = f"{view.name} is in quarantine: {view.reason}"
-        return [Reason(text, passes=False, command="run")]
-    if view.status in ENDED:
-        return [Reason(f"{view.name} is {view.status}", passes=False, command="run")]
+    over = {
+        "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
+        "completed": Reason(f"{view.name} is completed; a later --fcp continues it", False, ""),
+        "stopped": Reason(f"{view.name} is stopped", False, "run"),
+    }
+    if view.status in over:
+        return [over[view.status]]
     if not view.is_driven(looked.now):
         gone = view.ended_at is None or view.ended_at < view.updated_at
         seen = "the last one is gone" if gone else f"it was let go, {view.status}"
