@@ -136,7 +136,10 @@ class Operator:
     async def run(self) -> None:
         """Until things are quiet; then everything is let go."""
         started_at = self._process.monotonic()
-        for _ in range(self._chance.choice((0, 0, 2, 6))):
+        count = self._chance.choice((0, 0, 2, 6))
+        if not count:
+            return
+        for _ in range(count):
             await self._process.sleep(self._chance.random() * 40.0)
             await self._say(self._draw())
         lasted = self._process.monotonic() - started_at

@@ -289,3 +289,11 @@ def test_a_run_may_be_aborted_by_the_first_failure(flow):
 def test_a_retry_is_no_failure_that_aborts(flow):
     run = flow(CHAIN, abort_if_any_task_fails=True).fails("1/a")
     assert run.status == "running"
+
+
+def test_a_command_that_came_too_late_is_not_obeyed_when_the_run_is_carried_on(flow):
+    run = flow(CHAIN)
+    late = run.asks(commands.Pause())
+    run.lets_go().carries_on()
+    assert run.status == "running"
+    assert "ended before it could obey" in run.answer(late).refused

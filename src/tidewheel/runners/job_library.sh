@@ -158,14 +158,15 @@ cylc__job__wait_cylc_message_started() {
 }
 
 cylc__job__poll_grep_workflow_log() { # ARGUMENTS of grep
-    local last=$((SECONDS + 60))
+    local last=$((SECONDS + 60)) pause=0.05
     until grep -s "$@" "$CYLC_WORKFLOW_LOG_DIR/log"; do
         if ((SECONDS > last)); then
             printf 'nothing like this within a minute in %s: grep %s\n' \
                 "$CYLC_WORKFLOW_LOG_DIR/log" "$*" >&2
             exit 1
         fi
-        sleep 0.2
+        sleep "$pause"
+        pause=0.2
     done
 }
 

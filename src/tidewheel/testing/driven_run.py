@@ -21,8 +21,8 @@ from typing import Self, TypeVar
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.commands import Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions
-from tidewheel.core.runs.requests import NewCommand, RunClaim
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease
+from tidewheel.core.runs.views import CommandView, RunView
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
     Claimed,
@@ -208,6 +208,24 @@ class DrivenRun:
     def gives(self, command: Command) -> dict[str, object]:
         """A command, and its answer; a refusal is raised."""
         return self._run(self._give(command))
+
+    def asks(self, command: Command) -> int:
+        """A command that nobody has heard yet."""
+        asked = NewCommand(run=self._number, body=command_text(command), who="me")
+        return self._run(self._store.post_command(asked))
+
+    def lets_go(self) -> Self:
+        """The scheduler ends the run with a batch that was made before anything new came."""
+        view = self.view
+        lease = RunLease(
+            run=self._number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0
+        )
+        last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+        self._run(self._store.write_batch(lease, last))
+        return self
+
+    def answer(self, number: int) -> CommandView:
+        return self._run(self._store.command(number))
 
     async def _give(self, command: Command) -> dict[str, object]:
         asked = NewCommand(run=self._number, body=command_text(command), who="me")

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tidewheel.cli.cylc_shim.speaking import message
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["message"]:
-        sys.exit(message(sys.argv[2:]))
-    from tidewheel.cli.cylc_shim.program import main
 
-    sys.exit(main(sys.argv[1:]))
+def main(arguments: list[str]) -> int:
+    """One call, and its exit status."""
+    if arguments[:1] == ["message"]:
+        return message(arguments[1:])
+    from tidewheel.cli.cylc_shim.program import main as program
+
+    return program(arguments)
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # whoever read it has seen enough
+        status = status or 1
+    # Nothing is left to be done, and to tidy up first would be a fifth of the time: a script
+    # goes on while what it has asked for begins.
+    os._exit(status)

@@ -145,12 +145,11 @@ class Pool:
         return memory
 
     def _from_the_past(self, point: Point, name: str) -> Memory | None:
-        spawned = self.past.spawned(point, name)
-        if not spawned:
+        spawned, submits = self.past.spawned(point, name), self.past.submits(point, name)
+        if not spawned and not submits:
             return None
         memory = Memory()
-        memory.spawned = spawned
-        memory.submits = self.past.submits(point, name)
+        memory.spawned, memory.submits = spawned, submits
         return memory
 
     def remember(self, point: Point, name: str) -> Memory:

@@ -34,8 +34,11 @@ class Commands:
 
     async def obey(self, stage: Stage, given: CommandGiven) -> CommandAnswer:
         """Refused if it cannot be done; then nothing was changed."""
-        command = read_command(given.body)
         drive = stage.drive
+        ended_at = drive.run.ended_at
+        if ended_at is not None and given.at <= ended_at:
+            raise Refused(f"{drive.run.name} ended before it could obey; ask again if it is due")
+        command = read_command(given.body)
         applied = events_of(drive.pool, command, given.at)
         if applied.by_scheduler:
             answer = await self._obey_itself(stage, command, given.at)
