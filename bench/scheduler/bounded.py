@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import time
@@ -15,7 +16,6 @@ from bench.folders import REPOSITORY
 
 KIB = 1_024
 MB = 1e6
-POLL_SECONDS = 0.02
 
 
 class Failed(Exception):
@@ -58,7 +58,7 @@ def run(
     is_complete = status is not None
     if status is None:
         os.killpg(process.pid, signal.SIGKILL)
-        _, raw, used = os.wait4(process.pid, 0)
+        _, _, used = os.wait4(process.pid, 0)
         status = 0
     process.returncode = status  # reaped here: subprocess must not wait for it
     text = log.read_text(errors="replace")
@@ -79,8 +79,6 @@ def _wait(pid: int, until: float) -> tuple[int | None, resource.struct_rusage | 
     """Exit status and what was used; no status if it took too long."""
     descriptor = os.pidfd_open(pid)
     try:
-        import select
-
         poller = select.poll()
         poller.register(descriptor, select.POLLIN)
         if not poller.poll(max(0.0, until - time.monotonic()) * 1000):

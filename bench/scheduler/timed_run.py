@@ -35,11 +35,17 @@ class Marks:
     def __init__(self) -> None:
         self._marks: list[tuple[float, float]] = []
 
-    def set(self) -> None:
+    def set_first(self) -> None:
+        if not self._marks:
+            self._marks.append(_mark())
+
+    def set_last(self) -> None:
         del self._marks[1:]
-        self._marks.append((time.monotonic(), _cpu_seconds()))
+        self._marks.append(_mark())
 
     def write(self, path: Path) -> None:
+        if not self._marks:
+            return  # the command has failed, and says why
         first, last = self._marks[0], self._marks[-1]
         answer = {
             "seconds": last[0] - first[0],
@@ -48,6 +54,10 @@ class Marks:
             "peak_megabytes": _peak_megabytes(),
         }
         path.write_text(json.dumps(answer))
+
+
+def _mark() -> tuple[float, float]:
+    return time.monotonic(), _cpu_seconds()
 
 
 def _cpu_seconds() -> float:
@@ -64,26 +74,11 @@ def _peak_megabytes() -> float:
     return 0.0
 
 
-def mark_when_done(operation: Operation, marks: Marks) -> Operation:
+def followed_by(operation: Operation, mark: Callable[[], None]) -> Operation:
     @wraps(operation)
     async def marked(*given: Any, **named: Any) -> Any:
         answer = await operation(*given, **named)
-        marks.set()
-        return answer
-
-    return marked
-
-
-def mark_once_done(operation: Operation, marks: Marks) -> Operation:
-    has_marked = False
-
-    @wraps(operation)
-    async def marked(*given: Any, **named: Any) -> Any:
-        nonlocal has_marked
-        answer = await operation(*given, **named)
-        if not has_marked:
-            has_marked = True
-            marks.set()
+        mark()
         return answer
 
     return marked
@@ -122,8 +117,8 @@ def _run() -> None:
     answer, profile, _, *arguments = sys.argv[1:]
     marks = Marks()
     operations: Any = RunOperations
-    operations.read_inbox = mark_once_done(operations.read_inbox, marks)
-    operations.write_batch = mark_when_done(operations.write_batch, marks)
+    operations.read_inbox = followed_by(operations.read_inbox, marks.set_first)
+    operations.write_batch = followed_by(operations.write_batch, marks.set_last)
     atexit.register(marks.write, Path(answer))
     if profile:
         profiler = Profiler(Path(profile), f"tidewheel {' '.join(arguments)}")

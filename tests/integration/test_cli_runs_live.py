@@ -68,3 +68,30 @@ def test_stop_and_reload_from_another_terminal(tidewheel, flow):
         running.wait()
     page = tidewheel("show", "--json").json
     assert (page["run"]["status"], page["run"]["driven"]) == ("stopped", False)
+
+
+WAITS = """
+[scheduling]
+    [[graph]]
+        R1 = slow
+[runtime]
+    [[slow]]
+        script = \"\"\"
+            echo one
+            until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+            echo two
+        \"\"\"
+"""
+
+
+def test_a_log_is_followed_until_the_job_has_ended(tidewheel):
+    folder = tidewheel.folder / "waits"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(WAITS)
+    with tidewheel.started("run", "waits") as running:
+        running.read_until("slow started")
+        with tidewheel.started("log", "1/slow", "-f") as log:
+            log.read_until("one")
+            (tidewheel.state / "runs" / "waits" / "run1" / "share" / "go").touch()
+            assert log.wait().out == "one\ntwo\n"
+        assert running.wait().status == 0

@@ -46,6 +46,8 @@ def test_runs_are_listed_newest_first(tidewheel):
         [first.name, "1", "running", "yes"],
     ]
     assert tidewheel("runs", "--json", "--workflow", "other").json == {"runs": []}
+    first.is_let_go()
+    assert f"carry it on: tidewheel run {first.name}" in tidewheel("runs").out
 
 
 def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):

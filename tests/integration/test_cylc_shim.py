@@ -33,14 +33,12 @@ def test_a_command_goes_to_the_run_in_the_name_of_the_job(tmp_path):
     ran, calls = call(tmp_path, 'cylc trigger --flow=new "${CYLC_WORKFLOW_ID}//1/bar"')
     assert ran.status == 0
     command = {"verb": "trigger", "ids": ["1/bar"], "flow": "new"}
-    assert calls == [(f"{RUN}/1/foo/1", {"command": command})]
+    assert calls == [(f"{RUN}/1/foo/1", {"command": command, "wait": False})]
 
 
-def test_what_the_run_declines_is_said_and_is_no_failure(tmp_path):
-    """Cylc would only have logged it."""
-    ran, _ = call(tmp_path, 'cylc kill "$CYLC_WORKFLOW_ID//1/x"', Declined("1/x: no such task"))
-    assert ran.status == 0
-    assert "1/x: no such task" in ran.err
+def test_a_command_about_the_run_is_waited_for(tmp_path):
+    _, calls = call(tmp_path, "cylc pause")
+    assert calls[0][1] == {"command": {"verb": "pause"}, "wait": True}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ def test_messages_are_the_jobs_own(tmp_path, command, texts):
 
 def test_a_message_for_another_job_is_a_command(tmp_path):
     _, calls = call(tmp_path, 'cylc message -- "$CYLC_WORKFLOW_ID" 1/bar/01 x')
-    assert calls[0][1] == {"command": {"verb": "message", "id": "1/bar/01", "texts": ["x"]}}
+    assert calls[0][1]["command"] == {"verb": "message", "id": "1/bar/01", "texts": ["x"]}
 
 
 def test_both_ways_to_ask_for_the_version_agree(tmp_path):

@@ -27,7 +27,7 @@ def follow_log(
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)
-        asked = {"run": target.run, "bytes_max": 1} | arguments(target)
+        asked = {"run": target.run, "bytes_max": 1, "awaited": True} | arguments(target)
         page = await runs.look("log", **asked)
         log = Log(Path(str(page["path"])))
         while not await _is_over(runs, page):

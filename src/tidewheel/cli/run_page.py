@@ -145,14 +145,18 @@ class RunPage:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
             note("no task was ready at any point; tidewheel graph shows what waits for what")
+        elif end.status == "completed" and not (self._is_new or self._ends):
+            note("it was complete already; go further: --fcp POINT, or begin the next: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 note(f"  {cause}")
             note(f"carry it on, and mend it from another terminal: tidewheel run {name}")
         elif end.status in ("error", "lost") or end.was_aborted:
             note(end.reason)
-        if end.status == "stopped":
+        if end.status in ("stopped", "left"):
             note(f"carry on with: tidewheel run {name}")
+        elif end.status == "error":
+            note(f"when that is mended, carry on with: tidewheel run {name}")
 
     def _line(self, text: str) -> None:
         print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)

@@ -22,6 +22,7 @@ from tidewheel.cli.run_words import (
 
 POINTS_SHOWN_MAX = 12
 SHOWN_MAX = 20
+GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
 def say_runs(page: Document) -> None:
@@ -33,11 +34,17 @@ def say_runs(page: Document) -> None:
             status_cell(one["status"]),
             "yes" if one["driven"] else "no",
             moment(one, "updated_at"),
-            str(one["reason"]),
+            _list_reason(one),
         )
         for one in documents(page, "runs")
     ]
     say_table(("RUN", "NUMBER", "STATUS", "DRIVEN", "CHANGED", "REASON"), rows)
+
+
+def _list_reason(run: Document) -> str:
+    if run["status"] in GOES_ON and not run["driven"]:
+        return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+    return str(run["reason"]).removeprefix(f"{run['status']}: ")
 
 
 def say_run(page: Document) -> None:

@@ -58,9 +58,14 @@ class JobCalls:
         self._allowing: dict[str, bool] = {}  # by the digest of a definition
 
     async def __call__(self, caller: TaskId, call: Document) -> Document:
-        """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`."""
+        """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`.
+
+        With `"wait": false` a command is answered when it is stored, not when it is obeyed.
+        """
         if "command" in call:
-            return await self._command(caller, call["command"])
+            return await self._command(
+                caller, call["command"], wait=bool(call.get("wait", True))
+            )
         name, arguments = call.get("look"), call.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise Refused('a call has a "command", or a "look" with "arguments"')
@@ -76,7 +81,7 @@ class JobCalls:
             return await state_document(self._store, self._definitions(), arguments)
         return await look(self._store, self._home, name, arguments)
 
-    async def _command(self, caller: TaskId, body: object) -> Document:
+    async def _command(self, caller: TaskId, body: object, *, wait: bool) -> Document:
         command = read_command(json.dumps(body))
         name, who = _who(caller)
         run = await self._store.find_run(name)
@@ -87,7 +92,7 @@ class JobCalls:
             )
         asked = NewCommand(run=run.number, body=command_text(command), who=who)
         number = await self._store.post_command(asked)
-        return await self._answer(run, number, command.verb)
+        return await self._answer(run, number, command.verb) if wait else {"number": number}
 
     async def _allows_commands(self, run: RunView) -> bool:
         """The definition may say; a reload may say otherwise."""

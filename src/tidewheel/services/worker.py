@@ -135,14 +135,14 @@ class Worker(Service):
         flush_seconds = _flush_seconds(self._settings.grace_seconds)
         grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
         shift.claims.ask_stop()
-        if self._leaves:
+        if self._leaves():
             await self._leave(shift, claiming, flush_seconds)
             return
         if self._mode is OnStop.YIELD:
             shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
         await self._settle(shift, claiming, grace_seconds)
         self._at_once = False
-        if self._leaves:  # asked meanwhile
+        if self._leaves():  # asked meanwhile
             await self._leave(shift, claiming, flush_seconds)
             return
         shift.jobs.stop_all(StopReason.YIELD, 0.0)
@@ -150,7 +150,6 @@ class Worker(Service):
         leave = partial(self._store.stop_worker, shift.worker)
         await self.persist(lambda: within(self._clock, flush_seconds / 2, leave()))
 
-    @property
     def _leaves(self) -> bool:
         return self._mode is OnStop.LEAVE
 

@@ -33,8 +33,8 @@ def run_named(workflow: str) -> str:
     return workflow
 
 
-def give(workflow: str, command: Command) -> Document:
-    """What the run answers; a refusal is raised."""
+def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
+    """What the run answers; a refusal is raised. Inside a job nobody has to `wait` for it."""
     from tidewheel.core.runs.commands import command_text
 
     run, body = run_named(workflow), json.loads(command_text(command))
@@ -43,7 +43,7 @@ def give(workflow: str, command: Command) -> Document:
             raise Refused(
                 f"a job of {own_run()} can look at {run}, and command its own run alone"
             )
-        return _call({"command": body})
+        return _call({"command": body, "wait": wait})
 
     async def ask(client: AsyncClient) -> Document:
         return (await client.runs.give(run, command)).document

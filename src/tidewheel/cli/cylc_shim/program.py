@@ -31,8 +31,9 @@ ALIASES = {
     "unpause": "play",
 }
 OTHERS = ("cycle-point", "get-workflow-version", "message", "version", "workflow-state")
-# What the run declines is no failure of these in Cylc: it says so in its log.
-_DECLINABLE = ("trigger", "set", "remove", "hold", "release", "kill", "poll")
+# As in Cylc these are done when they are queued: what the run then declines it says in its log,
+# and a script goes on while what it has asked for begins.
+_QUEUED = ("trigger", "set", "remove", "hold", "release", "kill", "poll")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
     except Refused as refused:
-        declined = refused.code == "declined" and verb in _DECLINABLE
+        declined = refused.code == "declined" and verb in _QUEUED
         return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
         return _complain(f"cylc {verb}: {error}", FAILED)
@@ -115,7 +116,7 @@ def _command(verb: str, arguments: Sequence[str]) -> int:
     if verb == "broadcast" and ("display" in said or "display-task" in said):
         return _print(display_broadcasts(said))
     workflow, command = VERBS[verb].command(said)
-    give(workflow, command)
+    give(workflow, command, wait=verb not in _QUEUED)
     if verb == "broadcast":
         _print_broadcast(said)
     return 0

@@ -28,6 +28,7 @@ class LogWish(NamedTuple):
     submit: int | None = None
     attempt: int | None = None
     bytes_max: int = TEXT_BYTES_MAX
+    awaited: bool = False  # it may not be there yet
 
 
 def run_log_document(home: Path, run: str, wish: LogWish) -> Document:
@@ -83,6 +84,8 @@ def _content(path: Path, what: str, wish: LogWish) -> Document:
     try:
         text, cut = last_text(path, wish.bytes_max)
     except FileNotFoundError:
+        if wish.awaited:
+            return {"path": str(path), "files": files, "text": "", "cut": False}
         there = ", ".join(Path(one).name for one in files)
         advice = f"there is {there}" if there else "look on the host where it ran"
         raise Refused(f"{what} has no file {path} on this host; {advice}") from None

@@ -105,6 +105,7 @@ async def _log(store: Store, home: Path, view: RunView, arguments: Arguments) ->
         submit=_number(arguments, "submit"),
         attempt=_number(arguments, "attempt"),
         bytes_max=_number(arguments, "bytes_max") or TEXT_BYTES_MAX,
+        awaited=bool(arguments.get("awaited")),
     )
     text = _text(arguments, "id")
     if not text:
