@@ -48,8 +48,11 @@ RUN_OPERATIONS = (
     "post_command",
     "delete_run",
 )
-# Within the transaction of a batch: after its rows of the pool, and after its submissions.
-WITHIN_BATCH = ("children_spawned", "child_enqueued")
+# Within the transaction of a batch: after the events that it deals with, its rows of the pool,
+# its submissions, and its timers.
+WITHIN_BATCH = ("output_recorded", "children_spawned", "child_enqueued", "retry_scheduled")
+# Around it, where a scheduler has its run only in mind, and where nobody was told yet.
+AROUND_BATCH = ("run_opened", "batch_before_write", "batch_written", "batch_told")
 FAILPOINTS = (
     *(
         f"{one}_{when}_commit"
@@ -57,6 +60,7 @@ FAILPOINTS = (
         for when in ("before", "after")
     ),
     *WITHIN_BATCH,
+    *AROUND_BATCH,
     "job_before_start",  # its directory is there, the job is not
     "job_spawned_before_record",  # the job runs, and its worker has not told anybody
     "job_exited_before_report",

@@ -118,16 +118,23 @@ def test_a_file_of_broadcast_settings_is_read(tidewheel):
 
 def test_answers_say_what_becomes_of_each_task(tidewheel):
     run = started(tidewheel).succeeds("1/prep").fails("1/model_a").succeeds("1/model_b")
+    words_and_answers = [
+        (
+            ["trigger", "1/model_a"],
+            "1/model_a runs now in flow 1\n  comes back: 1/post, 2/prep\n",
+        ),
+        (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
+        (["hold", "2/prep"], "2/prep is held\n"),
+        (["release", "2/prep"], "2/prep is released\n"),
+        (["pause"], f"{run.name} is paused; go on with: tidewheel resume {run.name}\n"),
+        (["resume"], f"{run.name} goes on\n"),
+        (["stop", "--at", "2"], f"{run.name} stops at point 2\n"),
+    ]
+    asked = [*(words for words, _ in words_and_answers), ["set", "1/post", "--json"]]
     with run.answering():
-        triggered = tidewheel("trigger", "1/model_a")
-        assert triggered.out == "1/model_a runs now in flow 1\n  comes back: 1/post, 2/prep\n"
-        assert tidewheel("trigger", "1/prep").out == "1/prep runs now alone (flow none)\n"
-        assert tidewheel("hold", "2/prep").out == "2/prep is held\n"
-        assert tidewheel("release", "2/prep").out == "2/prep is released\n"
-        assert "is paused" in tidewheel("pause").out
-        assert tidewheel("resume").out == f"{run.name} goes on\n"
-        assert tidewheel("stop", "--at", "2").out == f"{run.name} stops at point 2\n"
-        given = tidewheel("set", "1/post", "--json").json
+        *told, last = answers(tidewheel, asked)
+    assert [one.out for one in told] == [said for _, said in words_and_answers]
+    given = last.json
     assert (given["run"], given["verb"], given["number"]) == (run.name, "set", 8)
     assert "1/post" in given["answer"]["tasks"]
 

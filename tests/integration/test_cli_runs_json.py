@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from tests.support import many_commands
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.runs.requests import Broadcast
 
@@ -44,7 +45,9 @@ def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):
     }
     with run.answering():
         tidewheel("hold", "3/prep")
-        answers = {name: tidewheel("--json", *words).json for name, words in commands.items()}
+        asked = [["--json", *words] for words in commands.values()]
+        told = many_commands.answers(tidewheel, asked)
+        answers = {name: one.json for name, one in zip(commands, told, strict=True)}
     run.is_let_go()
     answers["runs --delete"] = tidewheel("runs", "--delete", run.name, "--json").json
     examples = promised()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.many_commands import answers
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.runs.requests import Broadcast
 from tidewheel.core.sched import events
@@ -188,6 +189,26 @@ def test_prerequisites_are_shown_with_the_state_of_each_parent(tidewheel):
     assert (before["id"], before["state"], before["before_start"]) == ("0/post", "true", True)
 
 
+RETRIES = """
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        execution retry delays = PT1H
+    [[b]]
+"""
+
+
+def test_a_failure_with_a_retry_left_is_no_output(tidewheel):
+    started(tidewheel, RETRIES, "retries").fails("1/a")
+    [task] = tidewheel("show", "1/a", "--json").json["tasks"]
+    assert (task["state"], task["remarks"], task["try"]) == ("waiting", ["retrying"], 2)
+    made = {one["output"] for one in task["outputs"] if one["made"]}
+    assert made == {"submitted", "started"}
+    assert task["submissions"][0]["status"] == "failed"
+
+
 def test_submissions_are_shown_with_times_ends_and_logs(tidewheel):
     run = half_done(tidewheel)
     run.writes_log("1/model_a", "job.err", "no space left\n")
@@ -294,11 +315,15 @@ def test_logs_of_jobs_and_of_the_run_are_printed(tidewheel):
     run = half_done(tidewheel)
     run.writes_log("1/model_a", "job.out", "one\ntwo \x1b[2J\n")
     run.writes_log("1/model_a", "job.err", "bad\n")
-    assert tidewheel("log", "1/model_a").out == "one\ntwo \\x1b[2J\n"
-    assert tidewheel("log", "forecast//1/model_a", "--err").out == "bad\n"
-    assert tidewheel("log", "1/model_a/1", "--file", "e").out == "bad\n"
+    asked = [
+        ["log", "1/model_a"],
+        ["log", "forecast//1/model_a", "--err"],
+        ["log", "1/model_a/1", "--file", "e"],
+        ["log", "1/model_a", "-f"],
+    ]
+    shown = "one\ntwo \\x1b[2J\n"
+    assert [one.out for one in answers(tidewheel, asked)] == [shown, "bad\n", "bad\n", shown]
     assert tidewheel("log", "1/model_a", "--path").out.endswith("/1/model_a/01/job.out\n")
-    assert tidewheel("log", "1/model_a", "-f").out == "one\ntwo \\x1b[2J\n"
     folder = tidewheel.state / "runs" / run.name / "log" / "scheduler"
     folder.mkdir(parents=True)
     (folder / "log").write_text("INFO - started\n")
@@ -308,10 +333,15 @@ def test_logs_of_jobs_and_of_the_run_are_printed(tidewheel):
 def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
     run = half_done(tidewheel)
     run.writes_log("1/model_a", "job.err", "bad\n")
-    assert "There is job.err" in tidewheel("log", "1/model_a").err
-    assert "tidewheel why forecast/run1 1/post" in tidewheel("log", "1/post").err
-    assert "it has out, err" in tidewheel("log", "1/model_a", "--file", "stdin").err.lower()
-    assert "has no submission 7" in tidewheel("log", "1/model_a", "-s", "7").err
+    words_and_refusals = [
+        (["log", "1/model_a"], "There is job.err"),
+        (["log", "1/post"], "tidewheel why forecast/run1 1/post"),
+        (["log", "1/model_a", "--file", "stdin"], "It has out, err"),
+        (["log", "1/model_a", "-s", "7"], "has no submission 7"),
+    ]
+    told = answers(tidewheel, [words for words, _ in words_and_refusals])
+    for (_, said), answer in zip(words_and_refusals, told, strict=True):
+        assert (answer.status, said in answer.err) == (2, True)
 
 
 # ---- the rest ----

@@ -203,8 +203,8 @@ def test_everything_works_on_postgresql(tidewheel, postgres_url):
     assert tidewheel("verify").status == 0
 
 
-def test_the_demo_shows_a_graph_and_ends_well():
-    demo = [sys.executable, str(ROOT / "examples" / "demo.py")]
+def test_the_demo_of_the_queue_shows_a_graph_and_ends_well():
+    demo = [sys.executable, str(ROOT / "examples" / "queue_demo.py")]
     done = subprocess.run(demo, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     assert "forecast  running  40%" in done.stderr or "forecast  running  60%" in done.stderr

@@ -23,6 +23,7 @@ from tidewheel.core.runs.definition import NewRun
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Abilities, QueueSettings
 from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.steps import End
 from tidewheel.services.service import Service
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.event_log import EVENTS_KEPT, EventLog
@@ -30,12 +31,12 @@ from tidewheel.testing.faults import QUIET_AT, Blow, FaultPlan, Strike, draw_fau
 from tidewheel.testing.ground import Ground
 from tidewheel.testing.inhabitants import Inhabitant, Scene, monitor, surroundings, worker
 from tidewheel.testing.invariants import BrokenInvariant, Call
-from tidewheel.testing.machines import KILLED, Machine
+from tidewheel.testing.machines import KILLED, TERMINATED, Machine
 from tidewheel.testing.moving_loop import MovingLoop
 from tidewheel.testing.network import Link, Network, run_at_once
 from tidewheel.testing.processes import Process
 from tidewheel.testing.rules.ending import check_ending as check_queue
-from tidewheel.testing.rules.executions import check_calm
+from tidewheel.testing.rules.executions import Execution, check_calm
 from tidewheel.testing.rules.steps import Step
 from tidewheel.testing.virtual_time import Standstill
 
@@ -87,16 +88,15 @@ def _cancel_everything(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class RunMachine(Machine):
-    """A host on which a job that died with its worker leaves nothing to go on with."""
+    """A host on which a job that did not end by itself leaves nothing to be adopted.
 
-    def loses(self, process: Process, *, tied: bool) -> None:
-        if not tied:
-            super().loses(process, tied=False)
-            return
-        for key, job in list(self.jobs.items()):
-            if job.execution.process == process.name:
-                job.ends(KILLED)
-                del self.jobs[key]
+    Else how it ends would depend on whether its worker could tell that it had stopped it.
+    """
+
+    def ends(self, execution: Execution, end: End) -> None:
+        super().ends(execution, end)
+        if end in (TERMINATED, KILLED):
+            self.jobs.pop((execution.task.seq, execution.task.attempt), None)
 
 
 class World:

@@ -297,3 +297,19 @@ def test_a_command_that_came_too_late_is_not_obeyed_when_the_run_is_carried_on(f
     run.lets_go().carries_on()
     assert run.status == "running"
     assert "ended before it could obey" in run.answer(late).refused
+
+
+def test_what_an_xtrigger_answers_reaches_the_job_and_no_shell_expands_it(flow):
+    run = flow(
+        """
+        [scheduling]
+            [[xtriggers]]
+                data = echo(path='$(touch /tmp/oops)', succeed=True)
+            [[graph]]
+                R1 = @data => a
+        [runtime]
+            [[a]]
+        """
+    )
+    run.until(lambda: run.running)
+    assert "data_path='$(touch /tmp/oops)'" in run.jobs["1/a/01"]

@@ -152,3 +152,54 @@ def test_changed_prerequisites_are_looked_up_after_a_reload():
     assert run.pool["1/c"] == "waiting"
     run.reloads("a & d => c\nb\nz\ne")
     assert run.pool["1/c"] == "running"
+
+
+def test_a_reload_that_handles_a_failure_lets_the_handler_run():
+    run = Scenario("a => b").fails("1/a")
+    assert run.stalled
+    run.reloads("a => b\na:fail => mail")
+    assert run.pool == {"1/mail": "running"}
+    assert run.succeeds("1/mail").completed
+    assert run.verdicts == {"1/b": "lost"}
+
+
+def test_what_was_satisfied_by_hand_stays_so_where_a_reload_still_asks_for_it():
+    run = Scenario("a & b & c => d\nx").sets_prerequisites("1/d", "1/b")
+    run.reloads("x & c & b & a => d")
+    needed = [reason.text for reason in run.why("1/d")]
+    assert len(needed) == 3
+    assert not [text for text in needed if "1/b" in text]
+    assert run.succeeds("1/a", "1/x", "1/c").pool["1/d"] == "running"
+
+
+def test_a_family_by_hand_stays_true_over_a_reload():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[y]]"
+    run = Scenario("F:succeed-any & x => y", runtime).sets_prerequisites("1/y", "1/m1")
+    run.reloads("x & F:succeed-any => y", runtime)
+    assert run.succeeds("1/x").pool["1/y"] == "running"
+
+
+def test_what_is_tried_again_needs_nothing_more_after_a_reload():
+    retries = "[[b]]\nexecution retry delays = PT1M"
+    run = Scenario("a => b", retries).succeeds("1/a").fails("1/b")
+    run.reloads("a & new => b", retries)
+    assert run.pool["1/b"] == "pending"
+    assert run.timer("1/b", "retry").pool["1/b"] == "running"
+
+
+def test_outputs_made_before_a_reload_count_for_those_who_ask_for_them_now():
+    run = Scenario("a => b").reloads("a => b\na:start => c")
+    assert run.pool == {"1/a": "running", "1/c": "running"}
+
+
+def test_a_task_that_runs_alone_tells_nobody_new_after_a_reload():
+    run = Scenario("a => b").succeeds("1/a").triggers("1/a")
+    assert run.flows["1/a"] == []
+    assert run.reloads("a => b\na:start => c").pool == {"1/a": "running", "1/b": "running"}
+
+
+def test_a_later_final_point_reaches_tasks_that_another_flow_has_brought():
+    run = Scenario("R1 = a & b\nP1 = b[-P1] => b", final=1).runs_to_the_end()
+    run.reflows("1/b").succeeds("1/b")
+    run.reloads("R1 = a & b\nP1 = b[-P1] => b", final=3)
+    assert run.flows == {"2/b": [1, 2]}

@@ -256,7 +256,7 @@ async def test_a_second_request_kills_what_is_left():
     assert await world.status("a") == await world.status("b") == "ready"
 
 
-@pytest.mark.parametrize("mode", list(OnStop))
+@pytest.mark.parametrize("mode", [OnStop.YIELD, OnStop.DRAIN])
 def test_the_end_of_the_grace_kills_what_is_left(mode):
     @in_virtual_time
     async def stop():
@@ -272,7 +272,7 @@ def test_the_end_of_the_grace_kills_what_is_left(mode):
     stop()
 
 
-@pytest.mark.parametrize("mode", list(OnStop))
+@pytest.mark.parametrize("mode", [OnStop.YIELD, OnStop.DRAIN])
 def test_a_worker_goes_in_time_even_if_the_store_does_not_answer(mode):
     @in_virtual_time
     async def stop():
@@ -286,6 +286,27 @@ def test_a_worker_goes_in_time_even_if_the_store_does_not_answer(mode):
         assert not world.job("a").running
 
     stop()
+
+
+@in_virtual_time
+async def test_a_worker_that_leaves_lets_its_jobs_run_and_keeps_their_leases():
+    world = SmallWorld(lambda _: Script(seconds=1000.0))
+    one = await world.worker(grace_seconds=30.0)
+    await world.submit("a")
+    one.worker.ask_stop(OnStop.LEAVE)
+    await one.running
+    assert world.job("a").running
+    assert world.job("a").graces == []
+    assert await world.status("a") == "running"
+
+
+@in_virtual_time
+async def test_a_worker_without_jobs_that_leaves_says_farewell():
+    world = SmallWorld()
+    one = await world.worker(grace_seconds=30.0)
+    one.worker.ask_stop(OnStop.LEAVE)
+    await one.running
+    assert await world.store.workers() == []
 
 
 @in_virtual_time

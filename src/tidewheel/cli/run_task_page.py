@@ -56,6 +56,9 @@ def _say_prerequisites(page: Document) -> None:
         say(f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}")
         for atom in documents(one, "atoms"):
             say(f"      {_atom_text(atom)}")
+            missing = [one for one in documents(atom, "members") if not one["made"]]
+            for member in missing[:SHOWN_MAX]:
+                say(f"        - {safe(member['id'])}  {safe(member['state'])}")
 
 
 def _atom_text(atom: Document) -> str:

@@ -19,12 +19,13 @@ from tidewheel.core.tasks.requests import (
     Report,
     TaskFilter,
 )
+from tidewheel.core.tasks.resources import NO_RESOURCES
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports import TaskStore
-from tidewheel.services.attempts import StopReason
+from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.jobs import Jobs
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.trouble import Trouble
@@ -55,6 +56,12 @@ class Claims(Service):
         self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
         self._trouble = Trouble(surroundings.clock, surroundings.chance)
         self._unsure = False  # the last claim may have been granted without our knowing
+        self._is_full = True  # there was no room for what the last pass may have left
+
+    def hear_room(self, attempts: Sequence[Attempt]) -> None:
+        """These are over: ask for more if anything can have been left for want of room."""
+        if self._is_full or any(one.task.resources != NO_RESOURCES for one in attempts):
+            self.wake()
 
     def hear_trouble(self, text: str | None) -> None:
         """A job could not be started on this host, or could again (None)."""
@@ -77,6 +84,7 @@ class Claims(Service):
             await self._give_back_unknown()
         await self._tell_trouble()
         claimed = 0
+        self._is_full = False
         for queue in self._settings.queues:
             claimed += await self._claim_all(queue)
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
@@ -92,7 +100,8 @@ class Claims(Service):
             self._begin(tasks, asked_at)
             claimed += len(tasks)
             if len(tasks) < count:
-                break
+                return claimed
+        self._is_full = True
         return claimed
 
     def _claimable(self) -> int:

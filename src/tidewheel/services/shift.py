@@ -185,7 +185,7 @@ class Shift:
 
     def _on_over(self, attempts: Sequence[Attempt]) -> None:
         self._workplace.let_go(attempts)
-        self.claims.wake()
+        self.claims.hear_room(attempts)
         self._on_change()
 
     def _hear_trouble(self, text: str | None) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from textwrap import dedent
@@ -42,9 +43,12 @@ from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.service import ServiceReport, Surroundings
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.store.memory import MemoryStore
+from tidewheel.testing.faulty_store import FaultyStore
 
 START = 1_900_000_000.0
 PASSES_MAX = 200
+REAL_SECONDS_MAX = 20.0
+REAL_LOOK_SECONDS = 0.01
 SCHEDULER = HostProcess(host="here", boot_id="boot", pid=1, started=1.0)
 
 T = TypeVar("T")
@@ -81,6 +85,7 @@ class DrivenRun:
         self._clock = HandClock()
         self._loop = asyncio.new_event_loop()
         self._store = MemoryStore(clock=lambda: self._clock.now)
+        self.way_to_store = FaultyStore(self._store, self._clock)  # of the scheduler
         self._source = folder / "flow"
         self._source.mkdir()
         self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
@@ -101,6 +106,7 @@ class DrivenRun:
         self._loop.close()
 
     async def _end_everything(self) -> None:
+        await self._driver.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -131,7 +137,7 @@ class DrivenRun:
         lease = await self._store.claim_run(claim)
         self._epoch = lease.epoch
         home = SchedulerHome(
-            store=self._store,
+            store=self.way_to_store.as_store(),
             home=self.home,
             environment={"PATH": "/usr/bin:/bin", "USER": "me"},
             surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
@@ -242,6 +248,15 @@ class DrivenRun:
         """Store another definition; its digest, for `reload`."""
         return self._run(self._save(flow))
 
+    def until(self, condition: Callable[[], object]) -> Self:
+        """For what really takes time, such as a process that answers an xtrigger."""
+        give_up_at = time.monotonic() + REAL_SECONDS_MAX
+        while not condition():
+            assert time.monotonic() < give_up_at, "it did not happen"
+            self._run(asyncio.sleep(REAL_LOOK_SECONDS))
+            self.goes_on()
+        return self
+
     def waits(self, seconds: float) -> Self:
         """Time passes."""
         self._clock.now += seconds
@@ -259,11 +274,13 @@ class DrivenRun:
     def crash(self) -> Self:
         """The scheduler is gone; another reads the run from the store."""
         if not self._driver.status:
+            self._run(self._driver.close())
             self._driver = self._run(self._take())
         return self.goes_on()
 
     def carries_on(self) -> Self:
         """`tidewheel run` once more, after it ended."""
+        self._run(self._driver.close())
         self._driver = self._run(self._take())
         return self.goes_on()
 

@@ -200,7 +200,7 @@ class Machine:
 
     def loses(self, process: Process, *, tied: bool) -> None:
         """A worker died: jobs that are tied to it die too, fenced ones soon, others go on."""
-        for job in self.jobs.values():
+        for job in list(self.jobs.values()):
             if job.execution.process != process.name:
                 continue
             if tied:

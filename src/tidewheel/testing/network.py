@@ -162,7 +162,8 @@ class Network:
         self, link: Link, call: Call, reply: Reply | None, fault: CallFault | None
     ) -> None:
         now = self._loop.time()
-        if self._down_until > now or call.sent_at < self._down_from < now:
+        # Lost if it was sent or under way at any moment of the outage.
+        if self._down_from < now and call.sent_at < self._down_until:
             if reply is not None:
                 self._fail_later(link, reply)
             return

@@ -83,9 +83,10 @@ def job_ended(draft: Draft, event: JobEnded) -> None:
         end(draft, task, SUCCEEDED)
         return
     output = FAILED if started and event.how is not JobEnd.NOT_STARTED else SUBMIT_FAILED
-    if event.how is JobEnd.KILLED:
-        task.held = True
-    elif task.flows and try_again(draft, task, output):
+    killed = event.how is JobEnd.KILLED
+    task.held |= killed
+    may_retry = task.flows and (not killed or draft.plan.policy.killed_keeps_its_retries)
+    if may_retry and try_again(draft, task, output):
         return
     end(draft, task, output)
 

@@ -230,9 +230,10 @@ def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
         return f"{name} was {verdict.kind}"
     if verdict.ended == SUCCEEDED:
         return f"{name} succeeded without it"
+    node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
     handlers = [
         f"{pool.plan.text(child)}/{target.name}"
-        for link in pool.node(key[1]).links.get(verdict.ended, ())
+        for link in (() if node is None else node.links.get(verdict.ended, ()))
         if not link.arrow.suicide
         for child in pool.plan.child_points(link, key[0])
         for target, _ in link.arrow.targets

@@ -84,10 +84,10 @@ def _along(draft: Draft, link: LinkPlan, point: Point, flows: Flows) -> None:
             draft.to_consider.extend((node, child, flows) for node, _ in arrow.targets)
         else:
             for node, base in arrow.targets:
-                _reach(draft, link, (node, base, number), child, flows)
+                reach(draft, link, (node, base, number), child, flows)
 
 
-def _reach(
+def reach(
     draft: Draft, link: LinkPlan, bit: tuple[NodePlan, int, int], point: Point, flows: Flows
 ) -> None:
     """An atom of this child is true now."""
@@ -149,7 +149,10 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
         count = pool.group_count(group, point, flow)
         before = count.value(group.every)
         one = frozenset({flow})
-        count.put(name, member_value(memory, group, one))
+        value = member_value(memory, group, one)
+        if value is Value.OPEN and not pool.node(name).is_at(point):
+            value = Value.LOST  # a reload has taken it off its sequence
+        count.put(name, value)
         after = count.value(group.every)
         if after is before:
             if len(pool.flow_counts) > 1:

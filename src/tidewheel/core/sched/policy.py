@@ -48,6 +48,10 @@ class SchedulingPolicy:
     any_flow_ends_waiting: bool
     # A flow that an operator names and that was never there begins by being named.
     naming_a_flow_starts_it: bool
+    # A killed job was one try: the task, which is held, goes on with the next when released.
+    killed_keeps_its_retries: bool
+    # What a command names and is not there is left out if it names anything else that is.
+    leaves_out_what_is_not_there: bool
     # A task without parents that a reload adds comes by itself, at its nearest valid point.
     reload_spawns_new_tasks: bool
 
@@ -69,6 +73,8 @@ OURS = SchedulingPolicy(
     trigger_joins_active_flows=False,
     any_flow_ends_waiting=True,
     naming_a_flow_starts_it=False,
+    killed_keeps_its_retries=False,
+    leaves_out_what_is_not_there=False,
     reload_spawns_new_tasks=True,
 )
 AS_CYLC8 = SchedulingPolicy(
@@ -88,6 +94,8 @@ AS_CYLC8 = SchedulingPolicy(
     trigger_joins_active_flows=True,
     any_flow_ends_waiting=False,
     naming_a_flow_starts_it=True,
+    killed_keeps_its_retries=True,
+    leaves_out_what_is_not_there=True,
     reload_spawns_new_tasks=False,
 )
 POLICIES = {policy.name: policy for policy in (OURS, AS_CYLC8)}

@@ -12,14 +12,18 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.chains import start_chain
 from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.ending import conclude, is_complete
 from tidewheel.core.sched.events import Reload
 from tidewheel.core.sched.flow_choice import active_flows
-from tidewheel.core.sched.outputs import come
-from tidewheel.core.sched.plan import NodePlan, Plan
+from tidewheel.core.sched.outputs import announce, reach
+from tidewheel.core.sched.plan import Leaf, NodePlan, Plan
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import everything, rebuild
 from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import Stage
+from tidewheel.core.sched.states import Stage, Task
+
+# (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
+Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
 
 
 def reloaded(draft: Draft, event: Reload) -> None:
@@ -33,21 +37,35 @@ def reloaded(draft: Draft, event: Reload) -> None:
     draft.plan = plan
     draft.touched.tasks.update(dict.fromkeys(pool.tasks))
     _drop_removed(draft, plan)
-    _look_up_again(draft)
-    first = pool.counted.earliest()
-    if first is None:
-        first = pool.run.horizon or pool.run.start
-    for node in plan.nodes.values():
-        is_new = node.name not in old.nodes and plan.policy.reload_spawns_new_tasks
-        if is_new or _ended(old, plan):
-            for flow in sorted(active_flows(pool)):
-                if (node.name, flow) not in pool.chains:
-                    start_chain(draft, node, flow, first)
+    kept = list(pool.tasks.values())
+    for task in kept:
+        _look_up_again(draft, task, _true_atoms(old, task))
+    for task in kept:
+        _tell_of_outputs(draft, task)
+    _begin_chains(draft, old, plan)
     if old.final is not None and _ended(old, plan):
         _go_beyond(draft, old.final)
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         draft.touched.run = True
+
+
+def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
+    """Of new nodes from the base on; of others where there are points beyond the old end."""
+    pool = draft.pool
+    base = pool.counted.earliest()
+    if base is None:
+        base = pool.run.horizon or pool.run.start
+    for node in plan.nodes.values():
+        if node.name not in old.nodes and plan.policy.reload_spawns_new_tasks:
+            first = base
+        elif old.final is not None and _ended(old, plan):
+            first = max(base, Point(old.final + 1))
+        else:
+            continue
+        for flow in sorted(active_flows(pool)):
+            if (node.name, flow) not in pool.chains:
+                start_chain(draft, node, flow, first)
 
 
 def orphan(node: NodePlan) -> NodePlan:
@@ -75,14 +93,53 @@ def _drop_removed(draft: Draft, plan: Plan) -> None:
             leave(draft, task)
 
 
-def _look_up_again(draft: Draft) -> None:
-    for task in draft.pool.tasks.values():
-        if task.stage is Stage.WAITING and not task.outputs and not task.satisfied_by_hand:
-            task.true = 0
-            task.blocked = False
-            look_up(draft.pool, task)
-            draft.to_judge.extend((task.key, flow) for flow in task.flows)
-            settle(draft, task)
+def _look_up_again(draft: Draft, task: Task, known: set[Atom]) -> None:
+    """What was true stays true where it is still asked for; the rest is looked up.
+
+    A task that needed nothing more because an operator said so, or because it is tried again,
+    needs nothing more.
+    """
+    task.true = 0
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            if _atom(draft.plan, leaf, task.point) in known:
+                task.true |= 1 << (base + leaf.number)
+    if task.stage is not Stage.WAITING:
+        return
+    helped = task.outputs or task.satisfied_by_hand or task.manual
+    if task.missing or not helped:
+        task.blocked = False
+        look_up(draft.pool, task)
+        draft.to_judge.extend((task.key, flow) for flow in task.flows)
+    settle(draft, task)
+
+
+def _true_atoms(old: Plan, task: Task) -> set[Atom]:
+    """The atoms of a task that were true, by what they mean: their bits mean nothing now."""
+    return {
+        _atom(old, leaf, task.point)
+        for arrow, base in old.nodes[task.plan.name].arrows_at(task.point)
+        for leaf in arrow.leaves
+        if task.true >> (base + leaf.number) & 1
+    }
+
+
+def _atom(plan: Plan, leaf: Leaf, point: Point) -> Atom:
+    group = leaf.group
+    names = (leaf.node,) if group is None else group.members
+    outputs = (leaf.output,) if group is None else group.outputs
+    every = group is None or group.every
+    return (leaf.parent_point(point, plan.initial), names, outputs, every)
+
+
+def _tell_of_outputs(draft: Draft, task: Task) -> None:
+    """Outputs that nobody waited for may be waited for now, and may be all that was missing."""
+    if not task.flow_wait and task.flows:
+        for output in list(task.outputs):
+            if output in task.plan.heard and output not in task.memory.made:
+                announce(draft, task.plan, task.point, output, task.flows)
+    if task.stage is Stage.INCOMPLETE and is_complete(task):
+        conclude(draft, task)
 
 
 def _ended(old: Plan, plan: Plan) -> bool:
@@ -99,5 +156,6 @@ def _go_beyond(draft: Draft, final: Point) -> None:
                 for link in node.links.get(output, ()):
                     for child in pool.plan.child_points(link, point):
                         if child > final and not link.arrow.suicide:
-                            for target, _ in link.arrow.targets:
-                                come(draft, target, child, flows)
+                            for target, base in link.arrow.targets:
+                                bit = (target, base, link.leaf.number)
+                                reach(draft, link, bit, child, flows)

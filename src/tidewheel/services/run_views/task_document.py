@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED
+from tidewheel.core.graph.outputs import ENDS, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import CommandView, SubmissionView
 from tidewheel.core.sched.judgement import chain_text
@@ -181,8 +181,10 @@ def _made(
         for flow, verdict in memory.verdicts.items():
             if verdict.kind is VerdictKind.FINISHED and verdict.ended:
                 found.setdefault(verdict.ended, frozenset({flow}))
+    ran_alone = task is None and memory is not None and not memory.verdicts
     for output in (*STANDARD, *dict(looked.pool.plan.nodes[key[1]].definition.outputs)):
-        if _maker(output, submissions):
+        # How a job ended is an output only if no retry was left (SEMANTICS §4.7).
+        if _maker(output, submissions) and (ran_alone or output not in ENDS):
             found.setdefault(output, frozenset() if memory is None else memory.spawned)
     return found
 

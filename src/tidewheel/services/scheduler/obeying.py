@@ -37,7 +37,7 @@ class Commands:
         drive = stage.drive
         ended_at = drive.run.ended_at
         if ended_at is not None and given.at <= ended_at:
-            raise Refused(f"{drive.run.name} ended before it could obey; ask again if it is due")
+            raise Refused(f"{drive.run.name} ended before it could obey; ask again if need be")
         command = read_command(given.body)
         applied = events_of(drive.pool, command, given.at)
         if applied.by_scheduler:

@@ -78,6 +78,7 @@ class RunDriver(Service):
         self._written_at = 0.0
         self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
+        self._is_half_done = False  # decisions were made that are not written
         self.has_submitted = False
         self.was_aborted = False
         self.status = ""  # how it ended
@@ -91,8 +92,13 @@ class RunDriver(Service):
             await super().run()
         finally:
             deafen()
-            if self._stage is not None:
-                await self._stage.close()
+            await self.close()
+
+    async def close(self) -> None:
+        """Let go of what the run was driven with; in the store nothing changes."""
+        if self._stage is not None:
+            await self._stage.close()
+            self._stage = None
         if not self.status:
             await self._give_back()
 
@@ -127,6 +133,7 @@ class RunDriver(Service):
         try:
             return await self._pass()
         except Unavailable:
+            await self._drop_what_was_half_done()
             raise
         except RunLost as lost:
             self.status, self.reason = "lost", str(lost)
@@ -140,9 +147,11 @@ class RunDriver(Service):
     async def _pass(self) -> list[ServiceReport]:
         if self._stage is None:
             self._stage = await self._open_stage()
+            self._surroundings.failpoint("run_opened")
         stage = self._stage
         inbox = await self._store.read_inbox(self._number, INBOX_MAX)
         self._now, self._read_at = inbox.now, self._clock.monotonic()
+        self._is_half_done = True
         drive, now = stage.drive, inbox.now
         if not stage.begun:
             stage.begin(now)
@@ -206,14 +215,17 @@ class RunDriver(Service):
     async def _write(self, stage: Stage, now: Instant) -> None:
         drive = stage.drive
         if drive.work.is_empty and not drive.is_over:
+            self._is_half_done = False
             await self._renew_if_due(stage)
             return
         batch = drive.batch(now, stage.reason())
         if not await self._persist_batch(stage, batch):
             return
         work = drive.written()
+        self._is_half_done = False
         stage.tell(work, now)
         self._heed_trouble(stage.files.trouble)
+        self._surroundings.failpoint("batch_told")
         if self._on_batch is not None:
             self._on_batch(stage, work)
         self.has_submitted = drive.pool.run.has_submitted
@@ -237,7 +249,7 @@ class RunDriver(Service):
             return True
 
         written = await self.persist(write)
-        self._surroundings.failpoint("batch_after_write")
+        self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         return bool(written)
 
@@ -248,7 +260,17 @@ class RunDriver(Service):
             await self._store.renew_run(lease)
             self._written_at = self._clock.monotonic()
 
-    # ---- a bug ----
+    # ---- trouble ----
+
+    async def _drop_what_was_half_done(self) -> None:
+        """The store was needed in the middle of a pass and did not answer.
+
+        What had been decided so far must not be decided again on top of itself.
+        """
+        if self._is_half_done and self._stage is not None:
+            stage, self._stage = self._stage, None
+            self._is_half_done = False
+            await stage.close()
 
     async def _fail(self, error: Exception) -> list[ServiceReport]:
         self._failures += 1

@@ -25,6 +25,7 @@ class RunTimers:
         self.stall_seconds = (
             settings.stall_timeout_seconds if stall_seconds is None else stall_seconds
         )
+        self._is_stalled = False
 
     def begin(self, drive: Drive, now: Instant) -> None:
         """The run is started, or carried on."""
@@ -36,16 +37,18 @@ class RunTimers:
         self._set(drive, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def heed(self, drive: Drive, now: Instant) -> None:
-        """After the steps of a batch: a stall starts its timer, whatever else ends it."""
+        """After the steps of a batch: a stall starts its timer once, whatever else ends it."""
         stalled = drive.pool.run.status == RunStatus.STALLED
         key = timer_key(None, STALL)
-        if stalled and key not in drive.agenda:
+        if stalled and not self._is_stalled and key not in drive.agenda:
             self._set(drive, STALL, self.stall_seconds, now)
         elif not stalled:
             drive.agenda.cancel(key)
+        self._is_stalled = stalled
 
     def fire(self, drive: Drive, key: TimerKey, now: Instant) -> None:
         """The time of one of them has come."""
+        drive.work.steps += 1  # also where somebody is only told: that waits for a batch
         if key.timer == STALL:
             self._give_up_stalled(drive, now)
         elif key.timer == STOP_AT_TIME:

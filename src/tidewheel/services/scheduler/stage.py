@@ -97,7 +97,9 @@ class Stage:
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions = Submissions(run, taken.restored, self.nodes)
+        self._submissions = Submissions(
+            run, taken.restored, self.nodes, xtriggers.results_for
+        )
         self._run_log = RunLog(taken.pool)
         self._reason = taken.run.reason
         self.begun = False

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.services.definitions import RestoredDefinition
-from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
+from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.services.scheduler.nodes import Nodes
 
 
 class Submissions:
     """Makes the tasks of one run."""
 
-    def __init__(self, run: RunView, restored: RestoredDefinition, nodes: Nodes) -> None:
+    def __init__(
+        self,
+        run: RunView,
+        restored: RestoredDefinition,
+        nodes: Nodes,
+        results_for: Callable[[Key], XtriggerResults],
+    ) -> None:
         self._run = run
         self._nodes = nodes
+        self._results_for = results_for
         self.reload(restored)
 
     def reload(self, restored: RestoredDefinition) -> None:
@@ -45,5 +55,6 @@ class Submissions:
                 submit=one.submit,
                 try_number=one.try_number,
                 flows=one.flows,
+                xtriggers=self._results_for(one.task),
             ),
         )

@@ -151,19 +151,15 @@ class Xtriggers:
         return tuple(found)
 
     def broadcasts(self, one: Satisfied) -> list[Broadcast]:
-        """How results get into the environment of jobs, as in Cylc: those of a function as
-        LABEL_NAME to the task, the id of a message to every task of the point."""
-        style = self._graph.cycling.style
-        is_pushed = one.label.startswith(MESSAGE)
-        prefix = "" if is_pushed else f"{one.label}_"
+        """As in Cylc, every task of the point finds the id of a message that was pushed. The
+        results of functions go to jobs as they are, see `results_for`: a shell that expands
+        broadcasts must not meet what somebody outside has written."""
+        if not one.label.startswith(MESSAGE):
+            return []
+        text = self._graph.cycling.style.text
         return [
-            Broadcast(
-                style.text(point),
-                "root" if is_pushed else name,
-                f"[environment]{prefix}{variable}",
-                value,
-            )
-            for point, name in one.keys
+            Broadcast(text(point), "root", f"[environment]{variable}", _literal(value))
+            for point, _ in one.keys
             for variable, value in one.results.items()
         ]
 
@@ -289,3 +285,8 @@ class Xtriggers:
 
 def _named(trigger_id: str) -> dict[str, str]:
     return {TRIGGER_ID: trigger_id} if trigger_id else {}
+
+
+def _literal(value: str) -> str:
+    """For a text between double quotes in a shell."""
+    return "".join(f"\\{letter}" if letter in '"$`\\' else letter for letter in value)

@@ -66,6 +66,7 @@ def write_batch(
     if batch.consumed:
         for seqs in in_chunks(batch.consumed):
             tx.rows("delete_events", run=run, seqs=list(seqs))
+    failpoint("output_recorded")
     _write_changes(tx, run, batch.number, rows)
     failpoint("children_spawned")
     _submit(tx, batch.submissions, effects)
@@ -73,6 +74,7 @@ def write_batch(
     if batch.cancellations:
         cancel(tx, batch.cancellations, effects)
     _write_timers(tx, run, batch)
+    failpoint("retry_scheduled")
     _write_xtriggers(tx, run, batch.xtriggers)
     _write_broadcasts(tx, run, batch.broadcasts)
     if batch.answers:

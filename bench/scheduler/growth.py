@@ -1,0 +1,84 @@
+"""P7: what a task costs when there are many, and how long a large pool takes to come back."""
+
+from __future__ import annotations
+
+import shutil
+
+from bench.scheduler import shapes
+from bench.scheduler.measuring import Bench, measured_or_listed, say
+from bench.scheduler.report import Section
+from bench.scheduler.shapes import Shape
+from bench.scheduler.tidewheel_side import SIMULATED, Figures
+
+GROWTH_MAX = 1.2
+RESTART_SECONDS_MAX = 5.0
+POOL_WIDTH = 10
+
+
+def growth(bench: Bench) -> Section:
+    section = Section(
+        title="P7: growth, simulated, durable",
+        header=("work", "runahead", "tasks", "CPU ms per task", "to the first", "peak memory MB"),
+    )
+    sizes = bench.sizes
+    wide = [
+        shapes.cycles(max(1, sizes.growth_tasks // width), width=width)
+        for width in sizes.widths
+    ]
+    far = [shapes.cycles(sizes.cycles, runahead=limit) for limit in sizes.runaheads]
+    _compare(bench, section, wide, f"from {sizes.widths[0]} to {sizes.widths[-1]:,} per cycle")
+    _compare(bench, section, far, f"from runahead {sizes.runaheads[0]} to {sizes.runaheads[-1]}")
+    return section
+
+
+def _compare(bench: Bench, section: Section, works: list[Shape], what: str) -> None:
+    costs: list[float] = []
+    for shape in works:
+        with measured_or_listed(section, f"{shape.name}, runahead P{shape.runahead}"):
+            # Processor time: the lowest is what the work costs, the rest is the machine's.
+            rounds = range(bench.sizes.rounds)
+            found = [bench.tidewheel.run(shape, *SIMULATED) for _ in rounds]
+            best = min(found, key=lambda one: one.cpu_seconds)
+            costs.append(best.cpu_ms)
+            section.rows.append(_row(shape, best, best.cpu_ms / costs[0]))
+    if len(costs) == len(works):
+        ratio = max(costs) / costs[0]
+        section.promise(
+            f"P7 CPU per task within 20 % {what}",
+            f"{(ratio - 1) * 100:+.0f} %",
+            is_met=ratio <= GROWTH_MAX,
+        )
+
+
+def _row(shape: Shape, found: Figures, ratio: float) -> list[str]:
+    return [
+        shape.name,
+        f"P{shape.runahead}",
+        f"{shape.size:,}",
+        f"{found.cpu_ms:.3f}",
+        f"{ratio:.2f}",
+        f"{found.peak_megabytes:.0f}",
+    ]
+
+
+def restart(bench: Bench) -> Section:
+    section = Section(
+        title="P7: a large pool comes back",
+        header=("what", "tasks in the pool", "seconds", "CPU seconds"),
+    )
+    points = bench.sizes.pool // POOL_WIDTH
+    shape = shapes.parentless(points, POOL_WIDTH, runahead=points)
+    flow = bench.tidewheel.write_flow(shape, length="PT10H")
+    home = bench.folder / "restart-home"
+    shutil.rmtree(home, ignore_errors=True)
+    for what, words in (("fill", "begun and written"), ("resume", "taken over and rebuilt")):
+        say(f"{words} …")
+        seconds, used = bench.child("restart", what, flow, home)
+        section.rows.append([words, f"{shape.size:,}", f"{seconds:.2f}", f"{used:.2f}"])
+    shutil.rmtree(home, ignore_errors=True)
+    section.promise(
+        f"P7 restart of a pool of {shape.size:,} ≤ {RESTART_SECONDS_MAX:.0f} s",
+        f"{seconds:.1f} s",
+        is_met=seconds <= RESTART_SECONDS_MAX,
+    )
+    return section

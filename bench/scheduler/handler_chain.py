@@ -1,0 +1,82 @@
+"""``python -m bench.scheduler.handler_chain FLOW HOME``: a run whose jobs are functions.
+
+Tasks of a definition are scripts; here each submission is given a handler that does nothing
+instead, on its way into the store. All the rest is what ``tidewheel run`` does: scheduler,
+queue, worker and reports in one process, durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tidewheel
+from bench.scheduler.marks import marks_of_store
+from bench.scheduler.one_process import create_run, store_address, store_in
+from tidewheel import wiring
+from tidewheel.client.embedded import worker_settings
+from tidewheel.core.runs.requests import Batch, RunLease
+from tidewheel.core.tasks.task import NewTask
+from tidewheel.store.run_facade import RunOperations
+
+HANDLER = "no_op"
+SLOTS = 4
+WriteBatch = Callable[[Any, RunLease, Batch], Awaitable[None]]
+
+
+def with_handler(task: NewTask) -> NewTask:
+    return replace(task, command=None, handler=HANDLER)
+
+
+def writing_handlers(write_batch: WriteBatch) -> WriteBatch:
+    """The same, with functions in place of scripts."""
+
+    async def write(store: Any, lease: RunLease, batch: Batch) -> None:
+        tasks = [with_handler(task) for task in batch.submissions]
+        await write_batch(store, lease, replace(batch, submissions=tasks))
+
+    return write
+
+
+async def run(flow: Path, home: Path) -> str:
+    """Drive it to its end; its status then."""
+    handlers = tidewheel.Handlers()
+
+    @handlers.register(HANDLER)
+    async def no_op(_spec: object, _job: tidewheel.JobContext) -> None:
+        pass
+
+    address = store_address(home)
+    async with store_in(home) as store:
+        view = await create_run(store, flow, "live")
+        settings = worker_settings(queues=[view.queue], slots=SLOTS, home=home)
+        async with (
+            wiring.driving(address, store, view, home) as driver,
+            wiring.built_worker(address, store, settings, handlers=handlers) as worker,
+        ):
+            working = asyncio.create_task(worker.run())
+            await driver.run()
+            worker.ask_stop()
+            await working
+    return driver.status
+
+
+def main() -> None:
+    flow, home = map(Path, sys.argv[1:])
+    operations: Any = RunOperations
+    operations.write_batch = writing_handlers(operations.write_batch)
+    marks = marks_of_store()
+    wiring.spare_garbage_collector()
+    status = asyncio.run(run(flow, home))
+    if status != "completed":
+        raise SystemExit(f"the run is {status!r}")
+    sys.stdout.write(json.dumps(marks.figures()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""P1 to P3: runs whose jobs are timers, durable, beside Cylc's simulation mode."""
+
+from __future__ import annotations
+
+from bench.scheduler import cylc_side, shapes
+from bench.scheduler.cylc_side import CylcFigures
+from bench.scheduler.measuring import Bench, measured_or_listed
+from bench.scheduler.report import Section, count, times
+from bench.scheduler.shapes import Shape
+from bench.scheduler.tidewheel_side import SIMULATED, Figures
+
+RATE_WANTED, RATIO_WANTED = 5_000.0, 500.0  # P1
+CPU_MS_MAX, MEGABYTES_MAX = 0.2, 80.0
+HOPS_WANTED, HANDLER_HOPS_WANTED = 1_000.0, 500.0  # P2
+FAN_SECONDS_MAX = 0.3  # P3
+HEADER = ("system", "work", "tasks/s", "seconds", "CPU ms per task", "peak memory MB", "ratio")
+
+
+def cycles(bench: Bench) -> Section:
+    section = Section(title="P1: many cycles, simulated, durable", header=HEADER)
+    shape = shapes.cycles(bench.sizes.cycles)
+    ours = bench.tidewheel.best_of(bench.sizes.rounds, shape, *SIMULATED)
+    section.rows.append(_row(shape, ours))
+    section.promise(
+        f"P1 ≥ {RATE_WANTED:,.0f} tasks/s", count(ours.rate), is_met=ours.rate >= RATE_WANTED
+    )
+    section.promise(
+        f"P1 ≤ {CPU_MS_MAX} ms CPU per task, start and end of the command included",
+        f"{ours.cpu_ms_in_all:.3f}",
+        is_met=ours.cpu_ms_in_all <= CPU_MS_MAX,
+    )
+    section.promise(
+        f"P1 ≤ {MEGABYTES_MAX:.0f} MB",
+        f"{ours.peak_megabytes:.0f}",
+        is_met=ours.peak_megabytes <= MEGABYTES_MAX,
+    )
+    with measured_or_listed(section, "cylc-flow"):
+        theirs = _beside_cylc(bench, section, shapes.cycles(bench.sizes.cylc_cycles), ours)
+        ratio = ours.rate / theirs.rate
+        section.promise(
+            f"P1 ≥ {RATIO_WANTED:.0f} times Cylc", times(ratio), is_met=ratio >= RATIO_WANTED
+        )
+    return section
+
+
+def chain(bench: Bench) -> Section:
+    section = Section(title="P2: a chain, durable", header=HEADER)
+    shape = shapes.chain(bench.sizes.chain)
+    ours = bench.tidewheel.best_of(bench.sizes.rounds, shape, *SIMULATED)
+    section.rows.append(_row(shape, ours))
+    section.promise(
+        f"P2 ≥ {HOPS_WANTED:,.0f} hops/s, simulated",
+        count(ours.rate),
+        is_met=ours.rate >= HOPS_WANTED,
+    )
+    with measured_or_listed(section, "through queue and worker with a no-op handler"):
+        through = _through_the_queue(bench, shape)
+        section.rows.append(_row(shape, through, "tidewheel, queue and worker, no-op handler"))
+        section.promise(
+            f"P2 ≥ {HANDLER_HOPS_WANTED:,.0f} hops/s through queue and worker",
+            count(through.rate),
+            is_met=through.rate >= HANDLER_HOPS_WANTED,
+        )
+    with measured_or_listed(section, "cylc-flow"):
+        _beside_cylc(bench, section, shapes.chain(bench.sizes.cylc_chain), ours)
+    return section
+
+
+def fan(bench: Bench) -> Section:
+    section = Section(title="P3: a fan, simulated, durable", header=HEADER)
+    shape = shapes.fan(bench.sizes.fan)
+    ours = bench.tidewheel.best_of(bench.sizes.rounds, shape, *SIMULATED)
+    section.rows.append(_row(shape, ours))
+    section.promise(
+        f"P3 ≤ {FAN_SECONDS_MAX} s",
+        f"{ours.seconds:.2f} s",
+        is_met=ours.seconds <= FAN_SECONDS_MAX,
+    )
+    with measured_or_listed(section, "cylc-flow"):
+        _beside_cylc(bench, section, shapes.fan(bench.sizes.cylc_fan), ours)
+    return section
+
+
+def _through_the_queue(bench: Bench, shape: Shape) -> Figures:
+    flow, home = bench.tidewheel.write_flow(shape), bench.folder / "handler-home"
+    found = bench.child("handler_chain", flow, home)
+    return Figures(tasks=shape.size, **found)
+
+
+def _row(shape: Shape, ours: Figures, name: str = "tidewheel") -> list[str]:
+    return [
+        name,
+        shape.name,
+        count(ours.rate),
+        f"{ours.seconds:.2f}",
+        f"{ours.cpu_ms:.3f}",
+        f"{ours.peak_megabytes:.0f}",
+        "1",
+    ]
+
+
+def _beside_cylc(bench: Bench, section: Section, shape: Shape, ours: Figures) -> CylcFigures:
+    theirs = bench.cylc.run(
+        shape, *cylc_side.SIMULATED, seconds_max=bench.sizes.cylc_seconds_max
+    )
+    work = shape.name if theirs.is_complete else f"{theirs.tasks} tasks of {shape.name}"
+    section.rows.append(
+        [
+            "cylc-flow",
+            work,
+            count(theirs.rate),
+            f"{theirs.seconds:.0f}",
+            f"{theirs.cpu_ms:.0f}",
+            f"{theirs.peak_megabytes:.0f}",
+            times(ours.rate / theirs.rate),
+        ]
+    )
+    return theirs

@@ -1,0 +1,163 @@
+"""RELIABILITY 11, 16: kill -9 of `tidewheel run`, at every named place and at any moment (P16)."""
+
+import os
+import random
+import signal
+from contextlib import suppress
+
+import pytest
+
+from tests.support.patience import eventually, scaled
+from tests.support.run_crew import ended, run_crew, was_killed
+
+# Dependence on the point before, an output by message, a retry, a failure that is handled, and
+# a branch that is not taken.
+GRAPH = """
+        P1 = '''
+            a & b[-P1] => b
+            b:ready => c
+            b & flaky => d
+            bad:fail? => mend
+            bad? => never
+        '''
+"""
+SCRIPTS = """
+    [[b]]
+        script = cylc message ready
+        [[[outputs]]]
+            ready = ready
+    [[flaky]]
+        script = test $CYLC_TASK_TRY_NUMBER -gt 1
+        execution retry delays = PT0S
+    [[bad]]
+        script = false
+"""
+TASKS_PER_POINT = 8
+AT_THE_START = [
+    f"{one}_{when}_commit"
+    for one in ("save_definition", "create_run", "claim_run", "register_worker")
+    for when in ("before", "after")
+]
+WHILE_IT_RUNS = [
+    *("batch_before_write", "write_batch_before_commit", "write_batch_after_commit"),
+    *("output_recorded", "children_spawned", "child_enqueued", "retry_scheduled"),
+    *("batch_written", "batch_told", "run_opened"),
+    *("claim_before_commit", "claim_after_commit"),
+    *("job_before_start", "job_spawned_before_record", "job_exited_before_report"),
+    *("report_before_commit", "report_after_commit"),
+]
+WHILE_A_JOB_RUNS = [
+    f"{one}_{when}_commit"
+    for one in ("adopt", "scheduler_lease_renew", "heartbeat")
+    for when in ("before", "after")
+]
+AT_THE_END = ["stop_worker_before_commit", "stop_worker_after_commit"]
+CARRIED_ON = ("flow/run1", "--stall-timeout", "0")
+
+
+@pytest.fixture
+def chance(request):
+    seed = request.config.getoption("randomly_seed", 1)
+    print(f"seed {seed}")
+    return random.Random(seed)
+
+
+def undisturbed(folder, final):
+    with run_crew(folder / "undisturbed") as crew:
+        crew.define(GRAPH, SCRIPTS, final=final)
+        program = crew.run("--stall-timeout", "0")
+        assert ended(program, scaled(30)) == 0, program.log
+        return crew.final_state()
+
+
+def carry_on(crew):
+    program = crew.run(*CARRIED_ON)
+    assert ended(program, scaled(30)) == 0, program.log
+
+
+def test_wherever_it_dies_the_run_ends_as_if_nothing_had_happened(tmp_path, chance):
+    final = 4
+    expected = undisturbed(tmp_path, final)
+    with run_crew(tmp_path / "crew") as crew:
+        crew.define(GRAPH, SCRIPTS, final=final)
+        for place in AT_THE_START:
+            program = crew.run("--stall-timeout", "0", TIDEWHEEL_FAILPOINT=place)
+            assert was_killed(program), (place, program.log)
+        places = list(WHILE_IT_RUNS)
+        chance.shuffle(places)
+        for place in places:
+            program = crew.run(*CARRIED_ON, TIDEWHEEL_FAILPOINT=place)
+            assert was_killed(program), (place, program.log)
+        carry_on(crew)
+        assert crew.final_state() == expected
+        crew.judge()
+
+
+def test_a_job_that_runs_meanwhile_is_begun_once(tmp_path):
+    """Adopted every time, although its worker is killed wherever it has to do with it."""
+    with run_crew(tmp_path) as crew:
+        gate = crew.folder / "gate"
+        os.mkfifo(gate)
+        crew.define("R1 = long => last", f"    [[long]]\n        script = read -r _ < {gate}")
+        crew.run("--stall-timeout", "0", TIDEWHEEL_FAILPOINT="create_run_after_commit")
+        eventually(lambda: not crew.programs[0].runs, "it has made the run")
+        with crew.client() as client:
+            client.configure_queue("run:flow/run1", lease_seconds=3.0)
+        first = crew.run(*CARRIED_ON)
+        eventually(crew.executions, "the job has begun")
+        first.kill()
+        for place in WHILE_A_JOB_RUNS:
+            program = crew.run(*CARRIED_ON, TIDEWHEEL_FAILPOINT=place)
+            assert was_killed(program), (place, program.log)
+        last = crew.run(*CARRIED_ON, TIDEWHEEL_FAILPOINT=AT_THE_END[0])
+        gate.write_text("go\n")
+        assert was_killed(last), last.log
+        assert [status for _, status in crew.final_state()["submissions"]] == ["succeeded"] * 2
+        happened = crew.judge()
+        assert happened["claim"] == 2 and happened["adopt"] >= 4, happened
+        assert was_killed(crew.run(*CARRIED_ON, TIDEWHEEL_FAILPOINT=AT_THE_END[1]))
+
+
+@pytest.mark.timeout(3600)
+def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(tmp_path, chance):
+    """`make campaign`: 2,000 tasks and more."""
+    final, kills = scaled(14), scaled(8)
+    expected = undisturbed(tmp_path, final)
+    with run_crew(tmp_path / "crew") as crew:
+        crew.define(GRAPH, SCRIPTS, final=final)
+        program = crew.run("--stall-timeout", "0")
+        part = final * TASKS_PER_POINT // (kills + 1)
+        for _ in range(kills):
+            more = len(crew.executions()) + chance.randint(1, part)
+            eventually(lambda n=more: len(crew.executions()) >= n, "jobs have begun")
+            program.kill()
+            program = crew.run(*CARRIED_ON)
+        assert ended(program, scaled(30)) == 0, program.log
+        assert crew.final_state() == expected
+        crew.judge()
+
+
+def test_when_jobs_are_killed_with_it_they_have_failed_and_are_retried_as_defined(tmp_path):
+    """Nobody saw how they ended; which of them may run again is for the definition to say."""
+    with run_crew(tmp_path) as crew:
+        script = "        script = test $CYLC_TASK_TRY_NUMBER -gt 1 || sleep 600\n"
+        retry = "        execution retry delays = PT0S\n"
+        crew.define("R1 = long => last", f"    [[long]]\n{script}{retry}")
+        program = crew.run()
+        eventually(crew.executions, "the job has begun")
+        program.kill()
+        while jobs := crew.jobs():
+            for pid in jobs:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        carry_on(crew)
+        found = dict(crew.final_state()["submissions"])
+        assert found == {
+            "flow/run1/1/long/1": "failed",
+            "flow/run1/1/long/2": "succeeded",
+            "flow/run1/1/last/1": "succeeded",
+        }
+        crew.judge()
+        with crew.client() as client:
+            [attempt] = client.attempts("flow/run1/1/long/1")
+            assert "was killed while no" in attempt.error.text

@@ -1,0 +1,154 @@
+"""RELIABILITY 14: a run has one scheduler at a time, and never waits long for the next (P21)."""
+
+import signal
+
+import pytest
+
+from tests.support.patience import eventually, scaled
+from tests.support.run_crew import LEASE_SECONDS, ended, run_crew
+
+GRAPH = "        P1 = a[-P1] => a => b"
+RUN = "flow/run1"
+LOST, HELD = 3, 2  # exit statuses
+# What two busy cores may take for anything.
+SLACK_SECONDS = 10.0
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def crew(request, tmp_path):
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    with run_crew(tmp_path, url) as crew:
+        yield crew
+
+
+@pytest.fixture
+def sqlite_crew(tmp_path):
+    with run_crew(tmp_path) as crew:
+        yield crew
+
+
+def until_driven_by(crew, program):
+    eventually(lambda: (o := crew.view().owner) and o.pid == program.pid, "it drives the run")
+
+
+def until_over(crew, status="completed"):
+    eventually(lambda: crew.view().status == status, f"the run is {status}")
+
+
+def slow_jobs(crew, final):
+    crew.define(GRAPH, root="        script = sleep 0.2", final=final)
+
+
+def test_a_standby_takes_over_within_the_lease(crew):
+    slow_jobs(crew, 4)
+    first = crew.run()
+    crew.worker("--queue", f"run:{RUN}", "--slots", "9").says("worker.registered")
+    standby = crew.scheduler()
+    eventually(lambda: len(crew.executions()) >= 2, "it is in the middle of it")
+    first.kill()
+    killed_at = crew.look(lambda store: store.now())
+    until_driven_by(crew, standby)
+    assert crew.look(lambda store: store.now()) - killed_at < LEASE_SECONDS + SLACK_SECONDS
+    until_over(crew)
+    standby.says("run.left")
+    assert standby.end() == 0
+    assert len(crew.final_state()["submissions"]) == 8
+    crew.judge()
+
+
+def test_a_scheduler_that_stood_still_is_refused_and_lets_go(crew):
+    """Its jobs are its own to their end: none is begun again."""
+    slow_jobs(crew, 4)
+    first = crew.run()
+    eventually(lambda: len(crew.executions()) >= 2, "it is in the middle of it")
+    first.send(signal.SIGSTOP)
+    standby = crew.scheduler()
+    until_driven_by(crew, standby)
+    first.send(signal.SIGCONT)
+    first.says("is driven by another scheduler since (epoch 2, ours was 1)")
+    assert ended(first) == LOST, first.log
+    assert crew.view().epoch == 2
+    crew.worker("--queue", f"run:{RUN}", "--slots", "9")
+    until_over(crew)
+    assert len(crew.final_state()["submissions"]) == 8
+    happened = crew.judge()
+    assert happened["claim"] == 8, happened
+
+
+def test_of_two_that_want_a_run_at_once_one_gets_it(crew):
+    crew.define("        R1 = a", root="        script = sleep 0.3")
+    maker = crew.run(TIDEWHEEL_FAILPOINT="create_run_after_commit")
+    ended(maker)
+    for _ in range(scaled(2)):
+        rivals = [crew.run(RUN, TIDEWHEEL_FAILPOINT="batch_written:1") for _ in range(2)]
+        statuses = sorted(ended(one) for one in rivals)
+        assert statuses == [-signal.SIGKILL, HELD], [one.log for one in rivals]
+        [loser] = [one for one in rivals if one.process.returncode == HELD]
+        assert f"{RUN} is driven by process" in loser.log
+    program = crew.run(RUN)
+    assert ended(program) == 0, program.log
+    assert crew.view().epoch == scaled(2) + 1
+    crew.judge()
+
+
+def test_two_standbys_take_each_run_once(sqlite_crew):
+    crew = sqlite_crew
+    crew.define("        R1 = a")
+    names = [f"r{number}" for number in range(3)]
+    for name in names:
+        ended(crew.run("--new", "--run-name", name, TIDEWHEEL_FAILPOINT="batch_written"))
+    standbys = [crew.scheduler(), crew.scheduler()]
+    crew.worker(*(word for name in names for word in ("--queue", f"run:{name}")))
+    for name in names:
+        eventually(lambda n=name: crew.view(n).status == "completed", f"{name} is completed")
+        assert crew.view(name).epoch == 2
+    assert [one.end() for one in standbys] == [0, 0]
+    assert crew.look(lambda store: store.verify()) == []
+
+
+def test_a_scheduler_that_is_asked_to_stop_gives_its_run_back_at_once(sqlite_crew):
+    crew = sqlite_crew
+    crew.environment["TIDEWHEEL_SCHEDULER_LEASE_SECONDS"] = "2"
+    crew.define("        R1 = a => b", "    [[a]]\n        script = sleep 600")
+    first = crew.run()
+    eventually(crew.executions, "it runs")
+    first.kill()
+    standby = crew.scheduler(TIDEWHEEL_SCHEDULER_LEASE_SECONDS="600")
+    until_driven_by(crew, standby)
+    assert standby.end() == 0
+    assert crew.view().status == "running"
+    next_one = crew.scheduler()
+    until_driven_by(crew, next_one)
+
+
+def test_a_run_that_cannot_be_read_is_put_aside_and_harms_no_other(sqlite_crew):
+    """S18. What is broken is a definition; a repaired one is carried on."""
+    crew = sqlite_crew
+    for name in ("bad", "good"):
+        crew.define(f"        R1 = {name} => last")
+        ended(crew.run("--new", "--run-name", name, TIDEWHEEL_FAILPOINT="batch_written"))
+    digest = crew.view("bad").definition
+    kept = crew.look(lambda store: store.definition(digest)).text
+    set_text(crew, digest, "[scheduling]\n    [[graph]]\n        R1 = bad => (")
+    standby = crew.scheduler()
+    eventually(lambda: crew.view("bad").status == "error", "it was put aside")
+    reason = crew.view("bad").reason
+    assert reason.startswith("put aside after 3 failures: the stored definition of flow cannot")
+    crew.worker("--queue", "run:good", "--queue", "run:bad")
+    eventually(lambda: crew.view("good").status == "completed", "the other one is completed")
+    assert standby.runs and crew.view("bad").epoch == 2  # nobody tries it again and again
+    refused, said = crew.ask("run", "bad")
+    assert refused == 1 and "cannot be used" in said and "tidewheel run bad" in said
+    set_text(crew, digest, kept)
+    carried_on = crew.run("bad")
+    assert ended(carried_on) == 0, carried_on.log
+    assert crew.view("bad").status == "completed"
+    assert crew.look(lambda store: store.verify()) == []
+
+
+def set_text(crew, digest, text):
+    """What no part of the program does."""
+    import apsw
+
+    with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE definition SET text = ? WHERE digest = ?", (text, digest))

@@ -1,0 +1,58 @@
+"""A scheduler whose store fails it, at the worst moments (RELIABILITY P2, P16, P21)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidewheel.core.runs import commands
+from tidewheel.errors import StoreUnreachable
+from tidewheel.testing.driven_run import DrivenRun
+
+FLOW = """
+[scheduler]
+    [[events]]
+        stall timeout = PT10S
+        abort on stall timeout = False
+        stall timeout handlers = echo it took too long
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a, b]]
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    driven = DrivenRun(tmp_path, FLOW)
+    yield driven
+    driven.close()
+
+
+def test_what_was_obeyed_before_the_store_failed_is_not_obeyed_twice(run):
+    """The second command needs the store; the first had been obeyed, and was not written."""
+    digest = run.view.definition
+    run.starts("1/a")
+    first = run.asks(commands.Trigger(ids=("1/b",), flow="new"))
+    second = run.asks(commands.Reload(definition=digest))
+    run.way_to_store.loses_requests("definition")
+    with pytest.raises(StoreUnreachable):
+        run.goes_on()
+    run.goes_on()
+    assert run.answer(first).refused is None
+    assert run.answer(second).refused is None
+    assert run.running == ["1/a/1", "1/b/1"]
+    run.ends("1/b")
+    assert run.running == ["1/a/1"]
+    assert run.look(lambda store, number: store.verify()) == []
+
+
+def test_a_stall_that_does_not_end_the_run_is_told_once(run):
+    run.fails("1/a")
+    assert run.status == "stalled"
+    batch = run.view.batch
+    assert run.waits(10).view.batch == batch + 1
+    assert run.waits(100).view.batch == batch + 1
+    assert (run.status, run.view.owner is None) == ("stalled", False)
