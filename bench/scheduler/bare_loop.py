@@ -1,63 +1,31 @@
 """``python -m bench.scheduler.bare_loop RUN FOLDER AT_ONCE``: the jobs of a run, and nothing else.
 
-RUN is the folder of a run that tidewheel has just done. Its job scripts are started once more
-below FOLDER, so many at once, from a loop that knows no graph, no store and no limits: it makes
-the same folders and links, writes the same script, starts it through the same wrapper with the
-same environment, and waits. Prints the seconds it took.
+RUN is the folder of a run that tidewheel has just done. Its jobs are written and started once
+more below FOLDER, so many at once, by a loop that knows no graph, no store and no limits. Prints
+the seconds it took.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
-from tidewheel.runners.job_environment import RunAids, inherited_environment
-from tidewheel.runners.processes import boot_id
-from tidewheel.runners.shell import SHELL, WRAPPER, find_bash
+from bench.scheduler.job_files import JobFiles, Script, read_scripts
 
-SUBMIT, LATEST = "01", "NN"
 LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-SECRET_LENGTH = 43
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """The job of one task."""
-
-    point: str
-    node: str
-    text: bytes
-
-
-def read_scripts(run: Path) -> list[Script]:
-    """In the order in which they were written."""
-    found = sorted(run.glob(f"log/job/*/*/{SUBMIT}/job"), key=lambda path: path.stat().st_mtime)
-    return [
-        Script(path.parts[-4], path.parts[-3], path.read_bytes()) for path in found
-    ]
 
 
 class BareLoop:
     """Starts scripts below one folder."""
 
     def __init__(self, folder: Path, at_once: int) -> None:
-        self._run = folder
+        self._files = JobFiles(folder)
         self._at_once = at_once
-        self._environment = {
-            **inherited_environment(os.environ),
-            **RunAids(programs=Path(sys.executable).parent).environment(),
-            "TIDEWHEEL_RUN_DIR": str(folder),
-            "TIDEWHEEL_ATTEMPT": "1",
-            "TIDEWHEEL_QUEUE": "run:bench",
-            "TIDEWHEEL_SECRET": "x" * SECRET_LENGTH,
-        }
-        self._bash = find_bash(self._environment["PATH"])
-        self._boot_id = boot_id()
-        self._work: dict[int, Path] = {}
+        self._work: dict[int, str] = {}
         self.failed = 0
 
     def run(self, scripts: Iterable[Script]) -> float:
@@ -72,36 +40,19 @@ class BareLoop:
         return time.monotonic() - begin
 
     def _start(self, script: Script) -> None:
-        job = self._run / "log" / "job" / script.point / script.node / SUBMIT
-        job.mkdir(0o700, parents=True)
-        work = self._run / "work" / script.point / script.node
-        work.mkdir(0o700, parents=True)
-        (self._run / "share" / "cycle" / script.point).mkdir(0o700, parents=True, exist_ok=True)
-        (job.parent / LATEST).symlink_to(SUBMIT)
-        (job / "job.socket").symlink_to(self._run / "socket")
-        path = job / "job"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
-            file.write(script.text)
-        facts = (str(job), self._boot_id, self._bash, "", str(path))
+        job = self._files.prepare(script)
         pid = os.posix_spawn(
-            SHELL,
-            (SHELL, "-c", WRAPPER, "job", *facts),
-            self._environment_of(script, job),
+            job.argv[0],
+            job.argv,
+            job.environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(job / "job.out"), LOG_FLAGS, 0o600),
-                (os.POSIX_SPAWN_OPEN, 2, str(job / "job.err"), LOG_FLAGS, 0o600),
+                (os.POSIX_SPAWN_OPEN, 1, job.out, LOG_FLAGS, 0o600),
+                (os.POSIX_SPAWN_OPEN, 2, job.err, LOG_FLAGS, 0o600),
             ],
             setsid=True,
         )
-        self._work[pid] = work
-
-    def _environment_of(self, script: Script, job: Path) -> Mapping[str, str]:
-        return {
-            **self._environment,
-            "TIDEWHEEL_JOB_DIR": str(job),
-            "TIDEWHEEL_TASK_ID": f"bench/{script.point}/{script.node}/1",
-        }
+        self._work[pid] = job.work
 
     def _reap(self) -> None:
         pid, status = os.wait()
@@ -116,7 +67,7 @@ def main() -> None:
     seconds = loop.run(scripts)
     if loop.failed:
         raise SystemExit(f"{loop.failed} of {len(scripts)} jobs failed")
-    sys.stdout.write(str(seconds))
+    sys.stdout.write(json.dumps(seconds))
 
 
 if __name__ == "__main__":

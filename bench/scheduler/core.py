@@ -24,9 +24,7 @@ def core(bench: Bench) -> Section:
     for shape in works:
         completions, seconds = bench.child("core_rate", bench.tidewheel.write_flow(shape))
         rate = completions / seconds
-        section.rows.append(
-            [shape.name, f"{completions:,}", count(rate), f"{1e6 / rate:.1f}"]
-        )
+        section.rows.append([shape.name, f"{completions:,}", count(rate), f"{1e6 / rate:.1f}"])
         section.promise(
             f"P6 ≥ {RATE_WANTED:,.0f} completions/s, {shape.name}",
             count(rate),

@@ -18,7 +18,14 @@ POOL_WIDTH = 10
 def growth(bench: Bench) -> Section:
     section = Section(
         title="P7: growth, simulated, durable",
-        header=("work", "runahead", "tasks", "CPU ms per task", "to the first", "peak memory MB"),
+        header=(
+            "work",
+            "runahead",
+            "tasks",
+            "CPU ms per task",
+            "to the first",
+            "peak memory MB",
+        ),
     )
     sizes = bench.sizes
     wide = [
@@ -27,7 +34,9 @@ def growth(bench: Bench) -> Section:
     ]
     far = [shapes.cycles(sizes.cycles, runahead=limit) for limit in sizes.runaheads]
     _compare(bench, section, wide, f"from {sizes.widths[0]} to {sizes.widths[-1]:,} per cycle")
-    _compare(bench, section, far, f"from runahead {sizes.runaheads[0]} to {sizes.runaheads[-1]}")
+    _compare(
+        bench, section, far, f"from runahead {sizes.runaheads[0]} to {sizes.runaheads[-1]}"
+    )
     return section
 
 

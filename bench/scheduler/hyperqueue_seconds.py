@@ -1,7 +1,7 @@
-"""Run by the interpreter that has hyperqueue: tasks of ``true``, a server and a worker here.
+"""Run by the interpreter that has hyperqueue: a server and a worker here, programs as tasks.
 
-``hyperqueue_seconds.py WORK FOLDER AT_ONCE``; WORK is a JSON list of each task's parents. The
-the seconds from the submission of the job to its end.
+``hyperqueue_seconds.py WORK FOLDER AT_ONCE``; WORK is a JSON list of tasks, each with its parents
+and what it starts. FOLDER/seconds gets the time from the submission of the job to its end.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ def main() -> None:
     work, folder, at_once = sys.argv[1:]
     job = Job(default_workdir=Path(folder) / "hq-work")
     tasks = []
-    for parents in json.loads(Path(work).read_text()):
-        tasks.append(job.program(["true"], deps=[tasks[number] for number in parents]))
-    with LocalCluster(str(Path(folder) / "hq"), WorkerConfig(cores=int(at_once))) as cluster:
+    for one in json.loads(Path(work).read_text()):
+        logs = {"stdout": one["out"], "stderr": one["err"]} if one["out"] else {}
+        after = [tasks[number] for number in one["parents"]]
+        tasks.append(job.program(one["argv"], env=one["environment"], deps=after, **logs))
+    with LocalCluster(f"{folder}/hq", WorkerConfig(cores=int(at_once))) as cluster:
         client = cluster.client()
         begin = time.monotonic()
         client.wait_for_jobs([client.submit(job)])

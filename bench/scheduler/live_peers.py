@@ -1,41 +1,53 @@
-"""Those beside which live runs are measured: the bare loop, HyperQueue and Dask."""
+"""HyperQueue and Dask on live work: ``true``, or the very jobs that tidewheel has run."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.environments import ensure_python_peer, python_version_of
 from bench.scheduler.bounded import Failed, run
+from bench.scheduler.job_files import JobFiles, read_scripts
 from bench.scheduler.shapes import Shape
 
 SECONDS_MAX = 300.0
 HERE = Path(__file__).parent
 DISTRIBUTIONS = {"HyperQueue": "hyperqueue", "Dask": "distributed"}
 _SCRIPTS = {"HyperQueue": "hyperqueue_seconds.py", "Dask": "dask_seconds.py"}
+_TRUE = {"argv": ["true"], "environment": {}, "out": "", "err": ""}
 
 
-def bare_loop_rate(run_folder: Path, folder: Path, size: int, at_once: int) -> float:
-    """Tasks per second of the jobs that tidewheel left in ``run_folder``."""
-    where = folder / "bare"
+def rate_of_true(name: str, shape: Shape, folder: Path, at_once: int) -> float:
+    """Tasks per second, each of which is the program ``true``."""
+    tasks = [{"parents": parents, **_TRUE} for parents in shape.parents]
+    return _rate(name, tasks, folder, at_once)
+
+
+def rate_of_jobs(
+    name: str, shape: Shape, run_folder: Path, folder: Path, at_once: int
+) -> float:
+    """Tasks per second of jobs that tidewheel left in ``run_folder``; their files lie ready."""
+    where = folder / "peer-jobs"
     shutil.rmtree(where, ignore_errors=True)
-    command = [sys.executable, "-m", "bench.scheduler.bare_loop"]
-    command += [str(run_folder), str(where), str(at_once)]
-    ran = run(command, folder / "bare.log", seconds_max=SECONDS_MAX)
+    files = JobFiles(where)
+    jobs = [asdict(files.prepare(script)) for script in read_scripts(run_folder)]
+    tasks = [
+        {"parents": parents, **job} for parents, job in zip(shape.parents, jobs, strict=True)
+    ]
+    rate = _rate(name, tasks, folder, at_once)
     shutil.rmtree(where, ignore_errors=True)
-    return size / float(ran.output)
+    return rate
 
 
-def peer_rate(name: str, shape: Shape, folder: Path, at_once: int) -> float:
-    """Tasks per second of HyperQueue or Dask."""
+def _rate(name: str, tasks: list[dict[str, object]], folder: Path, at_once: int) -> float:
     interpreter = ensure_python_peer(DISTRIBUTIONS[name])
     where = folder / "peer"
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir()
     work = where / "work.json"
-    work.write_text(json.dumps(shape.parents))
+    work.write_text(json.dumps(tasks))
     command = [str(interpreter), str(HERE / _SCRIPTS[name])]
     command += [str(work), str(where), str(at_once)]
     ran = run(command, folder / "peer.log", seconds_max=SECONDS_MAX)
@@ -44,7 +56,7 @@ def peer_rate(name: str, shape: Shape, folder: Path, at_once: int) -> float:
         raise Failed(f"{name}: no answer within {SECONDS_MAX:.0f} s: {ran.output[-300:]}")
     seconds = float(answer.read_text())
     shutil.rmtree(where, ignore_errors=True)
-    return shape.size / seconds
+    return len(tasks) / seconds
 
 
 def peer_version(name: str) -> str:

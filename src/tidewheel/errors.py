@@ -319,6 +319,7 @@ class NotRunning(Refused):
 
     def __init__(self, name: str, status: str) -> None:
         self.name, self.status = name, status
-        super().__init__(
-            f"{name} is not running ({status}); carry it on first: tidewheel run {name}"
-        )
+        do = f"carry it on first: tidewheel run {name}"
+        if status == "completed":
+            do = f"with a later final point it would go on: tidewheel run {name} --fcp POINT"
+        super().__init__(f"{name} is not running ({status}); {do}")

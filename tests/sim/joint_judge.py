@@ -43,6 +43,7 @@ class JointInvariants(Invariants):
     """The judge of one schedule with one run."""
 
     graph: Graph
+    on_batch: Callable[[Batch], None]
     run_number = 0
 
     def watch(self, number: int, graph: Graph, clock: Callable[[], float]) -> None:
@@ -130,6 +131,7 @@ class JointInvariants(Invariants):
         self._check_active(tables)
 
     def _write(self, tables: Tables, lease: RunLease, batch: Batch) -> None:
+        self.on_batch(batch)
         self.batch = batch.number
         self._deadline = None if batch.ends else self._clock_now() + lease.lease_seconds
         self.told_batches.add((lease.epoch, batch.number))

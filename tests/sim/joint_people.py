@@ -124,11 +124,11 @@ class Operator:
     """Gives commands; a good client, who asks again until there is an answer."""
 
     def __init__(
-        self, process: Process, store: Store, number: int, tasks: Sequence[str], chance: Random
+        self, process: Process, store: Store, run: RunView, tasks: Sequence[str], chance: Random
     ) -> None:
         self._process = process
         self._store = store
-        self._number = number
+        self._number, self._digest = run.number, run.definition
         self._tasks = tasks
         self._chance = chance
         self._kills = chance.random() < 0.2
@@ -156,6 +156,7 @@ class Operator:
             commands.Poll(ids=(one,)),
             commands.Stop(mode="clean"),
             commands.Stop(mode="now"),
+            commands.Reload(definition=self._digest),
         ]
         return self._chance.choice([*drawn, commands.Kill(ids=("*",))] if self._kills else drawn)
 

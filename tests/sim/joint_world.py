@@ -20,6 +20,7 @@ from tests.sim.joint_judge import JointInvariants
 from tests.sim.joint_people import Operator, Scheduler, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.runs.definition import NewRun
+from tidewheel.core.runs.requests import Batch
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Abilities, QueueSettings
 from tidewheel.core.tasks.resources import Resources
@@ -175,7 +176,7 @@ class World:
     # ---- who lives here ----
 
     def _populate(self) -> Operator:
-        queue, number = self._create_run()
+        run = self._create_run()
         scene, chance = self._scene, self._chance
         machines = [
             RunMachine(
@@ -184,10 +185,10 @@ class World:
             for one in range(chance.randint(1, 3))
         ]
         schedulers = [
-            Inhabitant(f"scheduler-{one}", scene, self._scheduler(number, machines[0]))
+            Inhabitant(f"scheduler-{one}", scene, self._scheduler(run.number, machines[0]))
             for one in range(chance.randint(1, 3))
         ]
-        workers = [self._worker(one, queue, machines) for one in range(chance.randint(1, 3))]
+        workers = [self._worker(one, run.queue, machines) for one in range(chance.randint(1, 3))]
         watching = MonitorSettings(interval_seconds=chance.choice((1.0, 3.0)))
         monitors = [
             Inhabitant(f"monitor-{one}", scene, monitor(scene, watching))
@@ -200,9 +201,9 @@ class World:
         process = scene.new_process("operator")
         link = self._network.link(process, mortal=False)
         tasks = sorted({f"{point}/{name}" for point, name in self._flow.case.outcomes})
-        return Operator(process, link.store, number, tasks, Random(chance.random()))
+        return Operator(process, link.store, run, tasks, Random(chance.random()))
 
-    def _create_run(self) -> tuple[str, int]:
+    def _create_run(self) -> RunView:
         definition = self._flow.definition
         new = NewRun(
             workflow="flow",
@@ -219,7 +220,8 @@ class World:
         )
         self._network.execute(Call("world", "configure_queue", (run.queue, settings), {}))
         self._judge.watch(run.number, self._flow.case.graph, self._ground.database_now)
-        return run.queue, run.number
+        self._judge.on_batch = self._on_batch
+        return run
 
     def _scheduler(self, number: int, machine: Machine):  # type: ignore[no-untyped-def]
         lease_seconds = self._chance.choice((3.0, 10.0))
@@ -319,6 +321,11 @@ class World:
 
     def _is_gone(self, name: str) -> bool:
         return self._scene.processes[self._judge.workers[name]].dead
+
+    def _on_batch(self, batch: Batch) -> None:
+        submitted = [task.id for task in batch.submissions]
+        timers = [(*one,) for one in (*batch.timers, *batch.timers_gone)]
+        self._ground.note("  ", batch.number, batch.status, [*batch.consumed], submitted, timers)
 
     def _on_step(self, step: Step) -> None:
         self._ground.note(

@@ -21,6 +21,7 @@ class LoggedRun:
         self.log = RunLog(self.pool)
         self.triggers = []
         self.lines = []
+        self.all_lines = []  # with those that are for existing jobs only
         self.happens(events.RunStarted(0.0))
 
     def happens(self, event, **more):
@@ -29,7 +30,9 @@ class LoggedRun:
             outcome = step(old, self.pool, event)
         else:
             outcome = step(self.graph, self.pool, event)
-        self.last = list(map(str, self.log.lines(event, outcome, **more)))
+        found = list(map(str, self.log.lines(event, outcome, **more)))
+        self.all_lines += found
+        self.last = [line for line in found if not line.startswith("DEBUG")]
         self.lines += self.last
         submits = [one for one in outcome.effects if isinstance(one, Submit)]
         self.triggers += [trigger_line(self.pool, one) for one in submits]

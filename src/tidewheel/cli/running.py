@@ -21,7 +21,7 @@ from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused
 from tidewheel.ports import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions import Captured, capture
@@ -137,7 +137,13 @@ def _ask_stop(here: RunHere, page: RunPage) -> None:
 async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
     """The run to be driven, and whether it is new."""
     if wanted.captured is None:
-        return await store.find_run(wanted.name), False
+        try:
+            return await store.find_run(wanted.name), False
+        except NotFound:
+            raise Refused(
+                f"there is neither a folder nor a run {wanted.name!r}; name a folder with a "
+                "flow.cylc, a Python file, or one of: tidewheel runs"
+            ) from None
     definition = wanted.captured.definition
     if not wanted.is_new and not wanted.name:
         found = run_to_carry_on(

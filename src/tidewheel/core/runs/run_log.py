@@ -8,10 +8,13 @@ states at once; each of them is shown, as if the task had stopped there:
     [1/foo/01:preparing] => submitted
     [1/foo/01:submitted] => running
     [1/foo/01(flows=2):running] => succeeded        flows are shown unless they are 1
+
+Lines at DEBUG level add nothing for people: they are what jobs of existing workflows wait for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
@@ -33,10 +36,12 @@ from tidewheel.core.sched.states import (
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 
-INFO, WARNING, ERROR, CRITICAL = "INFO", "WARNING", "ERROR", "CRITICAL"
+DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
+ERROR, CRITICAL = "ERROR", "CRITICAL"
 
 _STAGES = {Stage.PREPARING: "preparing", Stage.SUBMITTED: "submitted", Stage.RUNNING: "running"}
 _JOB_WORDS = tuple(_STAGES.values())
+_HEARD = {"submitted": "(internal)submitted", "running": "(received)started"}
 _WITHOUT_JOB = ("waiting", EXPIRED)  # these words are shown without a submit number
 _LEVELS = {
     "incomplete": WARNING,
@@ -117,6 +122,7 @@ class RunLog:
         if event.how is JobEnd.SUCCEEDED:
             found.append(Line(INFO, f"[{name}] (received){SUCCEEDED}"))
         elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
+            found.append(Line(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
             found.append(Line(ERROR, f"[{name}] {FAILED}/{failure}"))
         else:
             found.append(Line(ERROR, f"[{name}] {SUBMIT_FAILED}"))
@@ -137,16 +143,23 @@ class RunLog:
         if before is None:
             found.append(Line(INFO, f"spawned {_id(pool, key)}{_flows(now.flows)}"))
             before = Glance("waiting", "", now.submit, now.flows)
+            found += _came(pool, task, before, now)
         found += _steps(pool, key, before, now)
 
     def _left(self, key: Key, before: Glance, event: Event) -> list[Line]:
-        word = _end_word(self._pool, key, before, event)
+        pool = self._pool
+        word = _end_word(pool, key, before, event)
         if not word:
-            return [Line(INFO, f"[{shown(self._pool, key, before)}] removed from the pool")]
+            asked = isinstance(event, (events.Remove, events.Trigger))
+            return [
+                Line(INFO, f"[{shown(pool, key, before)}] removed from the pool"),
+                _gone(pool, key, before, "request" if asked else "suicide trigger"),
+            ]
+        gone = _gone(pool, key, before._replace(word=word, marks=""), "completed")
         if word in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS:
             ran = before._replace(word="running", marks="")
-            return [*_steps(self._pool, key, before, ran), *_end(self._pool, key, ran, word)]
-        return _end(self._pool, key, before, word)
+            return [*_steps(pool, key, before, ran), *_end(pool, key, ran, word), gone]
+        return [*_end(pool, key, before, word), gone]
 
     def _news(self, notice: Notice) -> list[Line]:
         level = _LEVELS.get(notice.event, INFO)
@@ -157,6 +170,23 @@ class RunLog:
             text = f"[{self._shown(notice.task)}] {notice.text.removeprefix(name).strip()}"
             return [Line(level, text)]
         return [Line(level, notice.text)]
+
+
+def _came(pool: Pool, task: Task, before: Glance, now: Glance) -> Iterator[Line]:
+    """A task came into the pool, perhaps to be held there."""
+    runahead = "" if task.released else "(runahead)"
+    name = shown(pool, task.key, before._replace(marks=runahead))
+    yield Line(DEBUG, f"[{name}] added to the n=0 window")
+    if "(held)" in now.marks:
+        after = pool.run.hold_after
+        why = "as requested earlier"
+        if after is not None and task.point > after:
+            why = f"beyond workflow hold point: {pool.plan.text(after)}"
+        yield Line(INFO, f"[{name}] holding ({why})")
+
+
+def _gone(pool: Pool, key: Key, at: Glance, why: str) -> Line:
+    return Line(DEBUG, f"[{shown(pool, key, at)}] removed from the n=0 window: {why}")
 
 
 def command_line(verb: str, refused: str = "") -> Line:
@@ -204,7 +234,10 @@ def _steps(pool: Pool, key: Key, before: Glance, now: Glance) -> list[Line]:
 
 
 def _end(pool: Pool, key: Key, before: Glance, word: str, marks: str = "") -> list[Line]:
-    return [Line(INFO, f"[{shown(pool, key, before)}] => {word}{marks}")]
+    name = shown(pool, key, before)
+    found = [Line(INFO, f"[{name}] => {word}{marks}")]
+    heard = _HEARD.get(word)
+    return found if heard is None else [Line(DEBUG, f"[{name}] {heard}"), *found]
 
 
 def _end_word(pool: Pool, key: Key, before: Glance, event: Event) -> str:
