@@ -22,6 +22,7 @@ from tidewheel.failpoints import Failpoint, failpoint_named
 MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0
 WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
+ADOPT_INTERVAL_SECONDS_DEFAULT = 10.0
 WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
 
@@ -111,6 +112,7 @@ class WorkerSettings:
     capacity: Resources = field(default_factory=Resources)
     lease_seconds: float | None = None  # None: as the queue says
     poll_seconds: float = 5.0  # a wake-up may be lost; this bounds the wait
+    adopt_interval_seconds: float = ADOPT_INTERVAL_SECONDS_DEFAULT  # looks for dead workers
     on_stop: OnStop = OnStop.YIELD
     grace_seconds: float = 30.0
     tie_jobs: bool = False
@@ -120,6 +122,7 @@ class WorkerSettings:
 
     def __post_init__(self) -> None:
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
+        _positive(self, "adopt_interval_seconds")
         if not self.queues:
             raise BadSetting("queues", self.queues, "at least one queue name")
         for queue in self.queues:
@@ -178,6 +181,12 @@ def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings
         workers_retention_seconds=workers if workers > 0 else None,
         export_directory=Path(export).absolute() if export else None,
     )
+
+
+def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
+    """How often a worker looks whether one beside it has died."""
+    name = "TIDEWHEEL_ADOPT_INTERVAL_SECONDS"
+    return _number(environ, name, ADOPT_INTERVAL_SECONDS_DEFAULT)
 
 
 def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:

@@ -160,4 +160,4 @@ def test_when_jobs_are_killed_with_it_they_have_failed_and_are_retried_as_define
         crew.judge()
         with crew.client() as client:
             [attempt] = client.attempts("flow/run1/1/long/1")
-            assert "was killed while no" in attempt.error.text
+            assert "was killed while no" in attempt.error.description

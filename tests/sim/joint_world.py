@@ -81,10 +81,10 @@ def run_schedule(seed: int, *, calm: bool = False, events_kept: int = EVENTS_KEP
 
 
 def _cancel_everything(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
+    """Until nobody is left: while the last ones end, somebody may begin."""
+    while left := asyncio.all_tasks(loop):
+        for task in left:
+            task.cancel()
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
 

@@ -203,3 +203,10 @@ def test_a_later_final_point_reaches_tasks_that_another_flow_has_brought():
     run.reflows("1/b").succeeds("1/b")
     run.reloads("R1 = a & b\nP1 = b[-P1] => b", final=3)
     assert run.flows == {"2/b": [1, 2]}
+
+
+def test_what_ended_before_a_reload_is_known_to_be_dead_for_those_who_ask_for_it_now():
+    run = Scenario("a\nb\nc").succeeds("1/a")
+    run.reloads("a:fail & b => d\nc")
+    assert run.succeeds("1/b", "1/c").completed
+    assert run.verdicts == {"1/d": "not taken"}

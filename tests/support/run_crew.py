@@ -36,6 +36,7 @@ class RunCrew(Fleet):
         super().__init__(folder, store)
         self.environment["TIDEWHEEL_SCHEDULER_LEASE_SECONDS"] = str(LEASE_SECONDS)
         self.environment["TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS"] = "0.2"
+        self.environment["TIDEWHEEL_ADOPT_INTERVAL_SECONDS"] = "0.5"
 
     # ---- what is run ----
 

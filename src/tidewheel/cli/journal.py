@@ -1,4 +1,4 @@
-"""What a worker or a monitor in the foreground does, one line per event."""
+"""What a worker, a monitor or a scheduler in the foreground does, one line per event."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ SENTENCES = {
     "worker.able": "takes tasks again",
     "job.not_started": "{task}  {error}",
     "lease.adopted": "{task}  from a worker that died",
+    "run.taken": "{run}  was {status}, and nobody drove it",
+    "run.left": "{run}  {status} {why}",
+    "run.not_taken": "{run}  {reason}",
+    "run.failed": "{run}  {error}",
+    "run.lost": "{run}  {reason}",
+    "step.failed": "{run}  {summary}",
+    "log.unwritten": "{error}",
+    "log.written": "as before",
     "job.started": "{task}  attempt {attempt}: {work}",
     "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
 }

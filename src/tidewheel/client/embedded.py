@@ -29,6 +29,7 @@ from tidewheel.config import (
     SchedulerSettings,
     StoreSettings,
     WorkerSettings,
+    adopt_interval_seconds,
     home_directory,
     monitor_settings,
     scheduler_settings,
@@ -50,6 +51,7 @@ class WorkerFields(TypedDict, total=False):
     capacity: Resources
     lease_seconds: float | None
     poll_seconds: float
+    adopt_interval_seconds: float
     on_stop: OnStop
     grace_seconds: float
     tie_jobs: bool
@@ -66,6 +68,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given.setdefault("slots", wiring.usable_cores())
     given.setdefault("capacity", wiring.machine_capacity())
     given.setdefault("home", home_directory())
+    given.setdefault("adopt_interval_seconds", adopt_interval_seconds())
     return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields
 
 

@@ -1,6 +1,6 @@
-"""Jobs that outlived their worker: who starts next on the same host goes on with them.
+"""Jobs that outlived their worker: another on the same host goes on with them.
 
-A kill -9 of a worker kills no command. Its successor asks the store for leases held on this
+A kill -9 of a worker kills no command. Whoever starts next, or works beside it, asks the store for leases held on this
 host since its last boot, looks which of their workers are gone, and asks the store for those:
 of several that start at once, one gets each lease. Only then it lets a runner take the job
 over, since a job has one voice, and whoever takes it over last has it. Where no job was ever
@@ -39,6 +39,19 @@ async def orphans_of_the_dead(
     return [
         lease for lease in held if lease.task.handler is None and not is_alive(lease.process)
     ]
+
+
+async def dead_workers_with_leases(
+    store: TaskStore, process: HostProcess, is_alive: IsAlive
+) -> bool:
+    """Whether there is any of this host, since its last boot; costs less than their leases."""
+    here = (process.host, process.boot_id)
+    return any(
+        worker.leases
+        and (worker.process.host, worker.process.boot_id) == here
+        and not is_alive(worker.process)
+        for worker in await store.workers()
+    )
 
 
 class Fate(Enum):

@@ -24,7 +24,7 @@ from functools import partial
 from tidewheel.config import OnStop, WorkerSettings
 from tidewheel.core.tasks.requests import HeldLease, NewWorker
 from tidewheel.ports import Runner, TaskStore
-from tidewheel.services.adoption import orphans_of_the_dead
+from tidewheel.services.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.alarm import within
 from tidewheel.services.attempts import StopReason
 from tidewheel.services.crew import Crew
@@ -98,8 +98,7 @@ class Worker(Service):
         try:
             claiming = crew.member(shift.claims.run())
             claiming.add_done_callback(lambda _: self.wake())
-            while not self._stop_asked:
-                await self._alarm.wait()
+            await self._attend(shift)
             await self._wind_down(shift, claiming)
         finally:
             deafen()
@@ -130,6 +129,28 @@ class Worker(Service):
         orphans: list[HeldLease] = await self.persist(find) or []
         for lease in orphans:
             await shift.adopt(lease, self.persist)
+
+    async def _attend(self, shift: Shift) -> None:
+        """Until asked to stop; look now and then whether a worker beside this one has died."""
+        rest = self._settings.adopt_interval_seconds
+        look_at = self._clock.monotonic() + rest
+        while not self._stop_asked:
+            await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))
+            if not self._stop_asked and self._clock.monotonic() >= look_at:
+                await self._adopt_from_the_dead(shift)
+                look_at = self._clock.monotonic() + rest
+
+    async def _adopt_from_the_dead(self, shift: Shift) -> None:
+        """Only what is in our queues: other workers may keep their files elsewhere."""
+        host, queues = self._equipment.host, frozenset(self._settings.queues)
+        if self._settings.tie_jobs:
+            return
+        look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
+        if await self.persist(look):
+            find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
+            for lease in await self.persist(find) or []:
+                if lease.task.queue in queues:
+                    await shift.adopt(lease, self.persist)
 
     async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:
         flush_seconds = _flush_seconds(self._settings.grace_seconds)

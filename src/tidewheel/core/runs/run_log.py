@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.runs.flow_texts import flow_text
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
@@ -90,6 +90,9 @@ class RunLog:
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
             self._changed(event.task, event, found)  # before what follows from it
+        elif isinstance(event, events.OutputMade) and event.output not in STANDARD:
+            name = self._shown(event.task)
+            found.append(Line(DEBUG, f"[{name}] completed output {event.output}"))
         for key in outcome.touched.tasks:
             self._changed(key, event, found)
         pool = self._pool

@@ -150,9 +150,9 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
         before = count.value(group.every)
         one = frozenset({flow})
         value = member_value(memory, group, one)
-        if value is Value.OPEN and not pool.node(name).is_at(point):
-            value = Value.LOST  # a reload has taken it off its sequence
-        count.put(name, value)
+        # A reload may have taken an active one off its sequence.
+        is_off = value is Value.OPEN and not pool.node(name).is_at(point)
+        count.put(name, Value.LOST if is_off else value)
         after = count.value(group.every)
         if after is before:
             if len(pool.flow_counts) > 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.chains import start_chain
 from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.deaths import reassess
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.ending import conclude, is_complete
 from tidewheel.core.sched.events import Reload
@@ -42,6 +43,8 @@ def reloaded(draft: Draft, event: Reload) -> None:
         _look_up_again(draft, task, _true_atoms(old, task))
     for task in kept:
         _tell_of_outputs(draft, task)
+    if plan.policy.deaths_are_judged:
+        _judge_anew(draft)
     _begin_chains(draft, old, plan)
     if old.final is not None and _ended(old, plan):
         _go_beyond(draft, old.final)
@@ -66,6 +69,15 @@ def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
         for flow in sorted(active_flows(pool)):
             if (node.name, flow) not in pool.chains:
                 start_chain(draft, node, flow, first)
+
+
+def _judge_anew(draft: Draft) -> None:
+    """What ended long ago may be what a task needs now."""
+    for point, there in list(draft.pool.memory.items()):
+        for name, memory in list(there.items()):
+            if memory.verdicts:
+                flows = frozenset(memory.verdicts)
+                reassess(draft, draft.pool.node(name), point, flows)
 
 
 def orphan(node: NodePlan) -> NodePlan:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import STANDARD, STARTED
 from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
+from tidewheel.core.runs.run_log import Line
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
 from tidewheel.core.sched.states import Key
@@ -20,6 +21,7 @@ SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL
 SEVERITY_DEFAULT = "INFO"
 
 NodeOf = Callable[[Key], NodeDef]
+LineOf = Callable[[Key, str, str], Line]  # a word of a job, as the run log has it
 
 
 def severity_of(text: str) -> tuple[str, str]:
@@ -33,8 +35,9 @@ def severity_of(text: str) -> tuple[str, str]:
 class JobReports:
     """Tells the core what jobs report; `node_of` is a node with what was broadcast to it."""
 
-    def __init__(self, node_of: NodeOf) -> None:
+    def __init__(self, node_of: NodeOf, line_of: LineOf) -> None:
         self._node_of = node_of
+        self._line_of = line_of
 
     def started(self, drive: Drive, one: JobStarted) -> None:
         """Its process exists. With an init-script the job says itself when it has started."""
@@ -61,6 +64,8 @@ class JobReports:
         node = self._node_of(key)
         name = output or next((name for name, words in node.outputs if words == said), None)
         known = name == STARTED or any(name == one for one, _ in node.outputs)
+        if name != STARTED:
+            drive.work.log.append(self._line_of(key, said or str(name), severity))
         if name is not None and known:
             drive.step(OutputMade(key, submit, name, at))
         elif name is not None and name not in STANDARD:

@@ -91,16 +91,14 @@ class Stage:
         self.commands = commands
         self._telling = telling
         self.nodes = Nodes(graph, options.mode, taken.stored.broadcasts)
-        self.reports = JobReports(self.nodes.node)
+        self._run_log = RunLog(taken.pool)
+        self.reports = JobReports(self.nodes.node, self._run_log.said)
         self.players = PlayedJobs(graph, self.nodes.mode)
         self.timers = RunTimers(
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions = Submissions(
-            run, taken.restored, self.nodes, xtriggers.results_for
-        )
-        self._run_log = RunLog(taken.pool)
+        self._submissions = Submissions(run, taken.restored, self.nodes, xtriggers.results_for)
         self._reason = taken.run.reason
         self.begun = False
         self.drive = Drive(
