@@ -76,6 +76,7 @@ bench: setup ## Measure tidewheel and its peers side by side
 	$(BIN)/python -m bench.queue
 	$(BIN)/python -m bench.claims
 	$(BIN)/python -m bench.heartbeats
+	$(BIN)/python -m bench.scheduler
 	$(BIN)/python -m bench.compile
 
 .PHONY: traceability

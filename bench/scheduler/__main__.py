@@ -59,7 +59,7 @@ def main() -> None:
 def _part(bench: Bench, name: str) -> Section:
     section = Section(title=f"{name}: not measured", header=())
     with measured_or_listed(section, name):
-        return PARTS[name](bench)
+        section = PARTS[name](bench)
     return section
 
 

@@ -1,8 +1,8 @@
-"""``python -m bench.scheduler.bare_loop RUN FOLDER AT_ONCE``: the jobs of a run, and nothing else.
+"""``python -m bench.scheduler.bare_loop RUN FOLDER AT_ONCE``: jobs of a run, and nothing else.
 
 RUN is the folder of a run that tidewheel has just done. Its jobs are written and started once
-more below FOLDER, so many at once, by a loop that knows no graph, no store and no limits. Prints
-the seconds it took.
+more below FOLDER, so many at once, by a loop that knows no graph, no store and no limits. It
+prints the seconds they took.
 """
 
 from __future__ import annotations

@@ -20,16 +20,15 @@ _GLOBAL = """\
     [[localhost]]
         global init-script = export PATH={programs}:$PATH
 """
-_SUBMITTED = "SELECT time_submit FROM task_jobs ORDER BY time_submit"
-_FIRST_ENDS = "SELECT count(*) FROM task_states WHERE status = 'succeeded'"
+_ENDED = "SELECT time_submit, time_run_exit FROM task_jobs WHERE time_run_exit IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CylcFigures:
     """What Cylc did within the bound; its own times are whole seconds."""
 
-    tasks: int  # that have succeeded
-    seconds: float  # from the first to the last submission
+    tasks: int  # that have ended
+    seconds: float  # from the first submission to the last end
     cpu_seconds: float
     peak_megabytes: float
     is_complete: bool
@@ -59,14 +58,13 @@ class Cylc:
         if not database.exists():
             raise Failed(f"cylc play {shape.name}: {ran.output[-300:]}")
         with closing(sqlite3.connect(database)) as connection:
-            times = [row[0] for row in connection.execute(_SUBMITTED) if row[0]]
-            done = int(connection.execute(_FIRST_ENDS).fetchone()[0])
-        if not done or not times:
+            ended = connection.execute(_ENDED).fetchall()
+        if not ended:
             raise Failed(f"cylc play {shape.name}: nothing within {seconds_max:.0f} s")
-        seconds = (_instant(times[-1]) - _instant(times[0])) or 1.0
+        first, last = min(row[0] for row in ended), max(row[1] for row in ended)
         return CylcFigures(
-            tasks=done,
-            seconds=seconds,
+            tasks=len(ended),
+            seconds=max(1.0, _instant(last) - _instant(first)),
             cpu_seconds=ran.cpu_seconds,
             peak_megabytes=ran.peak_megabytes,
             is_complete=ran.is_complete,

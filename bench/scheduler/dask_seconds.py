@@ -1,31 +1,32 @@
 """Run by the interpreter that has distributed: each task a function that runs a program.
 
 ``dask_seconds.py WORK FOLDER AT_ONCE``; WORK is a JSON list of tasks, each with its parents and
-what it starts. Two worker processes share what runs at once, as threads. FOLDER/seconds gets the
-time from the first submission to the last end.
+what it starts. Two worker processes share what runs at once, as threads. FOLDER/seconds gets
+the time from the first submission to the last end.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from distributed import Client, LocalCluster, wait
+from distributed import Client, Future, LocalCluster, wait
 
 PROCESSES = 2
 
 
-def run_program(one: dict[str, object], *_parents: None) -> None:
-    with ExitStack() as stack:
-        streams = {}
-        if one["out"]:
-            names = (("stdout", one["out"]), ("stderr", one["err"]))
-            streams = {name: stack.enter_context(open(path, "ab")) for name, path in names}
-        subprocess.run(one["argv"], env=one["environment"] or None, check=True, **streams)
+def run_program(one: dict[str, Any], *_parents: None) -> None:
+    with (
+        open(one["out"] or os.devnull, "ab") as out,
+        open(one["err"] or os.devnull, "ab") as err,
+    ):
+        environment = one["environment"] or None
+        subprocess.run(one["argv"], env=environment, stdout=out, stderr=err, check=True)
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def main() -> None:
     with cluster, Client(cluster) as client:
         client.wait_for_workers(PROCESSES)
         begin = time.monotonic()
-        futures = []
+        futures: list[Future] = []
         for one in json.loads(Path(work).read_text()):
             after = [futures[number] for number in one.pop("parents")]
             futures.append(client.submit(run_program, one, *after, pure=False))

@@ -80,6 +80,7 @@ def restart(bench: Bench) -> Section:
     flow = bench.tidewheel.write_flow(shape, length="PT10H")
     home = bench.folder / "restart-home"
     shutil.rmtree(home, ignore_errors=True)
+    seconds = 0.0
     for what, words in (("fill", "begun and written"), ("resume", "taken over and rebuilt")):
         say(f"{words} …")
         seconds, used = bench.child("restart", what, flow, home)

@@ -63,7 +63,7 @@ def live(bench: Bench) -> Section:
 
 
 def _measure(bench: Bench, section: Section, work: Work) -> None:
-    ours, bare = 0.0, 0.0
+    ours, cpu_ms, bare = 0.0, 0.0, 0.0
     for _ in range(bench.sizes.rounds):  # in turns: a slow minute of the machine hits both
         found = bench.tidewheel.run(work.shape, *SLOTS, keep=True)
         bare = max(bare, _bare_rate(bench, work))

@@ -16,12 +16,12 @@ SECONDS_MAX = 300.0
 HERE = Path(__file__).parent
 DISTRIBUTIONS = {"HyperQueue": "hyperqueue", "Dask": "distributed"}
 _SCRIPTS = {"HyperQueue": "hyperqueue_seconds.py", "Dask": "dask_seconds.py"}
-_TRUE = {"argv": ["true"], "environment": {}, "out": "", "err": ""}
+_TRUE: dict[str, object] = {"argv": ["true"], "environment": {}, "out": "", "err": ""}
 
 
 def rate_of_true(name: str, shape: Shape, folder: Path, at_once: int) -> float:
     """Tasks per second, each of which is the program ``true``."""
-    tasks = [{"parents": parents, **_TRUE} for parents in shape.parents]
+    tasks = [{**_TRUE, "parents": parents} for parents in shape.parents]
     return _rate(name, tasks, folder, at_once)
 
 
@@ -34,7 +34,7 @@ def rate_of_jobs(
     files = JobFiles(where)
     jobs = [asdict(files.prepare(script)) for script in read_scripts(run_folder)]
     tasks = [
-        {"parents": parents, **job} for parents, job in zip(shape.parents, jobs, strict=True)
+        {**job, "parents": parents} for parents, job in zip(shape.parents, jobs, strict=True)
     ]
     rate = _rate(name, tasks, folder, at_once)
     shutil.rmtree(where, ignore_errors=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from bench.markdown import table
 
+DIGITS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -60,10 +62,9 @@ def render(
 
 
 def count(number: float) -> str:
-    """With as many digits as say something."""
-    if number >= 100:
-        return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 10 else f"{number:.2f}"
+    """With three digits that say something."""
+    decimals = max(0, DIGITS - len(str(int(number))))
+    return f"{number:,.{decimals}f}"
 
 
 def times(ratio: float) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel import wiring
+from tidewheel.ports import Store
 
 NUMBER = 1  # of the only run
 
@@ -30,7 +31,7 @@ async def resume(home: Path) -> tuple[float, float]:
         return await first_pass(store, NUMBER, home)
 
 
-async def first_pass(store: wiring.Store, number: int, home: Path) -> tuple[float, float]:
+async def first_pass(store: Store, number: int, home: Path) -> tuple[float, float]:
     begin, used = time.monotonic(), time.process_time()
     view = await store.run(number)
     async with wiring.driving(store_address(home), store, view, home) as driver:

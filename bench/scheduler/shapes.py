@@ -106,7 +106,7 @@ def parentless(points: int, width: int, runahead: int) -> Shape:
     """Tasks without parents, at every point: what the runahead limit alone holds back."""
     names = " & ".join(f"t{n}" for n in range(width))
     return Shape(
-        name=f"{points:,} points × {width:,} without parents",
+        name=f"{points:,} × {width:,} without parents",
         graph=_graph("P1", [names]),
         cycles=points,
         runahead=runahead,

@@ -55,7 +55,8 @@ def chain(bench: Bench) -> Section:
     )
     with measured_or_listed(section, "through queue and worker with a no-op handler"):
         through = _through_the_queue(bench, shape)
-        section.rows.append(_row(shape, through, "tidewheel, queue and worker, no-op handler"))
+        ratio = times(ours.rate / through.rate)
+        section.rows.append(_row(shape, through, "tidewheel, queue and no-op handler", ratio))
         section.promise(
             f"P2 ≥ {HANDLER_HOPS_WANTED:,.0f} hops/s through queue and worker",
             count(through.rate),
@@ -87,7 +88,7 @@ def _through_the_queue(bench: Bench, shape: Shape) -> Figures:
     return Figures(tasks=shape.size, **found)
 
 
-def _row(shape: Shape, ours: Figures, name: str = "tidewheel") -> list[str]:
+def _row(shape: Shape, ours: Figures, name: str = "tidewheel", ratio: str = "1") -> list[str]:
     return [
         name,
         shape.name,
@@ -95,7 +96,7 @@ def _row(shape: Shape, ours: Figures, name: str = "tidewheel") -> list[str]:
         f"{ours.seconds:.2f}",
         f"{ours.cpu_ms:.3f}",
         f"{ours.peak_megabytes:.0f}",
-        "1",
+        ratio,
     ]
 
 

@@ -44,7 +44,7 @@ class Figures:
 
 @dataclass(slots=True)
 class Tidewheel:
-    """Runs the command; ``profile`` is where the costliest functions are listed, if anywhere."""
+    """Runs the command; ``profile`` is a file in which the costliest functions are listed."""
 
     folder: Path
     profile: str = ""

@@ -12,6 +12,7 @@ import os
 import pstats
 import sys
 import threading
+import time
 from pathlib import Path
 
 from bench.scheduler.marks import marks_of_store
@@ -21,20 +22,23 @@ FUNCTIONS_SHOWN = 45
 
 
 class Profiler:
-    """One profile per thread, as cProfile sees only its own; put together at the end."""
+    """One profile per thread, as cProfile sees only its own; put together at the end.
+
+    By the thread's own processor time: waiting costs nothing, and neither do others.
+    """
 
     def __init__(self, path: Path, title: str) -> None:
         self._path, self._title = path, title
-        self._profiles = [cProfile.Profile()]
+        self._profiles = [cProfile.Profile(time.thread_time)]
         run = threading.Thread.run
         if sys.version_info < (3, 12):  # from there on one profile at a time is allowed
 
             def profiled(thread: threading.Thread) -> None:
-                profile = cProfile.Profile()
+                profile = cProfile.Profile(time.thread_time)
                 self._profiles.append(profile)
                 profile.runcall(run, thread)
 
-            threading.Thread.run = profiled  # type: ignore[method-assign]
+            setattr(threading.Thread, "run", profiled)  # noqa: B010 - mypy forbids the plain way
 
     def begin(self) -> None:
         self._profiles[0].enable()

@@ -244,6 +244,7 @@ async def driving(  # noqa: PLR0913 - each by name
     """
     from tidewheel.core.runs.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.scheduler.handlers_voice import handlers_voice
     from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
     if given is not None:
@@ -256,7 +257,9 @@ async def driving(  # noqa: PLR0913 - each by name
         dead_epoch=run.epoch if is_dead else None,
     )
     lease = await store.claim_run(claim)
-    async with _handlers_voice(where, store, run, home) as environment:
+    make_private_directory(home)
+    limit = store_settings(where).submit.message_bytes_max
+    async with handlers_voice(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(
             store=store,
             home=home,
@@ -281,39 +284,6 @@ def build_standby(
         return driving(where, store, run, home, settings=settings, on_report=on_report)
 
     return Standby(store, drive, settings, _surroundings(on_report))
-
-
-@asynccontextmanager
-async def _handlers_voice(
-    where: str | StoreSettings | None, store: Store, run: RunView, home: Path
-) -> AsyncIterator[dict[str, str]]:
-    """The environment of a run's event handlers, whose commands are heard meanwhile."""
-    import secrets
-
-    from tidewheel.runners.handler_environment import (
-        Unheard,
-        handler_environment,
-        handler_folder,
-    )
-    from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.own_programs import write_programs
-    from tidewheel.services.job_calls import JobCalls, handler_caller
-    from tidewheel.services.scheduler.run_files import run_directory
-
-    make_private_directory(home)
-    directory = run_directory(home, run.name)
-    folder = handler_folder(directory)
-    folder.mkdir(parents=True, exist_ok=True)
-    limit = store_settings(where).submit.message_bytes_max
-    server = MessageServer(home, limit, JobCalls(store, home))
-    secret = secrets.token_urlsafe()
-    await server.start()
-    try:
-        server.expect(secret, folder, Unheard(), handler_caller(run.name))
-        programs = write_programs(home)
-        yield handler_environment(os.environ, run.name, directory, programs, secret)
-    finally:
-        await server.stop()
 
 
 def build_monitor(

@@ -1,4 +1,4 @@
-"""RELIABILITY 11, 16: kill -9 of `tidewheel run`, at every named place and at any moment (P16)."""
+"""RELIABILITY 11, 16: kill -9 of `tidewheel run`, at every named place, at any moment (P16)."""
 
 import os
 import random
@@ -58,7 +58,6 @@ CARRIED_ON = ("flow/run1", "--stall-timeout", "0")
 @pytest.fixture
 def chance(request):
     seed = request.config.getoption("randomly_seed", 1)
-    print(f"seed {seed}")
     return random.Random(seed)
 
 

@@ -1,8 +1,9 @@
-"""RELIABILITY 14: a run has one scheduler at a time, and never waits long for the next (P21)."""
+"""RELIABILITY 14: a run has one scheduler at a time, and does not wait for the next (P21)."""
 
 import os
 import signal
 
+import apsw
 import pytest
 
 from tests.support.patience import eventually, scaled
@@ -157,7 +158,5 @@ def test_a_run_that_cannot_be_read_is_put_aside_and_harms_no_other(sqlite_crew):
 
 def set_text(crew, digest, text):
     """What no part of the program does."""
-    import apsw
-
     with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
         connection.execute("UPDATE definition SET text = ? WHERE digest = ?", (text, digest))

@@ -109,6 +109,8 @@ def _tries(
         found[read_id(facts.id).key].append(facts)
     tries = {}
     for key, submissions in found.items():
+        killed = [one.id for one in submissions[:-1] if one.status == "cancelled"]
+        demand(not killed, "D5 what was killed is not tried again", f"{killed}")
         ends = [_try(flow, judge, facts) for facts in submissions]
         tries[key] = tuple(ends)
         retries = flow.case.graph.retries.get(key[1], (0, 0))

@@ -29,11 +29,12 @@ from tests.sim.sched_oracle import (
 from tidewheel.core.runs.requests import Batch, RunClaim, RunLease
 from tidewheel.store.memory.tables import Tables
 from tidewheel.testing.invariants import Invariants
-from tidewheel.testing.rules.facts import FINAL, Call, demand
+from tidewheel.testing.rules.facts import Call, demand
 
 ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.
 SILENT = frozenset({"claim", "heartbeat", "take_back_lapsed_leases", "renew_run"})
+REFUSALS_MAX = 20  # answers get lost, but not that many
 WRITTEN, KNOWN, LOST = "written", "known", "lost"
 
 Record = dict[str, Any]
@@ -58,6 +59,7 @@ class JointInvariants(Invariants):
         self._deadline: float | None = None
         self._made: defaultdict[Key, set[str]] = defaultdict(set)
         self._events: dict[int, Record] = {}
+        self._refusals: Counter[tuple[str, int]] = Counter()
         self._over: set[str] = set()  # tasks whose end was told
         self._words_seen: set[tuple[int, int, int]] = set()
         self._now_called: Call | None = None
@@ -101,6 +103,10 @@ class JointInvariants(Invariants):
             assert call is not None
             seen = f"{call.process}, {call.operation} of {call.args[0]}: {why}"
             demand(self._expected == LOST, "P21 the last epoch may write", seen)
+            lease = cast("RunLease", call.args[0])
+            self._refusals[call.process, lease.epoch] += 1
+            few = self._refusals[call.process, lease.epoch] <= REFUSALS_MAX
+            demand(few, "P21 who lost a run leaves it", seen)
 
     def _claimed(self, claim: RunClaim, lease: RunLease) -> None:
         free = self._deadline is None or self._deadline <= self._clock_now()
@@ -170,7 +176,9 @@ class JointInvariants(Invariants):
         self.started |= {row["task_id"] for row in new.values() if row["kind"] == "started"}
 
     def _hear_words(self, tables: Tables, said: list[Record]) -> None:
-        stored = [(key, row) for key, row in tables.message.items() if key not in self._words_seen]
+        stored = [
+            (key, row) for key, row in tables.message.items() if key not in self._words_seen
+        ]
         self._words_seen.update(key for key, _ in stored)
         wanted = [
             (self.facts.tasks[seq].id, attempt, row["text"], row["output"])

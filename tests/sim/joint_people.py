@@ -54,6 +54,15 @@ class Watch:
     told: Callable[[int, int], None]  # epoch and number of a batch that people are told of
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Where a scheduler sits: its process, who else lives on its host, and its patience."""
+
+    process: HostProcess
+    is_alive: Callable[[HostProcess], bool]
+    lease_seconds: float
+
+
 class Scheduler(Service):
     """One process: takes the run whenever nobody has it, and drives it."""
 
@@ -61,18 +70,14 @@ class Scheduler(Service):
         self,
         store: Store,
         number: int,
-        process: HostProcess,
-        is_alive: Callable[[HostProcess], bool],
-        lease_seconds: float,
+        seat: Seat,
         watch: Watch,
         surroundings: Surroundings,
     ) -> None:
         super().__init__("scheduler", surroundings)
         self._store = store
         self._number = number
-        self._process = process
-        self._is_alive = is_alive
-        self._lease_seconds = lease_seconds
+        self._seat = seat
         self._watch = watch
         self._driver: RunDriver | None = None
         self._is_stalled = False
@@ -91,11 +96,11 @@ class Scheduler(Service):
         self._is_stalled = run.status == "stalled"
         if self._watch.is_over(run):
             return ()
-        is_dead = run.owner is not None and not self._is_alive(run.owner)
+        is_dead = run.owner is not None and not self._seat.is_alive(run.owner)
         claim = RunClaim(
             run=run.number,
-            process=self._process,
-            lease_seconds=self._lease_seconds,
+            process=self._seat.process,
+            lease_seconds=self._seat.lease_seconds,
             dead_epoch=run.epoch if is_dead else None,
         )
         try:
@@ -131,7 +136,7 @@ class Operator:
         self._number, self._digest = run.number, run.definition
         self._tasks = tasks
         self._chance = chance
-        self._kills = chance.random() < 0.2
+        self._kills = chance.random() < 0.4
 
     async def run(self) -> None:
         """Until things are quiet; then everything is let go."""
@@ -158,12 +163,16 @@ class Operator:
             commands.Stop(mode="now"),
             commands.Reload(definition=self._digest),
         ]
-        return self._chance.choice([*drawn, commands.Kill(ids=("*",))] if self._kills else drawn)
+        return self._chance.choice(
+            [*drawn, commands.Kill(ids=("*",))] if self._kills else drawn
+        )
 
     async def _let_go(self) -> None:
         for command in (commands.Resume(), commands.Release(everything=True)):
             while not await self._say(command):
-                if (await self._insist(lambda: self._store.run(self._number))).status == "completed":
+                if (
+                    await self._insist(lambda: self._store.run(self._number))
+                ).status == "completed":
                     return
                 await self._process.sleep(2.0)
 

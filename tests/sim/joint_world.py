@@ -12,12 +12,11 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from tests.sim.joint_case import Flow
 from tests.sim.joint_ending import check_ending as check_run
 from tests.sim.joint_judge import JointInvariants
-from tests.sim.joint_people import Operator, Scheduler, Watch
+from tests.sim.joint_people import Operator, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.runs.definition import NewRun
 from tidewheel.core.runs.requests import Batch
@@ -30,7 +29,7 @@ from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.event_log import EVENTS_KEPT, EventLog
 from tidewheel.testing.faults import QUIET_AT, Blow, FaultPlan, Strike, draw_faults
 from tidewheel.testing.ground import Ground
-from tidewheel.testing.inhabitants import Inhabitant, Scene, monitor, surroundings, worker
+from tidewheel.testing.inhabitants import Inhabitant, Make, Scene, monitor, surroundings, worker
 from tidewheel.testing.invariants import BrokenInvariant, Call
 from tidewheel.testing.machines import KILLED, TERMINATED, Machine
 from tidewheel.testing.moving_loop import MovingLoop
@@ -179,16 +178,16 @@ class World:
         run = self._create_run()
         scene, chance = self._scene, self._chance
         machines = [
-            RunMachine(
-                f"machine-{one}", self._judge.executions, self._flow.script, self.breaks
-            )
+            RunMachine(f"machine-{one}", self._judge.executions, self._flow.script, self.breaks)
             for one in range(chance.randint(1, 3))
         ]
         schedulers = [
             Inhabitant(f"scheduler-{one}", scene, self._scheduler(run.number, machines[0]))
             for one in range(chance.randint(1, 3))
         ]
-        workers = [self._worker(one, run.queue, machines) for one in range(chance.randint(1, 3))]
+        workers = [
+            self._worker(one, run.queue, machines) for one in range(chance.randint(1, 3))
+        ]
         watching = MonitorSettings(interval_seconds=chance.choice((1.0, 3.0)))
         monitors = [
             Inhabitant(f"monitor-{one}", scene, monitor(scene, watching))
@@ -223,20 +222,18 @@ class World:
         self._judge.on_batch = self._on_batch
         return run
 
-    def _scheduler(self, number: int, machine: Machine):  # type: ignore[no-untyped-def]
+    def _scheduler(self, number: int, machine: Machine) -> Make:
         lease_seconds = self._chance.choice((3.0, 10.0))
         watch = Watch(is_over=self._is_over, told=self._told)
 
         def make(process: Process, link: Link) -> Service:
-            return Scheduler(
-                link.store,
-                number,
-                machine.new_process(process),
-                machine.is_alive,
-                lease_seconds,
-                watch,
-                surroundings(process, self._scene),
+            seat = Seat(
+                process=machine.new_process(process),
+                is_alive=machine.is_alive,
+                lease_seconds=lease_seconds,
             )
+            around = surroundings(process, self._scene)
+            return Scheduler(link.store, number, seat, watch, around)
 
         return make
 
@@ -325,7 +322,9 @@ class World:
     def _on_batch(self, batch: Batch) -> None:
         submitted = [task.id for task in batch.submissions]
         timers = [(*one,) for one in (*batch.timers, *batch.timers_gone)]
-        self._ground.note("  ", batch.number, batch.status, [*batch.consumed], submitted, timers)
+        self._ground.note(
+            "  ", batch.number, batch.status, [*batch.consumed], submitted, timers
+        )
 
     def _on_step(self, step: Step) -> None:
         self._ground.note(

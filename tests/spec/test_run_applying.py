@@ -236,8 +236,8 @@ def test_xtriggers_are_met_by_hand_and_no_longer_asked_for():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1/c", "1/b does not depend on 1/c:succeeded; it needs 1/a:succeeded"),
-        ("1/a:failed", "1/b does not depend on 1/a:failed"),
+        ("1/c", '1/b does not depend on "1/c:succeeded"; it needs 1/a:succeeded'),
+        ("1/a:failed", '1/b does not depend on "1/a:failed"'),
         ("1/q", "there is no task q in this workflow"),
         ("xtrigger/z", "1/b waits for no xtrigger 'z'; only on x"),
     ],

@@ -2,8 +2,8 @@
 
 import re
 
-from tidewheel.core.sched.events import StopAtPoint
-from tidewheel.testing.scenario import Scenario
+from tidewheel.core.sched.events import Reload, StopAtPoint
+from tidewheel.testing.scenario import Scenario, compile_graph
 
 
 def cylc8(graph: str, final: int | None = None, scheduling: str = "") -> Scenario:
@@ -139,3 +139,11 @@ def test_a_task_that_succeeded_in_vain_and_fails_in_the_next_flow_ended_as_faile
         1: "failed",
         2: "failed",
     }
+
+
+def test_a_reload_judges_nobody_either():
+    run = cylc8("a? => b\nx").fails("1/a")
+    again = compile_graph("a? => b\na:fail? & x => c", "[[a, b, c, x]]", policy="cylc8")
+    run.happens(Reload(again, 0.0))
+    assert run.verdicts == {}
+    assert run.succeeds("1/x").pool == {"1/c": "running"}

@@ -136,7 +136,7 @@ class Worker(Service):
         look_at = self._clock.monotonic() + rest
         while not self._stop_asked:
             await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))
-            if not self._stop_asked and self._clock.monotonic() >= look_at:
+            if self._clock.monotonic() >= look_at:
                 await self._adopt_from_the_dead(shift)
                 look_at = self._clock.monotonic() + rest
 

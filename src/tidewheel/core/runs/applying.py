@@ -16,7 +16,7 @@ from tidewheel.core.runs import commands
 from tidewheel.core.runs.commands import Command
 from tidewheel.core.runs.flow_texts import flow_text, known_flow, read_flows
 from tidewheel.core.runs.point_texts import read_point
-from tidewheel.core.runs.selecting import id_text, select, unique_key
+from tidewheel.core.runs.selecting import id_text, select, unique_key, unrefused
 from tidewheel.core.runs.setting_texts import read_atoms, read_outputs
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
@@ -96,7 +96,7 @@ def _set(pool: Pool, command: commands.Set, at: Instant) -> Applied:
             "set either outputs (--out) or prerequisites (--pre), one after the other"
         )
     meant = _prerequisites if command.prerequisites else _outputs
-    made = [meant(pool, command, key, at) for key in keys]
+    made = unrefused(pool, keys, lambda key: meant(pool, command, key, at))
     return Applied(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.runs.commands import Command, Hold, Release
 from tidewheel.core.runs.flow_texts import flow_text
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
@@ -51,6 +52,13 @@ _LEVELS = {
     "lost": WARNING,
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
+}
+_COMMANDS = {
+    "trigger": "force_trigger_tasks",
+    "remove": "remove_tasks",
+    "kill": "kill_tasks",
+    "poll": "poll_tasks",
+    "reload": "reload_workflow",
 }
 # What is told by a line of its own, in the shape that is known elsewhere.
 _TOLD = ("trigger", "expired")
@@ -197,6 +205,15 @@ def command_line(verb: str, refused: str = "") -> Line:
     if refused:
         return Line(WARNING, f'Command "{verb}" refused: {refused}')
     return Line(INFO, f'Command "{verb}" actioned.')
+
+
+def command_name(command: Command) -> str:
+    """What a command is called in the log: as existing jobs look for it."""
+    if isinstance(command, Hold) and command.after:
+        return "set_hold_point"
+    if isinstance(command, Release) and command.everything:
+        return "release_hold_point"
+    return _COMMANDS.get(command.verb, command.verb)
 
 
 def glance(task: Task) -> Glance:

@@ -7,8 +7,9 @@ is not. An id that means nothing is refused, with what would mean something.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.spelling import nearest
@@ -21,6 +22,9 @@ from tidewheel.errors import Refused
 
 IDS_MAX = 10_000  # of one command
 NAMED_MAX = 5  # tasks in one sentence
+
+Given = TypeVar("Given")
+Meant = TypeVar("Meant")
 
 
 def select(
@@ -38,10 +42,28 @@ def select(
     if len(texts) > IDS_MAX:
         raise Refused(f"{len(texts)} ids in one command; at most {IDS_MAX}, or use globs")
     extra = [key for key in also if key not in pool.tasks]
-    found: set[Key] = set()
-    for text in texts:
-        found.update(_matching(pool, read_id(text), extra, all_at_point, pooled_only))
-    return tuple(sorted(found))
+
+    def meant(text: str) -> set[Key]:
+        return _matching(pool, read_id(text), extra, all_at_point, pooled_only)
+
+    return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant))))
+
+
+def unrefused(
+    pool: Pool, given: Iterable[Given], meaning: Callable[[Given], Meant]
+) -> list[Meant]:
+    """What each of these means. Whether one that means nothing is left out, the policy says."""
+    found, refusals = [], []
+    for one in given:
+        try:
+            found.append(meaning(one))
+        except Refused as refused:
+            if not pool.plan.policy.leaves_out_what_is_not_there:
+                raise
+            refusals.append(refused)
+    if refusals and not found:
+        raise refusals[0]
+    return found
 
 
 def unique_key(pool: Pool, text: str, *, pooled_only: bool = False) -> Key:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.runs.selecting import id_text, unique_key
+from tidewheel.core.runs.selecting import id_text, unique_key, unrefused
 from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.setting import completing
@@ -51,31 +51,37 @@ def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
 
 def read_atoms(pool: Pool, key: Key, texts: Iterable[str]) -> Prerequisites:
     """`all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, each of which the task must have."""
-    atoms, labels, everything = [], [], False
-    for text in _split(texts):
+
+    def meant(text: str) -> Prerequisites:
         if text == EVERYTHING:
-            everything = True
-        elif text.startswith(XTRIGGER):
-            labels += _labels(pool, key, text.removeprefix(XTRIGGER))
-        else:
-            atoms += _atom(pool, key, text)
-    return Prerequisites(tuple(atoms), tuple(labels), everything)
+            return Prerequisites((), (), everything=True)
+        if text.startswith(XTRIGGER):
+            labels = _labels(pool, key, text.removeprefix(XTRIGGER))
+            return Prerequisites((), labels, everything=False)
+        return Prerequisites(_atom(pool, key, text), (), everything=False)
+
+    found = unrefused(pool, _split(texts), meant)
+    return Prerequisites(
+        tuple(atom for one in found for atom in one.atoms),
+        tuple(label for one in found for label in one.xtriggers),
+        any(one.everything for one in found),
+    )
 
 
-def _labels(pool: Pool, key: Key, text: str) -> list[str]:
+def _labels(pool: Pool, key: Key, text: str) -> tuple[str, ...]:
     """The xtrigger that is meant, or with `all` every one that the task has."""
     node, point = pool.node(key[1]), key[0]
     known = [label for sequence, label in node.xtriggers if sequence.has(point)]
     label = text.partition(":")[0]
     if label == EVERYTHING:
-        return known
+        return tuple(known)
     if label not in known:
         has = f"only on {', '.join(known)}" if known else "on none"
         raise Refused(f"{id_text(pool, key)} waits for no xtrigger {label!r}; {has}")
-    return [label]
+    return (label,)
 
 
-def _atom(pool: Pool, key: Key, text: str) -> list[tuple[Point, str, str]]:
+def _atom(pool: Pool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
@@ -86,8 +92,8 @@ def _atom(pool: Pool, key: Key, text: str) -> list[tuple[Point, str, str]]:
         names = [f"{id_text(pool, one[:2])}:{one[2]}" for one in known]
         needs = f"it needs {', '.join(names)}" if names else "it needs none"
         asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
-        raise Refused(f"{id_text(pool, key)} does not depend on {asked}; {needs}")
-    return [wanted]
+        raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
+    return (wanted,)
 
 
 def _atoms_of(pool: Pool, key: Key) -> Iterator[tuple[Point, str, str]]:

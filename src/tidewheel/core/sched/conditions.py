@@ -219,8 +219,10 @@ def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> boo
 def never_comes(pool: Pool, node: NodePlan, point: Point) -> bool:
     """Whether a task is not spawned because it needs something beyond the last point."""
     plan = pool.plan
+    if plan.policy.spawns_what_needs_beyond_the_end:
+        return False
     last = plan.final if pool.run.stop is None else pool.run.stop
-    if plan.policy.spawns_what_needs_beyond_the_end or last is None or point > last:
+    if last is None or point > last:
         return False
     return any(
         leaf.parent_point(point, plan.initial) > last

@@ -53,7 +53,8 @@ def release(draft: Draft, task: Task) -> None:
     task.released = True
     pool = draft.pool
     in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
-    if (in_chain or len(task.flows) > 1) and not keeps_its_place(task):
+    stays = task.plan.in_sequence and keeps_its_place(task)
+    if (in_chain or len(task.flows) > 1) and not stays:
         move_on(draft, task)
     if task.waits:
         begin_checks(draft, task)

@@ -10,7 +10,7 @@ from tidewheel.core.runs import commands
 from tidewheel.core.runs.applying import answer_of, events_of
 from tidewheel.core.runs.commands import Command, read_command
 from tidewheel.core.runs.requests import Broadcast, CommandAnswer, CommandGiven
-from tidewheel.core.runs.run_log import command_line
+from tidewheel.core.runs.run_log import command_line, command_name
 from tidewheel.core.runs.selecting import job_of
 from tidewheel.core.sched.effects import Effect
 from tidewheel.core.tasks.task import Instant
@@ -39,17 +39,25 @@ class Commands:
         if ended_at is not None and given.at <= ended_at:
             raise Refused(f"{drive.run.name} ended before it could obey; ask again if need be")
         command = read_command(given.body)
-        applied = events_of(drive.pool, command, given.at)
-        if applied.by_scheduler:
-            answer = await self._obey_itself(stage, command, given.at)
-        else:
-            effects: list[Effect] = []
-            for event in applied.events:
-                effects += drive.step(event)
-            answer = answer_of(drive.pool, applied, effects)
-        drive.work.log.append(command_line(command.verb))
+        name, log = command_name(command), drive.work.log
+        try:
+            answer = await self._answer(stage, command, given.at)
+        except Refused as refused:
+            log.append(command_line(name, str(refused)))
+            raise
+        log.append(command_line(name))
         drive.work.steps += 1
         return CommandAnswer(given.number, json.dumps(answer))
+
+    async def _answer(self, stage: Stage, command: Command, at: Instant) -> dict[str, object]:
+        drive = stage.drive
+        applied = events_of(drive.pool, command, at)
+        if applied.by_scheduler:
+            return await self._obey_itself(stage, command, at)
+        effects: list[Effect] = []
+        for event in applied.events:
+            effects += drive.step(event)
+        return answer_of(drive.pool, applied, effects)
 
     async def _obey_itself(
         self, stage: Stage, command: Command, at: Instant
