@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 
-from tidewheel.core.runs.requests import RUN_LEASE_SECONDS_DEFAULT
-from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
+from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting

@@ -245,6 +245,7 @@ async def driving(  # noqa: PLR0913 - each by name
     from tidewheel.core.runs.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.services.scheduler.handlers_voice import handlers_voice
+    from tidewheel.services.scheduler.pace import as_compatible
     from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
     if given is not None:
@@ -266,6 +267,7 @@ async def driving(  # noqa: PLR0913 - each by name
             environment=environment,
             surroundings=_surroundings(on_report),
             trigger_log=trigger_log,
+            pace=as_compatible,
         )
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 

@@ -160,3 +160,17 @@ def set_text(crew, digest, text):
     """What no part of the program does."""
     with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
         connection.execute("UPDATE definition SET text = ? WHERE digest = ?", (text, digest))
+
+
+def test_a_run_outlives_crashes_of_its_database(postgres_server, postgres_url, tmp_path):
+    with run_crew(tmp_path, postgres_url) as crew:
+        slow_jobs(crew, 4)
+        program = crew.run("--stall-timeout", "0")
+        for count in (2, 4):
+            eventually(lambda n=count: len(crew.executions()) >= n, "jobs have begun")
+            postgres_server.restart_immediately()
+        assert ended(program) == 0, program.log
+        assert "trying again" in program.log
+        assert len(crew.final_state()["submissions"]) == 8
+        happened = crew.judge()
+        assert happened["claim"] == 8, happened

@@ -313,3 +313,9 @@ def test_what_an_xtrigger_answers_reaches_the_job_and_no_shell_expands_it(flow):
     )
     run.until(lambda: run.running)
     assert "data_path='$(touch /tmp/oops)'" in run.jobs["1/a/01"]
+
+
+def test_a_command_meets_the_run_as_it_was_seen_before_the_latest_reports(flow):
+    run = flow(CHAIN).ends_unheard("1/a")
+    run.gives(commands.Hold(ids=("1/b",)))
+    assert run.running == ["2/a/1"]

@@ -1,8 +1,37 @@
-"""Using a store from an application: submit and look, lease and report, wait and ask why."""
+"""Using a store from an application: submit and look, lease and report, wait and ask why.
 
-from tidewheel.client.asynchronous import AsyncClient
-from tidewheel.client.blocking import Client
-from tidewheel.client.fields import TaskFields
-from tidewheel.client.results import Batch, LeasedTask, Task
+Names are loaded when they are first used: a run that is driven here needs no client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidewheel.client.asynchronous import AsyncClient
+    from tidewheel.client.blocking import Client
+    from tidewheel.client.fields import TaskFields
+    from tidewheel.client.results import Batch, LeasedTask, Task
 
 __all__ = ["Client", "AsyncClient", "TaskFields", "Task", "LeasedTask", "Batch"]
+
+_HOMES = {
+    "Client": "tidewheel.client.blocking",
+    "AsyncClient": "tidewheel.client.asynchronous",
+    "TaskFields": "tidewheel.client.fields",
+    "Task": "tidewheel.client.results",
+    "LeasedTask": "tidewheel.client.results",
+    "Batch": "tidewheel.client.results",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only whoever needs a name pays for it
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

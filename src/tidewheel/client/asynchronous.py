@@ -7,15 +7,17 @@ number of coroutines of one event loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from tidewheel.client.filters import Filters, task_filter
 from tidewheel.client.leasing import Leasing
 from tidewheel.client.looking import Looking
 from tidewheel.client.results import Task
-from tidewheel.client.runs import Runs
 from tidewheel.client.submitting import Submitting
 from tidewheel.core.tasks.requests import Page
+
+if TYPE_CHECKING:
+    from tidewheel.client.runs import Runs
 
 
 class AsyncClient(Submitting, Looking, Leasing):
@@ -28,6 +30,9 @@ class AsyncClient(Submitting, Looking, Leasing):
     @property
     def runs(self) -> Runs:
         """Runs of workflows: look at them, and act on those that a scheduler drives."""
+        # Whoever only uses the queue need not load what knows about runs.
+        from tidewheel.client.runs import Runs  # noqa: PLC0415
+
         return Runs(self)
 
     # Here and not in Looking: a method of this name hides the type in its class.

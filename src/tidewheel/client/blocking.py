@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.connection import Where
-from tidewheel.client.runs import Runs
+
+if TYPE_CHECKING:
+    from tidewheel.client.blocking_runs import BlockingRuns
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,34 +31,6 @@ def _waiting(
         return self.run(method(self.asynchronous, *args, **kwargs))
 
     return call
-
-
-def _of_runs(
-    method: Callable[Concatenate[Runs, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[BlockingRuns, P], R]:
-    @wraps(method)
-    def call(self: BlockingRuns, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.client.run(method(self.client.asynchronous.runs, *args, **kwargs))
-
-    return call
-
-
-class BlockingRuns:
-    """``client.runs`` of the blocking client."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    find = _of_runs(Runs.find)
-    list = _of_runs(Runs.list)
-    look = _of_runs(Runs.look)
-    show = _of_runs(Runs.show)
-    why = _of_runs(Runs.why)
-    tree = _of_runs(Runs.tree)
-    history = _of_runs(Runs.history)
-    dry_run = _of_runs(Runs.dry_run)
-    give = _of_runs(Runs.give)
-    delete = _of_runs(Runs.delete)
 
 
 class Client:
@@ -82,6 +56,9 @@ class Client:
     @property
     def runs(self) -> BlockingRuns:
         """Runs of workflows: look at them, and act on those that a scheduler drives."""
+        # Whoever only uses the queue need not load what knows about runs.
+        from tidewheel.client.blocking_runs import BlockingRuns  # noqa: PLC0415
+
         return BlockingRuns(self)
 
     def close(self) -> None:

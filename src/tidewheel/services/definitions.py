@@ -26,7 +26,6 @@ from tidewheel.core.runs.definition import (
     StoredFile,
 )
 from tidewheel.errors import Refused
-from tidewheel.services.python_definitions import load_python_file
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.loading import SourceOptions
 from tidewheel.sources.flow_cylc.points import PointTexts
@@ -39,7 +38,6 @@ from tidewheel.sources.flow_cylc.workflow import (
     load_source,
     load_workflow,
 )
-from tidewheel.sources.python_api.refusals import InvalidDefinition
 
 FILE_BYTES_MAX = 1024 * 1024
 FOLDER_BYTES_MAX = 32 * 1024 * 1024
@@ -162,7 +160,7 @@ def restore(
     how = load_options(options, definition.workflow)
     if definition.kind == PYTHON:
         unpack(definition, directory)
-        loaded = load_python_file(directory / definition.text, how, findings)
+        loaded = _load_python(directory / definition.text, how, findings)
     else:
         loaded = load_source(_source(definition.text, directory), how, findings)
     if loaded.graph is None or loaded.reader is None or findings.has_errors:
@@ -182,15 +180,24 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
     how = load_options(options, old.workflow)
     if old.kind == PYTHON:
         path = directory / old.text
-        loaded = load_python_file(path, how, findings)
+        loaded = _load_python(path, how, findings)
     else:
         path = directory
         variables = VariableTexts(settings=tuple(json.loads(old.variables)))
         source = SourceOptions(variables=variables, workflow_name=old.workflow)
         loaded = load_workflow(path, replace(how, source=source), findings)
     if loaded.graph is None or findings.has_errors:
+        # Its package is all of the Python front end, which few runs need.
+        from tidewheel.sources.python_api.refusals import InvalidDefinition  # noqa: PLC0415
+
         raise InvalidDefinition(old.workflow, findings)
     return replace(capture(loaded, path).definition, variables=old.variables)
+
+
+def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
+    from tidewheel.services.python_definitions import load_python_file  # noqa: PLC0415
+
+    return load_python_file(path, how, findings)
 
 
 def _errors(findings: Findings) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from tidewheel.errors import NewerSchema, OlderSchema
+
+MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,8 @@ class MigrationReport:
 @cache
 def load_migrations(dialect: str) -> tuple[Migration, ...]:
     """The migrations of a dialect in order, numbered 1, 2, 3 … without a gap."""
-    folder = files("tidewheel.store") / "migrations" / dialect
-    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    folder = MIGRATIONS / dialect
+    found = sorted(path.name for path in folder.glob("*.sql"))
     migrations = tuple(
         Migration(
             version=int(name.split("_")[0]),

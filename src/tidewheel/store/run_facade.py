@@ -1,29 +1,34 @@
-"""The RunStore port over any database that can run scripts."""
+"""The RunStore port over any database that can run scripts.
+
+What a script about runs needs is loaded by the first one that runs: a store that is opened for
+tasks alone would start half as slowly again with it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
-from tidewheel.core.runs.requests import (
-    Batch,
-    Inbox,
-    NewCommand,
-    RunClaim,
-    RunLease,
-    StoredRun,
-)
-from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
-from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.records import PutMemory
-from tidewheel.core.sched.states import Flows
 from tidewheel.failpoints import Failpoint
-from tidewheel.store.change_rows import changed_rows
-from tidewheel.store.scripts import run_batch, runs
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import Result, Script, Transaction
+
+if TYPE_CHECKING:
+    from tidewheel.core.cycling.calendar import Point
+    from tidewheel.core.runs.definition import NewRun, StoredDefinition
+    from tidewheel.core.runs.requests import (
+        Batch,
+        Inbox,
+        NewCommand,
+        RunClaim,
+        RunLease,
+        StoredRun,
+    )
+    from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+    from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.records import PutMemory
+    from tidewheel.core.sched.states import Flows
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -35,11 +40,15 @@ class StoredPast:
         self._look_now, self._run = look_now, run
 
     def submits(self, point: Point, name: str) -> int:
+        from tidewheel.store.scripts import run_batch
+
         found = self._look_now(lambda tx: run_batch.submits_of(tx, self._run, point, name))
         assert isinstance(found, int)
         return found
 
     def spawned(self, point: Point, name: str) -> Flows:
+        from tidewheel.store.scripts import run_batch
+
         found = self._look_now(lambda tx: run_batch.spawned_of(tx, self._run, point, name))
         assert isinstance(found, frozenset)
         return found
@@ -65,23 +74,35 @@ class RunOperations(ABC):
     # ---- definitions ----
 
     async def save_definition(self, definition: StoredDefinition) -> None:
+        from tidewheel.store.scripts import runs
+
         await self._write("save_definition", lambda tx, _: runs.save_definition(tx, definition))
 
     async def definition(self, digest: str) -> StoredDefinition:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.definition(tx, digest))
 
     # ---- runs ----
 
     async def create_run(self, new: NewRun) -> RunView:
+        from tidewheel.store.scripts import runs
+
         return await self._write("create_run", lambda tx, _: runs.create_run(tx, new))
 
     async def run(self, number: int) -> RunView:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.get_run(tx, number))
 
     async def find_run(self, text: str) -> RunView:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.find_run(tx, text))
 
     async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.list_runs(tx, workflow, count))
 
     async def delete_run(self, number: int) -> None:
@@ -89,29 +110,46 @@ class RunOperations(ABC):
             pass
 
     async def delete_run_part(self, number: int) -> bool:
+        from tidewheel.store.scripts import runs
+
         return await self._write("delete_run", lambda tx, _: runs.delete_part(tx, number))
 
     async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.expired_runs(tx, retention_seconds, count_max))
 
     # ---- schedulers ----
 
     async def claim_run(self, claim: RunClaim) -> RunLease:
+        from tidewheel.store.scripts import runs
+
         return await self._write("claim_run", lambda tx, _: runs.claim_run(tx, claim))
 
     async def claimable_runs(self, count_max: int) -> list[RunView]:
+        from tidewheel.store.scripts import runs
+
         return await self.look(lambda tx: runs.claimable_runs(tx, count_max))
 
     async def renew_run(self, lease: RunLease) -> None:
+        from tidewheel.store.scripts import runs
+
         await self._write("scheduler_lease_renew", lambda tx, _: runs.renew_run(tx, lease))
 
     async def read_run(self, number: int) -> StoredRun:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.read_run(tx, number))
 
     async def read_inbox(self, number: int, count_max: int) -> Inbox:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.read_inbox(tx, number, count_max))
 
     async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+        from tidewheel.store.change_rows import changed_rows
+        from tidewheel.store.scripts import run_batch
+
         rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
         await self._write(
             "write_batch",
@@ -126,14 +164,20 @@ class RunOperations(ABC):
     # ---- operators ----
 
     async def post_command(self, command: NewCommand) -> int:
+        from tidewheel.store.scripts import runs
+
         return await self._write(
             "post_command", lambda tx, effects: runs.post_command(tx, command, effects)
         )
 
     async def command(self, number: int) -> CommandView:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.command(tx, number))
 
     async def commands(self, run: int, count: int = 100) -> list[CommandView]:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.commands(tx, run, count))
 
     # ---- looking ----
@@ -141,12 +185,18 @@ class RunOperations(ABC):
     async def submissions(
         self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
     ) -> list[SubmissionView]:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.submissions(tx, run, point, name, count))
 
     async def run_changes(
         self, run: int, after: int = 0, count: int = 100
     ) -> list[ChangesView]:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.run_changes(tx, run, after, count))
 
     async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
+        from tidewheel.store.scripts import run_batch
+
         return await self.look(lambda tx: run_batch.forgotten(tx, run, count))

@@ -199,7 +199,16 @@ class DrivenRun:
         said = Message(number=self._heard[name], text=text, output=output)
         return self._report((name,), messages=(said,))
 
+    def ends_unheard(self, *names: str) -> Self:
+        """They succeed, and the scheduler has not looked yet."""
+        self._tell_store(names, started=True, end=End(ending=Ending.SUCCEEDED))
+        return self
+
     def _report(self, names: tuple[str, ...], **facts: object) -> Self:
+        self._tell_store(names, **facts)
+        return self.goes_on()
+
+    def _tell_store(self, names: tuple[str, ...], **facts: object) -> None:
         reports = []
         for name in names:
             task = self._claimed[name]
@@ -209,7 +218,6 @@ class DrivenRun:
         for answer in answers:
             if answer.refused is not None:
                 raise answer.refused
-        return self.goes_on()
 
     def gives(self, command: Command) -> dict[str, object]:
         """A command, and its answer; a refusal is raised."""

@@ -48,25 +48,35 @@ def _task_lines(task: Document) -> Iterator[str]:
 
 
 def _dump(said: Said) -> str:
+    """Of the run, or with --tasks of its pooled tasks, by name unless by point."""
     document: Document = look(read_ids("dump", said.words).workflow, "dump")
-    lines = [] if "tasks" in said else [f"{document['run']}: {document['status']}"]
-    if "global" not in said:
-        lines += [_dump_line(task, with_flows="flows" in said) for task in document["tasks"]]
-    return "\n".join(lines)
+    if "raw" in said:
+        return json.dumps(document, indent=4 if "pretty" in said else None)
+    if "tasks" not in said:
+        facts = {"workflow id": document["run"], "status": document["status"]}
+        return "\n".join(f"{name}={value}" for name, value in facts.items())
+    first, second = ("point", "name") if "sort" in said else ("name", "point")
+    tasks = sorted(document["tasks"], key=lambda task: (task[first], task[second]))
+    if "legacy" in said:
+        return "\n".join(_legacy_line(task, (first, second), said) for task in tasks)
+    return "\n".join(_dump_line(task, said) for task in tasks)
 
 
-def _dump_line(task: Document, *, with_flows: bool) -> str:
-    words = [
-        task["name"],
-        task["point"],
-        task["state"],
-        "held" if task["held"] else "unheld",
-        "queued" if task["queued"] else "not-queued",
-        "runahead" if task["runahead"] else "not-runahead",
-    ]
-    if with_flows:
-        words.append(f"[{','.join(map(str, task['flows']))}]")
-    return ", ".join(words)
+def _dump_line(task: Document, said: Said) -> str:
+    marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
+    flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
+    shown = f" ({marks})" if marks else ""
+    return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
+
+
+def _legacy_line(task: Document, first: tuple[str, str], said: Said) -> str:
+    words = [*(task[one] for one in first), task["state"]]
+    words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
+    return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
+
+
+def _flows(task: Document) -> str:
+    return ",".join(map(str, task["flows"]))
 
 
 def _cat_log(said: Said) -> str:

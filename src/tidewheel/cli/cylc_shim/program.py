@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from tidewheel.cli.cylc_shim.arguments import BadUsage, Said, flag, read_arguments
+from tidewheel.cli.cylc_shim.arguments import BadUsage, flag, read_arguments
 from tidewheel.errors import Refused, TidewheelError
 
 FAILED, USAGE = 1, 2
@@ -116,20 +117,23 @@ def _command(verb: str, arguments: Sequence[str]) -> int:
     if verb == "broadcast" and ("display" in said or "display-task" in said):
         return _print(display_broadcasts(said))
     workflow, command = VERBS[verb].command(said)
-    give(workflow, command, wait=verb not in _QUEUED)
-    if verb == "broadcast":
-        _print_broadcast(said)
-    return 0
+    answer = give(workflow, command, wait=verb not in _QUEUED)
+    return _tell_broadcast(answer) if verb == "broadcast" else 0
 
 
-def _print_broadcast(said: Said) -> None:
-    settings = said.options.get("set", [])
-    if settings:
-        _print("Broadcast set:")
-    for point in said.options.get("point", ["*"]):
-        for namespace in said.options.get("namespace", ["root"]):
-            for setting in settings:
-                _print(f"+ [{point}/{namespace}] {setting}")
+def _tell_broadcast(answer: dict[str, Any]) -> int:
+    """What was set, what was taken back; to take back what is not there is a failure."""
+    rows = sorted(answer["broadcasts"], key=lambda row: (row["point"], row["namespace"]))
+    for sign, title, field in (("+", "set", "value"), ("-", "cancelled", "was")):
+        found = [row for row in rows if (row["value"] is None) == (sign == "-")]
+        if found:
+            _print(f"Broadcast {title}:")
+        for row in found:
+            where = f"{row['point']}/{row['namespace']}"
+            _print(f"{sign} [{where}] {row['setting']}={row[field]}")
+    if rows:
+        return 0
+    return _complain("cylc broadcast: nothing like that was broadcast, so nothing is gone", 1)
 
 
 def _signed(arguments: Sequence[str]) -> list[str]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.sched.records import Change
+from tidewheel.core.tasks.lease import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 
-RUN_LEASE_SECONDS_DEFAULT = 10.0
+if TYPE_CHECKING:
+    from tidewheel.core.sched.records import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

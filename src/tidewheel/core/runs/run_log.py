@@ -117,9 +117,9 @@ class RunLog:
             found.append(Line(INFO, "Reload completed."))
         return found
 
-    def said(self, key: Key, text: str, level: str = INFO) -> Line:
+    def said(self, key: Key, text: str, level: str = INFO, how: str = "received") -> Line:
         """A message of a job."""
-        return Line(level, f"[{self._shown(key)}] (received){text}")
+        return Line(level, f"[{self._shown(key)}] ({how}){text}")
 
     def _shown(self, key: Key) -> str:
         seen = self._seen.get(key)
@@ -130,6 +130,8 @@ class RunLog:
         if before is None or before.word not in _JOB_WORDS or before.submit != event.submit:
             return  # too late: a notice says so
         name = shown(self._pool, event.task, before)
+        if event.how is JobEnd.KILLED:
+            found.append(Line(WARNING, f"[{name}] job killed"))
         if event.how is JobEnd.SUCCEEDED:
             found.append(Line(INFO, f"[{name}] (received){SUCCEEDED}"))
         elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
@@ -244,6 +246,8 @@ def _steps(pool: Pool, key: Key, before: Glance, now: Glance) -> list[Line]:
         first = 0
         if before.word in _JOB_WORDS and before.submit == now.submit:
             first = _JOB_WORDS.index(before.word) + 1
+        if before.word == "waiting" and "(queued)" not in before.marks:
+            found.append(Line(DEBUG, f"[{shown(pool, key, before)}] => waiting(queued)"))
         for word in _JOB_WORDS[first : _JOB_WORDS.index(now.word)]:
             between = Glance(word, "", now.submit, now.flows)
             found += _end(pool, key, before, word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidewheel.core.graph.node import Retries
 from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
 from tidewheel.core.sched.draft import Draft
@@ -77,9 +78,9 @@ def _verdict_on(task: Task) -> Verdict:
     return finished_as(task.ended)
 
 
-def try_again(draft: Draft, task: Task, output: str) -> bool:
+def try_again(draft: Draft, task: Task, output: str, had: Retries | None = None) -> bool:
     """Go back to waiting for the retry delay, if there is a retry left."""
-    retries = task.plan.definition.retries
+    retries = task.plan.definition.retries if had is None else had
     if output == FAILED:
         delays, tried = retries.execution, task.try_number
     else:

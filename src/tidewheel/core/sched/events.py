@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import Retries
 from tidewheel.core.sched.states import Flows, Key
 from tidewheel.core.tasks.task import Instant
 
@@ -78,6 +79,7 @@ class JobEnded(NamedTuple):
     submit: int
     how: JobEnd
     at: Instant
+    retries: Retries | None = None  # that this job had, if not those of its definition
 
 
 class TimerFired(NamedTuple):

@@ -86,7 +86,7 @@ def job_ended(draft: Draft, event: JobEnded) -> None:
     killed = event.how is JobEnd.KILLED
     task.held |= killed
     may_retry = task.flows and (not killed or draft.plan.policy.killed_keeps_its_retries)
-    if may_retry and try_again(draft, task, output):
+    if may_retry and try_again(draft, task, output, event.retries):
         return
     end(draft, task, output)
 

@@ -24,10 +24,11 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.graph.outputs import ENDS, SUCCEEDED
 from tidewheel.core.sched.policy import SchedulingPolicy
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
+ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
 class SequencePlan:
@@ -236,3 +237,18 @@ def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
 
 def is_success_enough(completion: Completion) -> bool:
     return frozenset({SUCCEEDED}) in completion.alternatives
+
+
+def orphan(name: str, rank: int) -> NodePlan:
+    """A node that a reload took out of the graph: what is active ends, and nothing follows.
+
+    Made from its name alone, since after a restart nothing else is known of it.
+    """
+    return NodePlan(
+        name=name,
+        definition=NodeDef(name=name),
+        completion=ANY_END,
+        sequences=(),
+        rank=rank,
+        success_suffices=True,
+    )

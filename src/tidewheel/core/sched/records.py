@@ -15,7 +15,7 @@ from typing import NamedTuple, assert_never
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import absolute_key, member_value
 from tidewheel.core.sched.draft import Touched
-from tidewheel.core.sched.plan import Plan
+from tidewheel.core.sched.plan import Plan, orphan
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, Pool, RunState
 from tidewheel.core.sched.spawning import standing_of
 from tidewheel.core.sched.states import (
@@ -219,13 +219,24 @@ def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Poo
     run = next((row.run for row in rows if isinstance(row, PutRun)), None)
     assert run is not None, "a run without a row of its own was never started"
     pool = Pool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
+    gone = _names(rows) - plan.nodes.keys()
+    for name in sorted(gone):
+        plan.nodes[name] = orphan(name, len(plan.nodes))
     for row in rows:
         _put(pool, row)
     for task in _tasks(rows, pool):
+        if task.plan.name in gone and not task.is_active:
+            continue
         _admit(pool, task)
     _count_groups(pool)
     pool.base = pool.counted.earliest()
     return pool
+
+
+def _names(rows: list[Change]) -> set[str]:
+    """Of all nodes that are spoken of, those that a reload has removed included."""
+    tasks = {change.row.name for change in rows if isinstance(change, PutTask)}
+    return tasks | {change.key[1] for change in rows if isinstance(change, PutMemory)}
 
 
 def _put(pool: Pool, row: Change) -> None:
@@ -248,7 +259,7 @@ def _put(pool: Pool, row: Change) -> None:
 
 def _tasks(rows: list[Change], pool: Pool) -> Iterator[Task]:
     for change in rows:
-        if not isinstance(change, PutTask) or change.row.name not in pool.plan.nodes:
+        if not isinstance(change, PutTask):
             continue
         row = change.row
         memory = pool.remember(row.point, row.name)

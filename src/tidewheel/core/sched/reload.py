@@ -17,7 +17,7 @@ from tidewheel.core.sched.ending import conclude, is_complete
 from tidewheel.core.sched.events import Reload
 from tidewheel.core.sched.flow_choice import active_flows
 from tidewheel.core.sched.outputs import announce, reach
-from tidewheel.core.sched.plan import Leaf, NodePlan, Plan
+from tidewheel.core.sched.plan import Leaf, Plan, orphan
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import everything, rebuild
 from tidewheel.core.sched.spawning import leave, look_up, settle
@@ -33,7 +33,7 @@ def reloaded(draft: Draft, event: Reload) -> None:
     old = pool.plan
     plan = plan_of(event.graph)
     for name in sorted(old.nodes.keys() - plan.nodes.keys()):
-        plan.nodes[name] = orphan(old.nodes[name])
+        plan.nodes[name] = orphan(name, len(plan.nodes))
     _replace(pool, rebuild(plan, everything(pool), pool.past))
     draft.plan = plan
     draft.touched.tasks.update(dict.fromkeys(pool.tasks))
@@ -60,7 +60,7 @@ def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
     if base is None:
         base = pool.run.horizon or pool.run.start
     for node in plan.nodes.values():
-        if node.name not in old.nodes and plan.policy.reload_spawns_new_tasks:
+        if node.name not in old.graph.nodes and plan.policy.reload_spawns_new_tasks:
             first = base
         elif old.final is not None and _ended(old, plan):
             first = max(base, Point(old.final + 1))
@@ -78,18 +78,6 @@ def _judge_anew(draft: Draft) -> None:
             if memory.verdicts:
                 flows = frozenset(memory.verdicts)
                 reassess(draft, draft.pool.node(name), point, flows)
-
-
-def orphan(node: NodePlan) -> NodePlan:
-    """A task that is no longer in the graph: what is active ends, and nothing follows."""
-    return NodePlan(
-        name=node.name,
-        definition=node.definition,
-        completion=node.completion,
-        sequences=(),
-        rank=node.rank,
-        success_suffices=node.success_suffices,
-    )
 
 
 def _replace(pool: Pool, other: Pool) -> None:

@@ -10,6 +10,7 @@ from tidewheel.core.tasks.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import LeaseLost, WrongStatus
 
 LEASE_SECONDS_DEFAULT = 10.0
+RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds
 LEASE_SECONDS_MAX = 86_400.0
 
 

@@ -65,6 +65,7 @@ class Surroundings:
     new_task: Callable[[Submit], NewTask]
     # Called after every step, before its effects are done: makes lines of the run log.
     log_step: Callable[[Drive, Event, Outcome], None]
+    poll: Callable[[Drive, tuple[Key, int], Instant], None]
     log_trigger: Callable[[Drive, Submit], None] | None = None
 
 
@@ -170,8 +171,9 @@ class Drive:
                 self._around.xtriggers.drop(task, label)
             case KillJob():
                 self._kill(effect, now)
-            case PollJob():
-                pass  # the store knows how every job is: there is nobody to ask
+            case PollJob(task, submit):
+                # The store knows how every job is. What a job wrote down is known to its files.
+                self._around.poll(self, (task, submit), now)
             case _:
                 raise AssertionError(effect)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.node import NodeDef, Retries
 from tidewheel.core.graph.outputs import STANDARD, STARTED
 from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
 from tidewheel.core.runs.run_log import Line
@@ -21,7 +21,7 @@ SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL
 SEVERITY_DEFAULT = "INFO"
 
 NodeOf = Callable[[Key], NodeDef]
-LineOf = Callable[[Key, str, str], Line]  # a word of a job, as the run log has it
+LineOf = Callable[[Key, str, str, str], Line]  # a word of a job, as the run log has it
 
 
 def severity_of(text: str) -> tuple[str, str]:
@@ -55,8 +55,14 @@ class JobReports:
         if found is not None:
             self.message(drive, found, one.text, one.output, one.at)
 
-    def message(
-        self, drive: Drive, job: tuple[Key, int], text: str, output: str | None, at: Instant
+    def message(  # noqa: PLR0913 - what was said, by whom, when and how
+        self,
+        drive: Drive,
+        job: tuple[Key, int],
+        text: str,
+        output: str | None,
+        at: Instant,
+        how: str = "received",
     ) -> None:
         """A word of a job: an output if it is one, and news for people in any case."""
         key, submit = job
@@ -65,7 +71,7 @@ class JobReports:
         name = output or next((name for name, words in node.outputs if words == said), None)
         known = name == STARTED or any(name == one for one, _ in node.outputs)
         if name != STARTED:
-            drive.work.log.append(self._line_of(key, said or str(name), severity))
+            drive.work.log.append(self._line_of(key, said or str(name), severity, how))
         if name is not None and known:
             drive.step(OutputMade(key, submit, name, at))
         elif name is not None and name not in STANDARD:
@@ -89,7 +95,20 @@ class JobReports:
         drive.failure = _signal_name(one.exit_status)
         if how is not JobEnd.SUCCEEDED and one.error:
             drive.work.notices.append(Notice("job failed", key, one.error))
-        drive.step(JobEnded(key, submit, how, one.at))
+        drive.step(JobEnded(key, submit, how, one.at, self._retries(drive, key, how)))
+
+    def _retries(self, drive: Drive, key: Key, how: JobEnd) -> Retries | None:
+        """What was broadcast counts also for what follows from a failure."""
+        if how is JobEnd.SUCCEEDED or key[1] not in drive.graph.nodes:
+            return None
+        return self._node_of(key).retries
+
+    def polled(
+        self, drive: Drive, job: tuple[Key, int], texts: Iterable[str], at: Instant
+    ) -> None:
+        """What a job has written down instead of saying it."""
+        for text in texts:
+            self.message(drive, job, text, None, at, how="polled")
 
 
 def _signal_name(exit_status: int | None) -> str:

@@ -8,11 +8,9 @@ takes is tried again a few times, then given up: mail never stops a run.
 from __future__ import annotations
 
 import asyncio
-import smtplib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from email.message import EmailMessage
-from email.utils import formatdate
+from typing import TYPE_CHECKING
 
 from tidewheel.ports import Clock
 from tidewheel.services.scheduler.handler_templates import (
@@ -22,6 +20,9 @@ from tidewheel.services.scheduler.handler_templates import (
 )
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 from tidewheel.sources.flow_cylc.settings import WorkflowMail
+
+if TYPE_CHECKING:
+    from email.message import EmailMessage
 
 SMTP_PORT = 25
 EVENTS_PER_MAIL_MAX = 500
@@ -44,13 +45,15 @@ class MailSettings:
         return host or "localhost", int(port) if port else SMTP_PORT
 
 
-Send = Callable[[EmailMessage], None]
+Send = Callable[["EmailMessage"], None]
 
 
 def smtp_sender(settings: MailSettings) -> Send:
     """Hands a mail to the server; blocks, so it is called in a thread."""
 
     def send(mail: EmailMessage) -> None:
+        import smtplib  # noqa: PLC0415 - slow, and few runs send mail
+
         host, port = settings.server()
         with smtplib.SMTP(host, port, timeout=settings.timeout_seconds) as server:
             server.send_message(mail)
@@ -157,7 +160,7 @@ class Mailer:
         for delay in (*self._settings.retry_delays_seconds, None):
             try:
                 await asyncio.to_thread(self._send, mail)
-            except (OSError, smtplib.SMTPException, ValueError) as error:
+            except (OSError, ValueError) as error:  # what smtplib raises is an OSError
                 trouble = str(error)
             else:
                 self._tell("mail.sent", subject=mail["Subject"], to=mail["To"])
@@ -197,6 +200,9 @@ def compose(
     notices: Sequence[HandledNotice], addresses: Addresses, run: HandledRun, footer: str
 ) -> EmailMessage:
     """One mail about these events."""
+    from email.message import EmailMessage  # noqa: PLC0415 - slow, and few runs send mail
+    from email.utils import formatdate  # noqa: PLC0415
+
     mail = EmailMessage()
     mail["Subject"] = _one_line(_subject(notices, run.name))
     mail["From"], mail["To"] = _one_line(addresses.sender), _one_line(addresses.to)

@@ -45,7 +45,10 @@ class Nodes:
         return [one for there in self._by_point.values() for one in there.values()]
 
     def node(self, key: Key) -> NodeDef:
-        node = self._graph.nodes[key[1]].definition
+        known = self._graph.nodes.get(key[1])
+        if known is None:  # a reload removed it; its job may not know
+            return NodeDef(name=key[1])
+        node = known.definition
         if not self._by_point:
             return node
         text = self._graph.cycling.style.text(key[0])

@@ -94,8 +94,9 @@ class Commands:
 
 
 def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
-    nodes = stage.nodes
-    rows: list[Broadcast] = rows_of(command, nodes.broadcasts, stage.drive.graph)
+    there = stage.nodes.broadcasts
+    rows: list[Broadcast] = rows_of(command, there, stage.drive.graph)
+    before = {one[:3]: one.value for one in there}
     stage.broadcast(rows)
     return {
         "broadcasts": [
@@ -104,6 +105,7 @@ def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
                 "namespace": row.namespace,
                 "setting": row.setting,
                 "value": row.value,
+                "was": before.get(row[:3]),
             }
             for row in rows
         ]

@@ -54,6 +54,9 @@ class PlayedJobs:
         if task is None or not task.is_active:
             return
         submit = task.submit
+        if timer.name not in drive.graph.nodes:  # a reload removed it: nothing follows
+            drive.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
+            return
         if self._jobs.fails(timer.point, timer.name, task.try_number):
             drive.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return

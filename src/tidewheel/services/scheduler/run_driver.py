@@ -16,6 +16,7 @@ pass was written, and tried again; the third time in a row it is put aside with 
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -79,6 +80,8 @@ class RunDriver(Service):
         self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
+        self.pace_seconds = 0.0  # at least between two passes
+        self._passed_at = -math.inf
         self.has_submitted = False
         self.was_aborted = False
         self.status = ""  # how it ended
@@ -149,13 +152,15 @@ class RunDriver(Service):
             self._stage = await self._open_stage()
             self._surroundings.failpoint("run_opened")
         stage = self._stage
+        await self._keep_pace()
         inbox = await self._store.read_inbox(self._number, INBOX_MAX)
         self._now, self._read_at = inbox.now, self._clock.monotonic()
         self._is_half_done = True
         drive, now = stage.drive, inbox.now
         if not stage.begun:
             stage.begin(now)
-        for happening in inbox.happenings:
+        # Commands first: who gave one saw the run without what was reported since.
+        for happening in sorted(inbox.happenings, key=_is_report):
             await self._hear(stage, happening)
         self._hear_xtriggers(stage, now)
         self._is_cut = len(inbox.happenings) == INBOX_MAX
@@ -164,6 +169,12 @@ class RunDriver(Service):
         await self._write(stage, now)
         self._failures = 0
         return []
+
+    async def _keep_pace(self) -> None:
+        early = self._passed_at + self.pace_seconds - self._clock.monotonic()
+        if self.pace_seconds and early > 0.0:
+            await self._clock.sleep(early)
+        self._passed_at = self._clock.monotonic()
 
     async def _hear(self, stage: Stage, happening: Happening) -> None:
         drive = stage.drive
@@ -302,3 +313,7 @@ class RunDriver(Service):
             )
         self.status, self.reason = ERROR, reason
         self.ask_stop()
+
+
+def _is_report(happening: Happening) -> bool:
+    return not isinstance(happening, CommandGiven)

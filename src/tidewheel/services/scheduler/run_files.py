@@ -14,6 +14,7 @@ from tidewheel.errors import Unavailable
 from tidewheel.services.definitions import unpack
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
+MESSAGE = "CYLC_MESSAGE="
 LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kept
 
 
@@ -40,7 +41,12 @@ class RunFiles:
         self.directory = directory
         self.log_path = directory / "log" / "scheduler" / "log"
         self._trigger_log = trigger_log
-        self.trouble = ""
+        self._troubles: dict[Path, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """Which of the logs cannot be written, and why."""
+        return "; ".join(self._troubles.values())
 
     @property
     def has_trigger_log(self) -> bool:
@@ -61,6 +67,17 @@ class RunFiles:
         processed = self.directory / "log" / "config" / "flow-processed.cylc"
         processed.write_text(definition.text)
 
+    def written_messages(self, job: str) -> list[str]:
+        """What a job, POINT/NAME/NN, has put down in job.status instead of sending it."""
+        path = self.directory / "log" / "job" / job / "job.status"
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        found = (line.removeprefix(MESSAGE) for line in lines if line.startswith(MESSAGE))
+        parts = (line.partition("|")[2].partition("|") for line in found)  # TIME|SEVERITY|TEXT
+        return [f"{severity}:{text}" for severity, bar, text in parts if bar]
+
     def write_log(self, lines: Sequence[Line], at: Instant) -> None:
         """Append to the run log, which people and jobs read while it grows."""
         if lines:
@@ -80,6 +97,6 @@ class RunFiles:
             if size > LOG_BYTES_MAX and path is self.log_path:
                 os.replace(path, path.with_suffix(".old"))
         except OSError as error:
-            self.trouble = f"{path} cannot be written: {error.strerror}"
+            self._troubles[path] = f"{path} cannot be written: {error.strerror}"
         else:
-            self.trouble = ""
+            self._troubles.pop(path, None)

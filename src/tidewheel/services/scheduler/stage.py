@@ -26,6 +26,7 @@ from tidewheel.core.sched.events import (
 )
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import TIMERS
+from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
@@ -112,6 +113,7 @@ class Stage:
                 players=self.players,
                 new_task=self._submissions.new_task,
                 log_step=self._after_step,
+                poll=self._poll,
                 log_trigger=self._log_trigger if files.has_trigger_log else None,
             ),
         )
@@ -212,6 +214,11 @@ class Stage:
             for one in news:
                 if one.event in FAILURES:
                     drive.abort(f"aborted: {drive.text(one.key)} {one.event}")
+
+    def _poll(self, drive: Drive, job: tuple[Key, int], now: Instant) -> None:
+        key, submit = job
+        texts = self.files.written_messages(f"{drive.text(key)}/{submit:02d}")
+        self.reports.polled(drive, job, texts, now)
 
     @staticmethod
     def _log_trigger(drive: Drive, one: Submit) -> None:

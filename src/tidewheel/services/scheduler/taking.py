@@ -17,6 +17,7 @@ from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.services.scheduler.obeying import Commands
+from tidewheel.services.scheduler.pace import at_once
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.scheduler.run_files import RunFiles, run_directory
 from tidewheel.services.scheduler.stage import GivenAnew, Stage, Taken
@@ -38,6 +39,7 @@ class SchedulerHome:
     surroundings: Surroundings
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
+    pace: Callable[[RunOptions], float] = at_once
 
 
 def driver_of(
@@ -54,6 +56,7 @@ def driver_of(
         return await _open_stage(lease, given, home, driver.wake)
 
     driver = RunDriver(home.store, run, lease, open_stage, home.surroundings, on_batch)
+    driver.pace_seconds = home.pace(run.options)
     return driver
 
 

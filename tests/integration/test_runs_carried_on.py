@@ -1,0 +1,176 @@
+"""SEMANTICS §9, §10: a run that was left, in whatever way, is carried on where it was."""
+
+import os
+import signal
+
+import pytest
+
+from tests.support.patience import eventually
+from tests.support.run_crew import ended, run_crew, was_killed
+
+RUN = "flow/run1"
+CHAIN = "        P1 = a[-P1] => a => b"
+AT_ONCE = ("--stall-timeout", "0")
+STALLED, REFUSED = 1, 2
+
+
+@pytest.fixture
+def crew(tmp_path):
+    with run_crew(tmp_path) as crew:
+        # Longer than any of these tests: nothing here comes from waiting for a lease.
+        crew.environment["TIDEWHEEL_SCHEDULER_LEASE_SECONDS"] = "600"
+        yield crew
+
+
+@pytest.fixture
+def gate(crew):
+    """Jobs that read from it run until somebody writes."""
+    path = crew.folder / "gate"
+    os.mkfifo(path)
+    return path
+
+
+def submitted(crew, name=RUN):
+    return [one.removeprefix(f"{name}/") for one, _ in crew.final_state(name)["submissions"]]
+
+
+def completes(crew, *arguments):
+    program = crew.run(*(arguments or (RUN,)), *AT_ONCE)
+    assert ended(program) == 0, program.log
+    assert "completed after" in program.log, program.log
+    return program
+
+
+def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
+    crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+    program = crew.run()
+    program.says("1/a started")
+    program.send(signal.SIGINT)
+    program.says("stopping when active tasks have finished")
+    gate.write_text("go\n")
+    assert ended(program) == 0, program.log
+    assert crew.view().status == "stopped"
+    assert submitted(crew) == ["1/a/1"]
+    completes(crew, "flow")
+    assert submitted(crew) == ["1/a/1", "1/b/1"]
+    crew.judge()
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "stop --now", "kill -9"])
+def test_a_job_that_is_left_running_is_found_again(crew, gate, how):
+    crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+    program = crew.run()
+    eventually(crew.executions, "the job has begun")
+    if how == "ctrl-c":
+        program.send(signal.SIGINT)
+        program.says("stopping")
+        program.send(signal.SIGINT)
+        assert ended(program) == 0, program.log
+    elif how == "stop --now":
+        assert crew.ask("stop", RUN, "--now")[0] == 0  # it may be there for a moment yet
+    else:
+        program.kill()
+    carried_on = crew.run(RUN, *AT_ONCE)
+    carried_on.says(f"{RUN}/1/a/1 was found running")
+    gate.write_text("go\n")
+    assert ended(carried_on) == 0, carried_on.log
+    assert crew.judge()["claim"] == 2
+
+
+def test_a_run_stops_at_a_point_or_after_a_task_and_goes_on_beyond_it(crew):
+    crew.define(CHAIN, root="        script = sleep 0.1", final=6)
+    program = crew.run("--pause")
+    program.says("paused")
+    assert crew.ask("stop", RUN, "--after", "1/b")[0] == 0
+    assert crew.ask("resume", RUN)[0] == 0
+    assert ended(program) == 0, program.log
+    assert crew.view().status == "stopped"
+    assert "1/b/1" in submitted(crew) and "6/b/1" not in submitted(crew)
+    at = crew.run(RUN, "--stopcp", "4")
+    assert ended(at) == 0, at.log
+    assert (crew.view().status, crew.view().options.stop) == ("stopped", "4")
+    assert max(submitted(crew)) == "4/b/1"
+    completes(crew)
+    assert len(submitted(crew)) == 12
+    crew.judge()
+
+
+def test_a_stop_point_that_was_not_reached_still_counts(crew, gate):
+    script = f"test $CYLC_TASK_CYCLE_POINT -ne 2 || read -r _ < {gate}"
+    crew.define(CHAIN, f"    [[a]]\n        script = {script}", final=5)
+    program = crew.run("--stopcp", "3")
+    program.says("2/a started")
+    assert crew.ask("stop", RUN, "--now")[0] == 0
+    ended(program)
+    carried_on = crew.run(RUN)
+    carried_on.says("was found running")
+    gate.write_text("go\n")
+    assert ended(carried_on) == 0, carried_on.log
+    assert (crew.view().status, max(submitted(crew))) == ("stopped", "3/b/1")
+    completes(crew)
+    assert max(submitted(crew)) == "5/b/1"
+
+
+def test_a_stalled_run_is_carried_on_and_mended(crew):
+    fixed = crew.folder / "fixed"
+    crew.define("        R1 = a => b", f"    [[a]]\n        script = test -e {fixed}")
+    program = crew.run(*AT_ONCE)
+    assert ended(program) == STALLED, program.log
+    assert "1/a failed and is incomplete" in program.log
+    assert crew.view().status == "stalled"
+    fixed.touch()
+    carried_on = crew.run("flow", "--stall-timeout", "1h")
+    carried_on.says("it waits 1h for you")
+    assert crew.ask("trigger", RUN, "1/a")[0] == 0
+    assert ended(carried_on) == 0, carried_on.log
+    assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1"]
+    assert crew.view().options.stall_timeout_seconds == 3600.0
+
+
+def test_a_completed_run_goes_on_to_a_later_final_point(crew):
+    crew.define(CHAIN, final=2)
+    completes(crew, "flow")
+    # Dead before the batch is written: nothing has changed; dead after it: all of it has.
+    for place, final in (("batch_before_write", ""), ("batch_written", "4")):
+        program = crew.run("flow", "--fcp", "4", TIDEWHEEL_FAILPOINT=place)
+        assert was_killed(program), program.log
+        assert crew.view().options.final == final
+    completes(crew, RUN)
+    assert len(submitted(crew)) == 8
+    crew.judge()
+    again = completes(crew, RUN)
+    assert "it was complete already" in again.log
+    assert len(submitted(crew)) == 8
+
+
+def test_what_a_run_is_cannot_be_changed_when_it_is_carried_on(crew):
+    crew.define(CHAIN, final=4)
+    program = crew.run("--stopcp", "1")
+    assert ended(program) == 0, program.log
+    before = crew.view()
+    for option, value, said in (
+        ("--mode", "simulation", "was started with --mode live"),
+        ("--icp", "2", "was started with no --icp"),
+        ("--startcp", "2", "was started with no --startcp"),
+        ("--fcp", "3", "a final point may only become later"),
+    ):
+        refused = crew.run("flow", option, value)
+        assert ended(refused) == REFUSED and said in refused.log, refused.log
+    assert crew.view() == before
+    completes(crew, "flow", "--new", "--mode", "skip")
+    assert crew.view("flow/run2").options.mode == "skip"
+
+
+def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
+    gate = crew.folder / "open"
+    script = f"until test -e {gate}; do sleep 0.05; done"
+    crew.define("        R1 = a", f"    [[a]]\n        script = {script}")
+    program = crew.run()
+    program.says("1/a started")
+    refused = crew.run(RUN)
+    assert ended(refused) == REFUSED
+    assert f"{RUN} is driven by process {program.pid} on" in refused.log
+    next_one = crew.run("flow")  # the folder stands for the next run then
+    next_one.says("flow/run2 starts")
+    gate.touch()
+    assert (ended(program), ended(next_one)) == (0, 0)
