@@ -78,12 +78,32 @@ def test_a_name_that_is_taken_is_refused(store):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"name": " "}, {"name": "a\nb"}, {"lease_seconds": 0.0}, {"lease_seconds": -1.0}]
+    "wrong",
+    [
+        *(
+            {"name": name}
+            for name in (" ", "a\nb", "../a", "a/../..", "/a", "a//b", "a/", "./a")
+        ),
+        *({"name": name} for name in ("-a", "a/-b", "a\u202eb", "é" * 101, "a/" * 200)),
+        {"workflow": ".."},
+        {"lease_seconds": 0.0},
+        {"lease_seconds": -1.0},
+    ],
 )
 def test_a_run_that_cannot_be_is_refused(store, wrong):
     with pytest.raises(BadSetting):
         make_run(store, **wrong)
     assert store.runs() == []
+
+
+def test_no_run_lies_in_the_folder_of_another(store):
+    """To delete the one would delete the files of the other."""
+    make_run(store, name="a/b")
+    for wrong in ("a", "a/b/c", "a/b/c/d"):
+        with pytest.raises(BadSetting, match="a/b"):
+            make_run(store, name=wrong)
+    make_run(store, name="a/bc")
+    make_run(store, name="a/c")
 
 
 def test_a_run_needs_a_definition_that_is_stored(store):

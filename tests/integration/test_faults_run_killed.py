@@ -33,10 +33,11 @@ SCRIPTS = """
         script = false
 """
 TASKS_PER_POINT = 8
+# Before the run is there a restart is a new start: see test_faults_run_store.
 AT_THE_START = [
-    f"{one}_{when}_commit"
-    for one in ("save_definition", "create_run", "claim_run", "register_worker")
-    for when in ("before", "after")
+    "create_run_after_commit",
+    *("claim_run_before_commit", "claim_run_after_commit"),
+    *("register_worker_before_commit", "register_worker_after_commit"),
 ]
 WHILE_IT_RUNS = [
     *("batch_before_write", "write_batch_before_commit", "write_batch_after_commit"),
@@ -52,7 +53,8 @@ WHILE_A_JOB_RUNS = [
     for when in ("before", "after")
 ]
 AT_THE_END = ["stop_worker_before_commit", "stop_worker_after_commit"]
-CARRIED_ON = ("flow/run1", "--stall-timeout", "0")
+AT_ONCE = ("--stall-timeout", "0")
+CARRIED_ON = ("flow/run1", *AT_ONCE)
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def chance(request):
 def undisturbed(folder, final):
     with run_crew(folder / "undisturbed") as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
-        program = crew.run("--stall-timeout", "0")
+        program = crew.run(*AT_ONCE)
         assert ended(program, scaled(30)) == 0, program.log
         return crew.final_state()
 
@@ -80,7 +82,7 @@ def test_wherever_it_dies_the_run_ends_as_if_nothing_had_happened(tmp_path, chan
     with run_crew(tmp_path / "crew") as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
         for place in AT_THE_START:
-            program = crew.run("--stall-timeout", "0", TIDEWHEEL_FAILPOINT=place)
+            program = crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT=place)
             assert was_killed(program), (place, program.log)
         places = list(WHILE_IT_RUNS)
         chance.shuffle(places)
@@ -98,7 +100,7 @@ def test_a_job_that_runs_meanwhile_is_begun_once(tmp_path):
         gate = crew.folder / "gate"
         os.mkfifo(gate)
         crew.define("R1 = long => last", f"    [[long]]\n        script = read -r _ < {gate}")
-        crew.run("--stall-timeout", "0", TIDEWHEEL_FAILPOINT="create_run_after_commit")
+        crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="create_run_after_commit")
         eventually(lambda: not crew.programs[0].runs, "it has made the run")
         with crew.client() as client:
             client.configure_queue("run:flow/run1", lease_seconds=3.0)
@@ -124,7 +126,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(tm
     expected = undisturbed(tmp_path, final)
     with run_crew(tmp_path / "crew") as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
-        program = crew.run("--stall-timeout", "0")
+        program = crew.run(*AT_ONCE)
         part = final * TASKS_PER_POINT // (kills + 1)
         for _ in range(kills):
             more = len(crew.executions()) + chance.randint(1, part)
@@ -132,6 +134,32 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(tm
             program.kill()
             program = crew.run(*CARRIED_ON)
         assert ended(program, scaled(30)) == 0, program.log
+        assert crew.final_state() == expected
+        crew.judge()
+
+
+@pytest.mark.timeout(3600)
+def test_schedulers_and_workers_may_be_killed_one_by_one(tmp_path, chance, postgres_url):
+    """RELIABILITY 10: whoever is left goes on with the run, and with the jobs."""
+    final, kills = scaled(8), scaled(6)
+    expected = undisturbed(tmp_path, final)
+    with run_crew(tmp_path / "crew", postgres_url) as crew:
+        crew.define(GRAPH, SCRIPTS, final=final)
+        assert was_killed(crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="batch_told"))
+        crew.monitor()
+        start = [
+            crew.scheduler,
+            lambda: crew.worker("--queue", "run:flow/run1", "--slots", "9"),
+        ]
+        alive = [(one, one()) for one in start * 2]
+        part = final * TASKS_PER_POINT // (kills + 1)
+        for _ in range(kills):
+            more = len(crew.executions()) + chance.randint(1, part)
+            eventually(lambda n=more: len(crew.executions()) >= n, "jobs have begun")
+            again, program = alive.pop(chance.randrange(len(alive)))
+            program.kill()
+            alive.append((again, again()))
+        eventually(lambda: crew.view().status == "completed", "it is complete", scaled(30))
         assert crew.final_state() == expected
         crew.judge()
 

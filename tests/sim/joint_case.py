@@ -25,7 +25,7 @@ ENDS: dict[str, End] = {
     SUBMIT_FAILED: machines.FAILED,
 }
 RETRY_DELAYS = ("PT1S", "PT8S", "PT30S")
-SHORTEST_SECONDS = 0.05
+SHORTEST = 0.0005  # of the longest job
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Flow:
     def __init__(self, seed: int, chance: Random) -> None:
         self.case: Case = draw(seed)
         self._seed = seed
-        self._spread = chance.choice((20.0, 200.0, 800.0))  # the longest job by the shortest
+        self._longest = chance.choice((1.0, 10.0, 40.0))
         self._obeys = chance.choice((True, True, False))
         delay = chance.choice(RETRY_DELAYS)
         text = flow_text(self.case.graph).replace("PT1S", delay)
@@ -68,7 +68,7 @@ class Flow:
         one = read_id(task.id)
         job = self.job(one.key, one.submit)
         chance = Random(f"{self._seed} {task.id}")
-        seconds = SHORTEST_SECONDS * self._spread ** chance.random()
+        seconds = self._longest * SHORTEST ** chance.random()
         times = sorted(chance.random() * seconds for _ in job.customs)
         said = zip(times, job.customs, strict=True)
         return Script(

@@ -152,6 +152,8 @@ class Operator:
         await self._let_go()
 
     def _draw(self) -> Command:
+        if self._kills and self._chance.random() < 0.5:
+            return commands.Kill(ids=("*",))
         one = self._chance.choice(self._tasks)
         drawn = [
             commands.Pause(),
@@ -163,9 +165,7 @@ class Operator:
             commands.Stop(mode="now"),
             commands.Reload(definition=self._digest),
         ]
-        return self._chance.choice(
-            [*drawn, commands.Kill(ids=("*",))] if self._kills else drawn
-        )
+        return self._chance.choice(drawn)
 
     async def _let_go(self) -> None:
         for command in (commands.Resume(), commands.Release(everything=True)):

@@ -57,3 +57,64 @@ def test_a_stall_that_does_not_end_the_run_is_told_once(run):
     assert run.waits(10).view.batch == batch + 1
     assert run.waits(100).view.batch == batch + 1
     assert (run.status, run.view.owner is None) == ("stalled", False)
+
+
+def test_what_fails_again_and_again_beside_the_passes_puts_the_run_aside(tmp_path):
+    """Here the store raises, when an xtrigger asks it about another run."""
+    run = DrivenRun(
+        tmp_path,
+        """
+        [scheduling]
+            [[xtriggers]]
+                other = workflow_state("other//1/a")
+            [[graph]]
+                R1 = @other => a
+        [runtime]
+            [[a]]
+        """,
+    )
+    run.way_to_store.breaks("find_run", KeyError("a bug"))
+    for _ in range(6):
+        run.waits(10)
+    assert run.status == "error"
+    assert "a bug" in run.view.reason
+    run.close()
+
+
+def test_an_xtrigger_that_names_no_flow_is_told_and_asked_again(tmp_path):
+    run = DrivenRun(
+        tmp_path,
+        """
+        [scheduling]
+            [[xtriggers]]
+                other = workflow_state("other//1/a", flow_num=first)
+            [[graph]]
+                R1 = @other => a
+        [runtime]
+            [[a]]
+        """,
+    )
+    run.waits(30)
+    told = [one.facts["error"] for one in run.reports if one.event == "xtrigger.failed"]
+    assert told == ["flow_num=first is no flow; write its number, as in flow_num=1"]
+    assert run.status == "running"
+    run.close()
+
+
+PUSHED = """
+[scheduling]
+    [[special tasks]]
+        external-trigger = a("the data are here")
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a, b]]
+"""
+
+
+def test_an_xtrigger_is_watched_again_after_a_crash(tmp_path):
+    run = DrivenRun(tmp_path, PUSHED)
+    assert run.crash().running == []
+    run.gives(commands.ExtTrigger(message="the data are here", trigger_id="1"))
+    assert run.running == ["1/a/1"]
+    run.close()

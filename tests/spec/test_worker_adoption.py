@@ -33,6 +33,35 @@ async def test_a_successor_goes_on_with_the_job_of_a_killed_worker():
 
 
 @in_virtual_time
+async def test_a_worker_that_works_beside_a_killed_one_goes_on_with_its_jobs():
+    """Nobody has to start another one."""
+    world = SmallWorld()
+    await world.monitor().start()
+    one = await world.worker(lease_seconds=60.0)
+    await world.submit("a")
+    await world.passes(1.0)
+    await world.worker(lease_seconds=60.0, adopt_interval_seconds=10.0)
+    await one.crashes()
+    await world.passes(11.0)
+    world.job("a").ends()
+    await world.passes(0.0)
+    assert await world.story("a") == ["claim", "adopt", "succeed"]
+
+
+@in_virtual_time
+async def test_only_jobs_of_its_own_queues_are_taken_over_by_a_worker_that_works():
+    """Workers of other queues may keep their files elsewhere."""
+    world = SmallWorld()
+    one = await world.worker(lease_seconds=60.0)
+    await world.submit("a")
+    await world.passes(1.0)
+    await world.worker(queues=("other",))
+    await one.crashes()
+    await world.passes(30.0)
+    assert await world.story("a") == ["claim"]
+
+
+@in_virtual_time
 async def test_a_job_that_ended_while_nobody_watched_is_reported_by_the_successor():
     world = SmallWorld(lambda _: Script(seconds=10.0))
     one = await world.worker(lease_seconds=60.0)

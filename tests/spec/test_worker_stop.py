@@ -301,6 +301,19 @@ async def test_a_worker_that_leaves_lets_its_jobs_run_and_keeps_their_leases():
 
 
 @in_virtual_time
+async def test_a_worker_that_drains_can_be_told_to_leave():
+    world = SmallWorld(lambda _: Script(seconds=1000.0))
+    one = await world.worker(grace_seconds=500.0)
+    await world.submit("a")
+    one.worker.ask_stop(OnStop.DRAIN)
+    await world.passes(100.0)
+    one.worker.ask_stop(OnStop.LEAVE)
+    await one.running
+    assert world.job("a").running and world.job("a").graces == []
+    assert await world.status("a") == "running"
+
+
+@in_virtual_time
 async def test_a_worker_without_jobs_that_leaves_says_farewell():
     world = SmallWorld()
     one = await world.worker(grace_seconds=30.0)

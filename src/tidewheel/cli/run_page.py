@@ -14,10 +14,7 @@ from tidewheel.cli.printing import json_line, note, plural, safe, say
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.quantities import show_duration
-from tidewheel.services.run_views.reasons import command_lines
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
@@ -207,6 +204,11 @@ class JsonPage(RunPage):
 
 def causes(stage: Stage) -> list[str]:
     """Why a run does not go on by itself, and the command that would change it."""
+    # Most runs go on by themselves.
+    from tidewheel.core.sched.explain import why
+    from tidewheel.core.sched.stall import root_causes
+    from tidewheel.services.run_views.reasons import command_lines
+
     pool = stage.drive.pool
     found = root_causes(pool)
     lines = []

@@ -53,8 +53,11 @@ fi
 export PATH=$TIDEWHEEL_RUN_DIR/share/bin:$TIDEWHEEL_RUN_DIR/bin:$TIDEWHEEL_BIN:$PATH
 export PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/python${PYTHONPATH:+:$PYTHONPATH}
 
-# Where existing scripts look for it.
-echo "CYLC_JOB_PID=$$" >>"$TIDEWHEEL_JOB_DIR/job.status"
+# Where existing scripts look for it; the id is the process group, as they kill it.
+read -r _ _ _ _ tidewheel__group _ <"/proc/$$/stat" || tidewheel__group=$$
+TZ=UTC printf 'CYLC_JOB_RUNNER_NAME=background\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JOB_INIT_TIME=%(%FT%TZ)T\n' \
+    "$tidewheel__group" $$ -1 >>"$TIDEWHEEL_JOB_DIR/job.status"
+unset tidewheel__group
 
 # What a job may do with its own failure; an init-script may take some away.
 CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
@@ -152,9 +155,13 @@ cylc__job__disable_fail_signals() { # [SIGNAL…]; without one: all of them
     done
 }
 
-# A worker knows that a job has started before the job does.
+# A worker knows that a job has started before the job does; its scheduler soon after.
 cylc__job__wait_cylc_message_started() {
-    return 0
+    local last=$((SECONDS + 10))
+    until grep -qs -- "\[$CYLC_TASK_JOB[(:].* => running" "$CYLC_WORKFLOW_LOG_DIR/log"; do
+        ((SECONDS <= last)) || return 0
+        sleep 0.05
+    done
 }
 
 cylc__job__poll_grep_workflow_log() { # ARGUMENTS of grep

@@ -85,9 +85,13 @@ class UsageSampler:
             self._jobs.discard(job)
 
     def _sample_for_ever(self) -> None:
+        if self._stopped.wait(self._interval_seconds):
+            return  # before anything had to be sampled: loading the GPU's library takes a while
         gpus = open_gpus()
-        while not self._stopped.wait(self._interval_seconds):
+        while True:
             self.run_once(gpus.read() if gpus is not None and self._jobs else {})
+            if self._stopped.wait(self._interval_seconds):
+                return
 
 
 def sample_job(

@@ -26,6 +26,7 @@ from tidewheel.core.runs.definition import (
     StoredFile,
 )
 from tidewheel.errors import Refused
+from tidewheel.runners.job_directory import write_whole
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.loading import SourceOptions
 from tidewheel.sources.flow_cylc.points import PointTexts
@@ -42,8 +43,9 @@ from tidewheel.sources.flow_cylc.workflow import (
 FILE_BYTES_MAX = 1024 * 1024
 FOLDER_BYTES_MAX = 32 * 1024 * 1024
 FILES_MAX = 10_000
-# What runs make themselves, what tools leave, and what is never part of a workflow.
-LEFT_OUT = frozenset({".git", ".svn", "log", "share", "work", "__pycache__", ".venv"})
+# What tools leave, and what is never part of a workflow.
+LEFT_OUT = frozenset({".git", ".svn", "__pycache__", ".venv"})
+MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,9 @@ def _walk(folder: Path) -> Iterator[Path]:
     """Plain files in a steady order; links that lead out of the folder are passed over."""
     inside = folder.resolve()
     for where, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
-        for name in sorted(names):
+        passed_over = LEFT_OUT | MADE_BY_RUNS if where == str(folder) else LEFT_OUT
+        folders[:] = sorted(set(folders) - passed_over)
+        for name in sorted(set(names) - passed_over):
             path = Path(where, name)
             if path.is_file() and path.resolve().is_relative_to(inside):
                 yield path
@@ -147,9 +150,8 @@ def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False)
         if path.is_file() and (not anew or path.read_bytes() == one.content):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(one.content)
-        if one.executable:
-            path.chmod(0o700)
+        # Whole: half a file would be taken for one that jobs have changed.
+        write_whole(path, one.content, mode=0o700 if one.executable else 0o600)
 
 
 def restore(

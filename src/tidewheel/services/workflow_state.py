@@ -153,13 +153,19 @@ def _question_now(given: Mapping[str, object]) -> StateQuestion:
         text,
         default_selector=SUCCEEDED,
         offset=_text(given.get("offset")),
-        flow=None if flow is None else int(str(flow)),
+        flow=None if flow is None else _flow_number(str(flow)),
         is_trigger=given.get("is_trigger") is True,
         is_message=given.get("is_message") is True,
     )
     if EVERY in (question.point, question.name):
         raise Refused(f"{text!r} names no task; {ID_ACCEPTED}")
     return question
+
+
+def _flow_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise Refused(f"flow_num={text} is no flow; write its number, as in flow_num=1")
+    return int(text)
 
 
 def _question_then(given: Mapping[str, object]) -> StateQuestion:

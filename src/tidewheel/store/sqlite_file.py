@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shlex import quote
@@ -184,6 +183,8 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
     if path.with_name(path.name + "-wal").exists():
         raise CorruptStore(str(path), "the file is missing, but its -wal file is there")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    import tempfile  # noqa: PLC0415 - slow, and most files are there already
+
     # Nobody but its owner may read what tasks say and do.
     descriptor, built = tempfile.mkstemp(prefix=f"{path.name}.new-", dir=path.parent)
     os.close(descriptor)
@@ -270,6 +271,8 @@ def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[Non
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
     """A copy of the file as it was last committed, by a connection of its own."""
+    import tempfile  # noqa: PLC0415 - slow, and few files have to be copied
+
     descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)
     os.close(descriptor)
     try:

@@ -27,6 +27,7 @@ class FaultyStore:
         self._mute: Counter[str] = Counter()
         self._delays: dict[str, tuple[float, float]] = {}
         self._refusals: dict[str, Refused | None] = {}
+        self._bugs: dict[str, Exception] = {}
         self.calls: Counter[str] = Counter()  # that reached the store, by operation
         self.under_way: Counter[str] = Counter()  # begun and not answered yet
         self.out_of_reach = False
@@ -42,6 +43,10 @@ class FaultyStore:
     def delays(self, operation: str, *, before: float = 0.0, after: float = 0.0) -> None:
         """Calls take this long to reach the store, and their answers to come back."""
         self._delays[operation] = (before, after)
+
+    def breaks(self, operation: str, bug: Exception) -> None:
+        """Calls raise what no caller expects."""
+        self._bugs[operation] = bug
 
     def refuses_messages(self, task_id: str, refused: Refused | None) -> None:
         """Reports of this task that carry messages are refused; None: no longer."""
@@ -86,6 +91,8 @@ class FaultyStore:
                 await self._clock.sleep(before)
             self._check(operation, self._deaf)
             self.calls[operation] += 1
+            if operation in self._bugs:
+                raise self._bugs[operation]
             answer = await call()
             if after:
                 await self._clock.sleep(after)

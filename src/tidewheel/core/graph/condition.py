@@ -40,11 +40,15 @@ class Xtrigger:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """True if every term is."""
+
     terms: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """True if one of the terms is."""
+
     terms: tuple[Condition, ...]
 
 

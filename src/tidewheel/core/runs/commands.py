@@ -16,6 +16,8 @@ from tidewheel.errors import Refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
+    """Run tasks now."""
+
     verb: ClassVar[str] = "trigger"
     ids: tuple[str, ...]
     flow: str = ""
@@ -30,6 +32,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
+    """Complete outputs, or satisfy prerequisites, by hand."""
+
     verb: ClassVar[str] = "set"
     ids: tuple[str, ...]
     outputs: tuple[str, ...] = ()
@@ -41,6 +45,8 @@ class Set:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
+    """Take tasks out of flows."""
+
     verb: ClassVar[str] = "remove"
     ids: tuple[str, ...]
     flow: str = ""
@@ -50,6 +56,8 @@ class Remove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
+    """Keep tasks from being submitted: these, or all beyond a point."""
+
     verb: ClassVar[str] = "hold"
     ids: tuple[str, ...] = ()
     after: str = ""
@@ -57,6 +65,8 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
+    """Let held tasks go: these, or everything."""
+
     verb: ClassVar[str] = "release"
     ids: tuple[str, ...] = ()
     everything: bool = False
@@ -64,23 +74,31 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
+    """End the jobs of tasks."""
+
     verb: ClassVar[str] = "kill"
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
+    """Ask how the jobs of tasks are."""
+
     verb: ClassVar[str] = "poll"
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
+    """Submit nothing more."""
+
     verb: ClassVar[str] = "pause"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
+    """Go on submitting."""
+
     verb: ClassVar[str] = "resume"
 
 
@@ -106,6 +124,8 @@ class Reload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broadcast:
+    """Change settings of tasks from now on."""
+
     verb: ClassVar[str] = "broadcast"
     points: tuple[str, ...] = ("*",)
     namespaces: tuple[str, ...] = ("root",)
@@ -127,6 +147,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtTrigger:
+    """Tell tasks that wait for a word from outside."""
+
     verb: ClassVar[str] = "ext-trigger"
     message: str
     trigger_id: str = ""

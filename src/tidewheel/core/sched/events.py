@@ -92,6 +92,8 @@ class TimerFired(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class XtriggerSatisfied:
+    """Something outside has happened that these tasks wait for."""
+
     label: str
     tasks: tuple[Key, ...]
     at: Instant
@@ -137,6 +139,8 @@ class SetPrerequisites:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
+    """Take tasks out of flows, as if these had never come to them."""
+
     tasks: tuple[Key, ...]
     at: Instant
     flows: Flows = frozenset()  # none named: all of the task's
@@ -146,12 +150,16 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
+    """Keep tasks from being submitted."""
+
     tasks: tuple[Key, ...]
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
+    """Let held tasks go."""
+
     tasks: tuple[Key, ...]
     at: Instant
 
@@ -173,28 +181,38 @@ class ReleaseAll:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
+    """End the jobs of tasks."""
+
     tasks: tuple[Key, ...]
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
+    """Ask how the jobs of tasks are."""
+
     tasks: tuple[Key, ...]
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
+    """Submit nothing more."""
+
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
+    """Go on submitting."""
+
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
+    """End the run, with its pool as it is then."""
+
     mode: StopMode
     at: Instant
 
@@ -209,6 +227,8 @@ class StopAtPoint:
 
 @dataclass(frozen=True, slots=True)
 class StopAfterTask:
+    """Stop once this task has ended."""
+
     task: Key
     at: Instant
 
@@ -223,6 +243,8 @@ class StopFlow:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
+    """Go on with another definition."""
+
     graph: Graph
     at: Instant
 

@@ -91,11 +91,15 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Every:
+    """True if every term is."""
+
     terms: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Any:
+    """True if one of the terms is."""
+
     terms: tuple[Expression, ...]
 
 

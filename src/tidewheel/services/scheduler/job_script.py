@@ -29,8 +29,9 @@ _PARTS = (
 _LAST_PARTS = (("err_script", "on_error"), ("exit_script", "on_exit"))
 _NEEDS_GUARD = "cylc__job__disable_fail_signals"  # who calls it wants to see to its own failure
 
-_USERS_FOLDER = re.compile(r"(~[^/\s]*/)(.*)", re.DOTALL)
-_USER = re.compile(r"~\S*")
+# Only what may be a user's name stands without quotes: values may come from outside.
+_USERS_FOLDER = re.compile(r"(~[\w.@+-]*/)(.*)", re.DOTALL | re.ASCII)
+_USER = re.compile(r"~[\w.@+-]*", re.ASCII)
 
 
 def facts_text(facts: Mapping[str, str]) -> str:

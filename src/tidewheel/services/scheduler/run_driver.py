@@ -45,7 +45,10 @@ from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 INBOX_MAX = 2_000
-FAILURES_MAX = 3  # of the same pass, before a run is put aside
+FAILURES_MAX = 3  # in a row, before a run is put aside
+# Without a failure for so long, the next one is the first. What fails beside the passes, such as
+# an xtrigger, lets one pass succeed in between.
+CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
 ERROR = "error"
 
@@ -74,6 +77,7 @@ class RunDriver(Service):
         self._on_batch = on_batch
         self._stage: Stage | None = None
         self._failures = 0
+        self._failed_at = 0.0
         self._read_at = 0.0  # by the local clock
         self._now = Instant(0.0)  # what the database's clock showed then
         self._written_at = 0.0
@@ -96,14 +100,14 @@ class RunDriver(Service):
         finally:
             deafen()
             await self.close()
+        if not self.status:
+            await self._give_back()  # not after a cancellation, which stands for a crash
 
     async def close(self) -> None:
         """Let go of what the run was driven with; in the store nothing changes."""
         if self._stage is not None:
             await self._stage.close()
             self._stage = None
-        if not self.status:
-            await self._give_back()
 
     async def _give_back(self) -> None:
         """Leave the run as it is to whoever comes next, who need not wait for the lease."""
@@ -167,7 +171,8 @@ class RunDriver(Service):
         self._tick(stage, now)
         stage.timers.heed(drive, now)
         await self._write(stage, now)
-        self._failures = 0
+        if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
+            self._failures = 0
         return []
 
     async def _keep_pace(self) -> None:
@@ -285,12 +290,15 @@ class RunDriver(Service):
 
     async def _fail(self, error: Exception) -> list[ServiceReport]:
         self._failures += 1
+        self._failed_at = self._clock.monotonic()
         cause = "".join(traceback.format_exception(error))
         stage, self._stage = self._stage, None
-        if self._failures >= FAILURES_MAX:
-            await self._put_aside(stage, error, cause)
-        if stage is not None:
-            await stage.close()
+        try:
+            if self._failures >= FAILURES_MAX:
+                await self._put_aside(stage, error, cause)
+        finally:
+            if stage is not None:
+                await stage.close()
         facts = {"summary": repr(error), "error": cause}
         return [self.report("step.failed", run=self.run_name, **facts)]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tidewheel.core.runs.definition import NewRun, StoredDefinition
 from tidewheel.core.runs.requests import NewCommand, RunClaim, RunLease
+from tidewheel.core.runs.run_names import ACCEPTED, is_run_name, names_above
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.submission import name_finding
 from tidewheel.errors import (
     AmbiguousRun,
     BadSetting,
@@ -54,11 +54,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
         raise BadSetting("lease_seconds", new.lease_seconds, accepted)
     name = new.name or _next_name(tx, new.workflow)
-    if finding := name_finding("run", name):
-        raise BadSetting("run", name, finding)
-    taken = tx.rows("find_run_named", name=name)
-    if taken:
-        raise Duplicate("run name", name, f"run {run_view(taken[0]).number}")
+    _check_name(tx, name)
     if not tx.rows("get_definition", digest=new.definition):
         raise NotFound("definition", new.definition)
     queue = new.queue or f"run:{name}"
@@ -73,6 +69,21 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
     )[0][0]
     tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
     return get_run(tx, number)
+
+
+def _check_name(tx: Transaction, name: str) -> None:
+    """A name is a folder: it must lie in no other run's, nor another's in it."""
+    if not is_run_name(name):
+        raise BadSetting("run", name, ACCEPTED)
+    taken = tx.rows("find_run_named", name=name)
+    if taken:
+        raise Duplicate("run name", name, f"run {run_view(taken[0]).number}")
+    for above in names_above(name):
+        if tx.rows("find_run_named", name=above):
+            raise BadSetting("run", name, f"one outside of the folder of run {above}")
+    below = tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1)
+    if below:
+        raise BadSetting("run", name, f"one whose folder does not hold run {below[0][1]}")
 
 
 def _next_name(tx: Transaction, workflow: str) -> str:

@@ -1,0 +1,106 @@
+"""Reload while jobs run: what a definition no longer has is not forgotten (SEMANTICS §8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidewheel.core.runs import commands
+from tidewheel.testing.driven_run import DrivenRun
+
+RUNTIME = """
+[runtime]
+    [[a]]
+        init-script = true
+        execution retry delays = PT1M
+        [[[events]]]
+            execution timeout = PT1M
+        [[[outputs]]]
+            x = the file is there
+    [[b, c, d]]
+"""
+
+
+def definition(graph: str) -> str:
+    return (
+        f"[scheduling]\ncycling mode = integer\nfinal cycle point = 9\n[[graph]]\n{graph}\n"
+        f"{RUNTIME}"
+    )
+
+
+@pytest.fixture
+def flow(tmp_path: Path):
+    made = []
+
+    def make(graph: str, **options: object) -> DrivenRun:
+        made.append(DrivenRun(tmp_path, definition(graph), **options))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()
+
+
+def reload(run: DrivenRun, graph: str) -> DrivenRun:
+    run.gives(commands.Reload(definition=run.reads(definition(graph))))
+    return run
+
+
+def failures(run: DrivenRun) -> list[object]:
+    return [one.facts["summary"] for one in run.reports if one.event == "step.failed"]
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_the_job_of_a_removed_task_is_heard_to_its_end(flow, crashes):
+    run = reload(flow("R1 = a & b => d"), "R1 = b => d")
+    if crashes:
+        run.crash()
+    run.starts("1/a").says("1/a", output="started").says("1/a", "the file is there").waits(100)
+    run.ends("1/b").ends("1/d")
+    assert (run.status, run.running) == ("running", ["1/a/1"])
+    assert run.ends("1/a").status == "completed"
+    assert not failures(run)
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_the_job_of_a_removed_task_can_be_killed_and_is_not_tried_again(flow, crashes):
+    run = reload(flow("R1 = a & b => d"), "R1 = b => d")
+    if crashes:
+        run.crash()
+    assert run.gives(commands.Kill(ids=("1/a",)))["killed"] == ["1/a"]
+    assert run.fails("1/a").running == ["1/b/1"]
+    assert run.ends("1/b").ends("1/d").status == "completed"
+    assert not failures(run)
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_removed_task_that_fails_keeps_nobody_waiting(flow, crashes):
+    run = reload(flow("R1 = a & b => d"), "R1 = b => d")
+    if crashes:
+        run.crash()
+    run.fails("1/a")
+    assert run.ends("1/b").ends("1/d").status == "completed"
+
+
+def test_a_simulated_job_of_a_removed_task_ends(flow):
+    run = reload(flow("R1 = a & b => d", mode="simulation"), "R1 = b => d")
+    run.waits(10).waits(10)
+    assert (run.status, failures(run)) == ("completed", [])
+
+
+def test_a_run_that_remembers_removed_tasks_is_reloaded_after_a_restart(flow):
+    run = reload(flow("R1 = a => b => d").ends("1/a"), "R1 = b => d").crash()
+    reload(run, "R1 = b => d => c")
+    assert run.ends("1/b").ends("1/d").ends("1/c").status == "completed"
+    assert not failures(run)
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_task_that_was_removed_and_comes_back_goes_on(flow, crashes):
+    run = reload(flow("P1 = b\nR1 = d"), "R1 = d")
+    run.ends("1/b", "2/b", "3/b", "4/b", "5/b")
+    if crashes:
+        run.crash()
+    reload(run, "P1 = b\nR1 = d")
+    assert run.ends("1/d").running == ["7/b/1", "8/b/1", "9/b/1"]
