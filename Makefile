@@ -13,6 +13,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?=
 SCHEDULES ?= 1000
 CAMPAIGN_SCHEDULES ?= 100000
+CAMPAIGN_RUNS ?= 20000
 CAMPAIGN_SCALE ?= 20
 
 .PHONY: help
@@ -64,10 +65,12 @@ coverage: setup ## The core's branches must all be taken by the fast tests
 .PHONY: sim
 sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
+	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 
 .PHONY: campaign
 campaign: setup ## The long simulation and many times the faults, before a figure is published
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
+	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
 	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'
 

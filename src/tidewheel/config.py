@@ -71,6 +71,9 @@ class MonitorSettings:
             raise BadSetting("workers_retention_seconds", kept, accepted)
 
 
+SMTP_DEFAULT = "localhost:25"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerSettings:
     """How runs are driven, and how a scheduler looks for those whose own one died."""
@@ -78,9 +81,13 @@ class SchedulerSettings:
     lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # of a run: how soon another takes over
     interval_seconds: float = 1.0
     runs_max: int = 1_000  # driven at once by one process
+    smtp: str = SMTP_DEFAULT  # HOST or HOST:PORT to which mail about events is handed
 
     def __post_init__(self) -> None:
         _positive(self, "interval_seconds", "runs_max")
+        port = self.smtp.rpartition(":")[2] if ":" in self.smtp else "25"
+        if not self.smtp or not (port.isascii() and port.isdecimal()):
+            raise BadSetting("TIDEWHEEL_SMTP", self.smtp, "HOST or HOST:PORT")
         if not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
             accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
             raise BadSetting("scheduler lease", self.lease_seconds, accepted)
@@ -195,6 +202,7 @@ def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSett
             environ, "TIDEWHEEL_SCHEDULER_LEASE_SECONDS", RUN_LEASE_SECONDS_DEFAULT
         ),
         interval_seconds=_number(environ, "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS", 1.0),
+        smtp=environ.get("TIDEWHEEL_SMTP", SMTP_DEFAULT),
     )
 
 

@@ -134,12 +134,62 @@ def test_the_log_of_the_run_can_be_printed(tmp_path):
     assert calls[0][1]["look"] == "log"
 
 
+def broadcast(point, namespace, setting, value, was=None):
+    row = {"point": point, "namespace": namespace, "setting": setting}
+    return {"broadcasts": [row | {"value": value, "was": was}]}
+
+
 def test_a_broadcast_is_repeated_as_it_was_understood(tmp_path):
     ran, calls = call(
-        tmp_path, "cylc broadcast -s '[environment]X=a b' -n bar $CYLC_WORKFLOW_ID"
+        tmp_path,
+        "cylc broadcast -s '[environment]X=a b' -n bar $CYLC_WORKFLOW_ID",
+        broadcast("*", "bar", "[environment]X", "a b"),
     )
     assert calls[0][1]["command"]["settings"] == ["[environment]X=a b"]
     assert ran.out == "Broadcast set:\n+ [*/bar] [environment]X=a b\n"
+
+
+def test_a_broadcast_that_is_taken_back_is_named_with_its_value(tmp_path):
+    ran, _ = call(
+        tmp_path,
+        "cylc broadcast --expire 2 $CYLC_WORKFLOW_ID",
+        broadcast("1", "bar", "script", None, was="true"),
+    )
+    assert (ran.status, ran.out) == (0, "Broadcast cancelled:\n- [1/bar] script=true\n")
+    ran, _ = call(
+        tmp_path / "2", "cylc broadcast --clear $CYLC_WORKFLOW_ID", {"broadcasts": []}
+    )
+    assert ran.status == 1
+
+
+POOL = {
+    "run": "w",
+    "status": "running",
+    "tasks": [
+        {"name": "foo", "point": "1", "state": "running", "flows": [1], "held": False}
+        | {"queued": False, "runahead": False},
+        {"name": "bar", "point": "2", "state": "waiting", "flows": [1, 2], "held": True}
+        | {"queued": False, "runahead": True},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ("-t", "2/bar:waiting (held,runahead)\n1/foo:running\n"),
+        ("-t -s -f", "1/foo:running flows=[1]\n2/bar:waiting (held,runahead) flows=[1,2]\n"),
+        (
+            "-t -l",
+            "bar, 2, waiting, held, not-queued, runahead\n"
+            "foo, 1, running, not-held, not-queued, not-runahead\n",
+        ),
+        ("", "workflow id=w\nstatus=running\n"),
+    ],
+)
+def test_the_pool_is_dumped_as_scripts_read_it(tmp_path, options, lines):
+    ran, _ = call(tmp_path, f"cylc dump {options} $CYLC_WORKFLOW_ID", POOL)
+    assert ran.out == lines
 
 
 def test_modules_of_the_workflow_do_not_get_in_the_way(tmp_path):

@@ -174,3 +174,20 @@ def test_a_reader_that_goes_away_stops_no_run(crew):
     )
     assert done.stderr == b"", done
     assert crew.view().status == "completed"
+
+
+def test_a_full_disk_under_the_store_is_waited_for(tmp_path):
+    with mounted(tmp_path / "disk", 2 * MIB) as volume:
+        store = f"sqlite:///{volume.path}/tidewheel.db"
+        with run_crew(tmp_path / "crew", store) as crew:
+            gate = crew.folder / "gate"
+            os.mkfifo(gate)
+            crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+            program = crew.run()
+            program.says("1/a started")
+            ballast = volume.fill()
+            gate.write_text("go\n")
+            program.says("disk under the database is full")
+            ballast.unlink()
+            assert ended(program) == 0, program.log
+            crew.judge()

@@ -4,19 +4,20 @@ import os
 import random
 import signal
 from contextlib import suppress
+from functools import cache
 
 import pytest
 
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 
-# Dependence on the point before, an output by message, a retry, a failure that is handled, and
-# a branch that is not taken.
+# Dependence on the point before, an output by message, a retry, a failure that is handled, a
+# branch that is not taken, and a command.
 GRAPH = """
         P1 = '''
             a & b[-P1] => b
             b:ready => c
-            b & flaky => d
+            b & flaky => d => told
             bad:fail? => mend
             bad? => never
         '''
@@ -31,8 +32,12 @@ SCRIPTS = """
         execution retry delays = PT0S
     [[bad]]
         script = false
+    [[d]]
+        script = cylc broadcast -p $CYLC_TASK_CYCLE_POINT -n told -s '[environment]WORD=heard'
+    [[told]]
+        script = test $WORD = heard
 """
-TASKS_PER_POINT = 8
+TASKS_PER_POINT = 9
 # Before the run is there a restart is a new start: see test_faults_run_store.
 AT_THE_START = [
     "create_run_after_commit",
@@ -63,12 +68,19 @@ def chance(request):
     return random.Random(seed)
 
 
-def undisturbed(folder, final):
-    with run_crew(folder / "undisturbed") as crew:
-        crew.define(GRAPH, SCRIPTS, final=final)
-        program = crew.run(*AT_ONCE)
-        assert ended(program, scaled(30)) == 0, program.log
-        return crew.final_state()
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """How a run to a final point ends that is left alone."""
+
+    @cache
+    def state(final):
+        with run_crew(tmp_path_factory.mktemp("undisturbed")) as crew:
+            crew.define(GRAPH, SCRIPTS, final=final)
+            program = crew.run(*AT_ONCE)
+            assert ended(program, scaled(30)) == 0, program.log
+            return crew.final_state()
+
+    return state
 
 
 def carry_on(crew):
@@ -76,9 +88,11 @@ def carry_on(crew):
     assert ended(program, scaled(30)) == 0, program.log
 
 
-def test_wherever_it_dies_the_run_ends_as_if_nothing_had_happened(tmp_path, chance):
+def test_wherever_it_dies_the_run_ends_as_if_nothing_had_happened(
+    tmp_path, chance, undisturbed
+):
     final = 4
-    expected = undisturbed(tmp_path, final)
+    expected = undisturbed(final)
     with run_crew(tmp_path / "crew") as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
         for place in AT_THE_START:
@@ -120,10 +134,12 @@ def test_a_job_that_runs_meanwhile_is_begun_once(tmp_path):
 
 
 @pytest.mark.timeout(3600)
-def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(tmp_path, chance):
+def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(
+    tmp_path, chance, undisturbed
+):
     """`make campaign`: 2,000 tasks and more."""
-    final, kills = scaled(14), scaled(8)
-    expected = undisturbed(tmp_path, final)
+    final, kills = scaled(10), scaled(6)
+    expected = undisturbed(final)
     with run_crew(tmp_path / "crew") as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
         program = crew.run(*AT_ONCE)
@@ -139,13 +155,16 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(tm
 
 
 @pytest.mark.timeout(3600)
-def test_schedulers_and_workers_may_be_killed_one_by_one(tmp_path, chance, postgres_url):
+def test_schedulers_and_workers_may_be_killed_one_by_one(
+    tmp_path, chance, postgres_url, undisturbed
+):
     """RELIABILITY 10: whoever is left goes on with the run, and with the jobs."""
-    final, kills = scaled(8), scaled(6)
-    expected = undisturbed(tmp_path, final)
+    final, kills = scaled(10), scaled(5)
+    expected = undisturbed(final)
     with run_crew(tmp_path / "crew", postgres_url) as crew:
         crew.define(GRAPH, SCRIPTS, final=final)
-        assert was_killed(crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="batch_told"))
+        maker = crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="batch_told")
+        assert was_killed(maker), maker.log
         crew.monitor()
         start = [
             crew.scheduler,

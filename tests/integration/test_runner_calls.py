@@ -142,4 +142,4 @@ def test_a_call_that_takes_its_time_holds_up_no_message(tmp_path):
 
 def test_without_a_worker_a_call_is_unavailable(tmp_path):
     with pytest.raises(Unavailable, match="does not answer"):
-        call_run(tmp_path, SECRET, {"look": "show"})
+        call_run(tmp_path, SECRET, {"look": "show"}, patience_seconds=0.1)

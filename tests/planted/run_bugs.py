@@ -91,10 +91,6 @@ RUN_BUGS = (
         ),
     ),
     Bug(
-        "the start of a job that fails is not told",
-        (Edit(EVENTS, "and (fresh or not succeeds):", "and fresh:"),),
-    ),
-    Bug(
         "what a job said last is not told with its end",
         (
             Edit(
@@ -249,10 +245,17 @@ NAMED_BUGS = (
     ),
     NamedBug(
         Bug(
+            "the start of a job that fails at once is not told",
+            (Edit(EVENTS, "and (fresh or not succeeds):", "and fresh:"),),
+        ),
+        f"{FAULTS}test_a_job_that_fails_at_once_has_started",
+    ),
+    NamedBug(
+        Bug(
             "a kill never reaches the queue",
             (Edit(DRIVING, "cancellations=list(work.cancellations)", "cancellations=()"),),
         ),
-        f"{DRIVEN}test_a_killed_task_is_held_and_not_tried_again",
+        f"{FAULTS}test_a_kill_is_for_the_worker_to_do",
     ),
     NamedBug(
         Bug(
@@ -280,7 +283,7 @@ NAMED_BUGS = (
             (
                 Edit(
                     "services/scheduler/run_timers.py",
-                    "if stalled and not self._is_stalled and key",
+                    "if stalled and not self._is_told and key",
                     "if stalled and key",
                 ),
             ),

@@ -55,7 +55,7 @@ class Flow:
         start = self.case.graph.start
         self.options = RunOptions(
             start="" if start == 1 else str(start),
-            stall_timeout_seconds=chance.choice((0.0, 5.0, 25.0)),
+            stall_timeout_seconds=chance.choice((4.0, 10.0, 25.0)),
         )
 
     def job(self, key: Key, submit: int) -> Try:

@@ -2,14 +2,16 @@
 
 A scheduler is the real `RunDriver`, in a process that takes the run when nobody holds it. The
 operator does what must not change what runs in the end: pauses, holds, stops, and undoes it.
+A wild one does whatever comes to mind; then no oracle knows what the run must come to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NamedTuple, TypeVar
 
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.commands import Command, command_text
@@ -32,8 +34,11 @@ from tidewheel.testing.network import LATE_SECONDS_MAX
 from tidewheel.testing.processes import Process
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now
+ANSWER_LOOKS_MAX = 20  # a second apart
 CLOCKS_APART = 5.0  # seconds, after so long
 HOME = Path("/nowhere")
+
+T = TypeVar("T")
 
 
 class NoFiles(RunFiles):
@@ -125,14 +130,20 @@ class Scheduler(Service):
         self._watch.told(lease.epoch, lease.batch)
 
 
+class Place(NamedTuple):
+    """Where the operator sits."""
+
+    process: Process
+    store: Store
+    chance: Random
+
+
 class Operator:
     """Gives commands; a good client, who asks again until there is an answer."""
 
-    def __init__(
-        self, process: Process, store: Store, run: RunView, tasks: Sequence[str], chance: Random
-    ) -> None:
-        self._process = process
-        self._store = store
+    def __init__(self, place: Place, run: RunView, tasks: Sequence[str], *, wild: bool) -> None:
+        self._process, self._store, chance = place
+        self._wild = wild
         self._number, self._digest = run.number, run.definition
         self._tasks = tasks
         self._chance = chance
@@ -141,7 +152,7 @@ class Operator:
     async def run(self) -> None:
         """Until things are quiet; then everything is let go."""
         started_at = self._process.monotonic()
-        count = self._chance.choice((0, 0, 2, 6))
+        count = self._chance.choice((3, 8) if self._wild else (0, 0, 2, 6))
         if not count:
             return
         for _ in range(count):
@@ -155,7 +166,9 @@ class Operator:
         if self._kills and self._chance.random() < 0.5:
             return commands.Kill(ids=("*",))
         one = self._chance.choice(self._tasks)
-        drawn = [
+        if self._wild and self._chance.random() < 0.8:
+            return self._draw_wild(one)
+        drawn: list[Command] = [
             commands.Pause(),
             commands.Resume(),
             commands.Hold(ids=(one,)),
@@ -167,25 +180,47 @@ class Operator:
         ]
         return self._chance.choice(drawn)
 
+    def _draw_wild(self, one: str) -> Command:
+        flow = self._chance.choice(("", "new", "all", "none"))
+        drawn: list[Command] = [
+            commands.Trigger(ids=(one,), flow=flow),
+            commands.Trigger(ids=(one,), flow=flow),
+            commands.Set(ids=(one,)),
+            commands.Set(ids=(one,), prerequisites=("all",)),
+            commands.Remove(ids=(one,), kill=True),
+            commands.Remove(ids=(one,), forget=True),
+        ]
+        return self._chance.choice(drawn)
+
     async def _let_go(self) -> None:
+        """Both commands until they were obeyed, or there is nothing left to let go."""
         for command in (commands.Resume(), commands.Release(everything=True)):
-            while not await self._say(command):
-                if (
-                    await self._insist(lambda: self._store.run(self._number))
-                ).status == "completed":
+            while not await self._is_obeyed(command):
+                run = await self._insist(lambda: self._store.run(self._number))
+                if run.status == "completed" and run.owner is None:
                     return
                 await self._process.sleep(2.0)
 
-    async def _say(self, command: Command) -> bool:
-        """Whether it was taken; a run that nobody drives takes none."""
+    async def _is_obeyed(self, command: Command) -> bool:
+        """A command may be taken and meet the end of the run: then it is refused later."""
+        number = await self._say(command)
+        for _ in range(ANSWER_LOOKS_MAX if number else 0):
+            given = await self._insist(lambda: self._store.command(number))
+            if given.answered_at is not None:
+                return given.refused is None
+            await self._process.sleep(1.0)
+        return False
+
+    async def _say(self, command: Command) -> int:
+        """Its number; 0 if nobody drives the run, who could obey."""
         new = NewCommand(run=self._number, body=command_text(command), who="operator")
         try:
-            await self._insist(lambda: self._store.post_command(new))
+            number: int = await self._insist(lambda: self._store.post_command(new))
         except Refused:
-            return False
-        return True
+            return 0
+        return number
 
-    async def _insist(self, call):  # type: ignore[no-untyped-def]  # whatever the store answers
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await call()

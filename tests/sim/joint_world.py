@@ -16,7 +16,7 @@ from random import Random
 from tests.sim.joint_case import Flow
 from tests.sim.joint_ending import check_ending as check_run
 from tests.sim.joint_judge import JointInvariants
-from tests.sim.joint_people import Operator, Scheduler, Seat, Watch
+from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.runs.definition import NewRun
 from tidewheel.core.runs.requests import Batch
@@ -40,7 +40,9 @@ from tidewheel.testing.rules.executions import Execution, check_calm
 from tidewheel.testing.rules.steps import Step
 from tidewheel.testing.virtual_time import Standstill
 
-HORIZON = QUIET_AT + 3_000.0  # by then the run must have ended
+HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended
+EPOCHS_MAX = 200  # nobody can be killed, or carry on a stalled run, that often
+WILD_SHARE = 0.2  # of the worlds have an operator who knows no restraint
 LOOK_SECONDS = 1.0
 KEEP_FOR_EVER = float("inf")
 
@@ -200,7 +202,8 @@ class World:
         process = scene.new_process("operator")
         link = self._network.link(process, mortal=False)
         tasks = sorted({f"{point}/{name}" for point, name in self._flow.case.outcomes})
-        return Operator(process, link.store, run, tasks, Random(chance.random()))
+        place = Place(process, link.store, Random(chance.random()))
+        return Operator(place, run, tasks, wild=self._judge.wild)
 
     def _create_run(self) -> RunView:
         definition = self._flow.definition
@@ -220,6 +223,7 @@ class World:
         self._network.execute(Call("world", "configure_queue", (run.queue, settings), {}))
         self._judge.watch(run.number, self._flow.case.graph, self._ground.database_now)
         self._judge.on_batch = self._on_batch
+        self._judge.wild = self._chance.random() < WILD_SHARE
         return run
 
     def _scheduler(self, number: int, machine: Machine) -> Make:
@@ -293,7 +297,7 @@ class World:
         """Every second: whether all is done, or never will be."""
         if self._is_over(self._view()) and self._is_quiet():
             self._over.set_result(None)
-        elif self._loop.time() > HORIZON:
+        elif self._loop.time() > HORIZON or self._judge.epoch > EPOCHS_MAX:
             self.breaks(BrokenInvariant("D2 the run comes to its end", self._state()))
         if not self._over.done():
             self._loop.call_later(LOOK_SECONDS, self._look)

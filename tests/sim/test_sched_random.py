@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CAMPAIGN_SECONDS = 40
+CAMPAIGN_SECONDS = 35
 GRAPHS_MIN = 500
 GRAPHS_MAX = 1_000_000  # for each core: the time ends the campaign
 HOURS = 3600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -319,3 +320,41 @@ def test_a_command_meets_the_run_as_it_was_seen_before_the_latest_reports(flow):
     run = flow(CHAIN).ends_unheard("1/a")
     run.gives(commands.Hold(ids=("1/b",)))
     assert run.running == ["2/a/1"]
+
+
+@pytest.mark.parametrize(
+    "sent", ["~a;touch$IFS$HOME/oops", "~a;touch oops;/b", '"$(id)`id`', "~"]
+)
+def test_the_id_of_a_pushed_message_is_never_taken_for_a_command(flow, tmp_path, sent):
+    run = flow(
+        """
+        [scheduling]
+            [[special tasks]]
+                external-trigger = a("the data are there")
+            [[graph]]
+                R1 = a
+        [runtime]
+            [[a]]
+        """
+    )
+    run.gives(commands.ExtTrigger(message="the data are there", trigger_id=sent))
+    lines = run.jobs["1/a/01"].splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("CYLC_EXT_TRIGGER_ID="))
+    script = f'{lines[first]}\nprintf %s "$CYLC_EXT_TRIGGER_ID"'
+    here = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = subprocess.check_output(["bash", "-euc", script], env=here, cwd=tmp_path, text=True)
+    assert said in (sent, str(tmp_path))
+    assert not (tmp_path / "oops").exists()
+
+
+@pytest.mark.parametrize(("first", "then"), [("live", "simulation"), ("simulation", "live")])
+def test_a_job_is_killed_as_it_was_begun_whatever_the_mode_is_now(flow, first, then):
+    run = flow(CHAIN)
+    run.gives(commands.Broadcast(namespaces=("b",), settings=(f"run mode = {first}",)))
+    run.ends("1/a")
+    run.gives(commands.Broadcast(namespaces=("b",), settings=(f"run mode = {then}",)))
+    assert run.gives(commands.Kill(ids=("1/b",)))["killed"] == ["1/b"]
+    if first == "live":
+        run.fails("1/b")
+    assert (run.running, run.status) == (["2/a/1"], "running")
+    assert "[1/b/01:running(held)] => failed(held)" in run.log

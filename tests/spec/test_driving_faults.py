@@ -118,3 +118,25 @@ def test_an_xtrigger_is_watched_again_after_a_crash(tmp_path):
     run.gives(commands.ExtTrigger(message="the data are here", trigger_id="1"))
     assert run.running == ["1/a/1"]
     run.close()
+
+
+def test_a_stall_that_ends_and_comes_again_in_one_pass_has_its_timeout(tmp_path):
+    run = DrivenRun(tmp_path, FLOW.replace("timeout = False", "timeout = True"))
+    run.fails("1/a").asks(commands.Pause())
+    run.asks(commands.Resume())
+    assert run.goes_on().status == "stalled"
+    run.waits(10)
+    assert (run.status, run.view.owner) == ("stalled", None)
+    run.close()
+
+
+def test_a_kill_is_for_the_worker_to_do(run):
+    run.starts("1/a").gives(commands.Kill(ids=("1/a",)))
+    found = run.look(lambda store, number: store.submissions(number))
+    assert [one.status for one in found] == ["cancelling"]
+
+
+def test_a_job_that_fails_at_once_has_started(run):
+    """Its start and its end come in one report; without a start it would be submit-failed."""
+    run.fails("1/a")
+    assert "1/a failed, incomplete" in run.view.reason

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tidewheel.core.runs.run_log import RunLog, command_line
+from tidewheel.core.runs import commands
+from tidewheel.core.runs.run_log import RunLog, command_line, command_name
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import FlowChoice, JobEnd
@@ -271,3 +272,55 @@ def test_of_alternatives_only_those_are_named_that_are_true():
 def test_an_arrow_that_does_not_hold_at_the_point_names_nobody():
     run = LoggedRun("R1 = a => c\nP1 = b => c", final=2).ends("b", point=2)
     assert run.triggers[-1] == "2/c -triggered off ['2/b'] in flow 1"
+
+
+def test_jobs_of_existing_workflows_find_what_they_wait_for():
+    run = LoggedRun("a => b", "[[a, b]]\n[[[outputs]]]\nx = ready").starts("a")
+    run.happens(events.OutputMade((1, "a"), 1, "x", 0.0)).ends("a").starts("b")
+    run.ends("b", JobEnd.FAILED)
+    for line in (
+        "[1/a:waiting] added to the n=0 window",
+        "[1/a:waiting] => waiting(queued)",
+        "[1/a/01:preparing] (internal)submitted",
+        "[1/a/01:submitted] (received)started",
+        "[1/a/01:running] completed output x",
+        "[1/a/01:succeeded] removed from the n=0 window: completed",
+        "[1/b/01:running] (received)failed/ERR",
+    ):
+        assert f"DEBUG - {line}" in run.all_lines
+
+
+def test_a_task_that_comes_held_says_why():
+    run = LoggedRun("a => b & c").happens(events.Hold(((1, "b"),), 0.0)).ends("a")
+    assert "INFO - [1/b:waiting] holding (as requested earlier)" in run.last
+    run = LoggedRun("a[-P1] => a", final=3).happens(events.HoldAfter(1, 0.0)).ends("a")
+    assert "INFO - [2/a:waiting] holding (beyond workflow hold point: 1)" in run.last
+
+
+def test_a_kill_and_a_removal_say_so():
+    run = LoggedRun("a => b").starts("a").happens(events.Kill(((1, "a"),), 0.0))
+    run.ends("a", JobEnd.KILLED)
+    assert run.last[0] == "WARNING - [1/a/01:running(held)] job killed"
+    run.happens(events.Remove(tasks=((1, "a"),), at=0.0))
+    gone = "DEBUG - [1/a/01:failed(held)] removed from the n=0 window: request"
+    assert gone in run.all_lines
+
+
+def test_commands_have_the_names_that_existing_jobs_look_for():
+    names = map(
+        command_name,
+        [
+            commands.Trigger(ids=("1/a",)),
+            commands.Hold(after="3"),
+            commands.Hold(ids=("1/a",)),
+            commands.Release(everything=True),
+            commands.Pause(),
+        ],
+    )
+    assert list(names) == [
+        "force_trigger_tasks",
+        "set_hold_point",
+        "hold",
+        "release_hold_point",
+        "pause",
+    ]

@@ -96,3 +96,26 @@ def test_a_switch_beyond_the_runahead_limit_can_be_set():
     assert not {"2/a", "2/x"} & set(run.submitted)
     assert {"3/x", "3/y", "3/z", "4/z"} <= set(run.submitted)
     assert run.completed
+
+
+def test_a_killed_job_was_one_try_and_the_next_comes_when_it_is_released():
+    retries = "[[a, b]]\nexecution retry delays = PT0S"
+    run = Scenario("a => b", retries, policy="cylc8").starts("1/a").is_killed("1/a")
+    assert run.pool == {"1/a": "held"}
+    run.timer("1/a", "retry").releases("1/a")
+    assert run.submitted == ["1/a", "1/a"]
+    ours = Scenario("a => b", retries).starts("1/a").is_killed("1/a")
+    assert "1/a" in ours.causes
+
+
+def test_a_group_that_ran_before_runs_again_in_its_order():
+    run = a_run("a => b => c => d\nx => b", "a, b, c, d, x")
+    run.succeeds("1/a", "1/x", "1/b", "1/c").triggers("1/a", "1/b", "1/c")
+    assert run.submitted[-2:] == ["1/d", "1/a"]
+    run.succeeds("1/a")
+    assert run.submitted[-1] == "1/b"
+    run.succeeds("1/b").succeeds("1/c", "1/d")
+    assert run.completed
+    assert {run.submitted.count(one) for one in ("1/a", "1/b", "1/c")} == {2}
+    assert run.submitted.count("1/d") == 1
+    assert with_flows(run)[-1] == "1/c in [1]"

@@ -184,3 +184,13 @@ def test_only_active_jobs_are_killed_when_a_run_is_stopped():
     run = Scenario("a & b => c").succeeds("1/b").happens(Stop(StopMode.KILL, 0.0))
     assert run.killed == ["1/a"]
     assert run.is_killed("1/a").pool == {"1/a": "failed", "1/c": "waiting"}
+
+
+@pytest.mark.parametrize("policy", ["tidewheel", "cylc8"])
+def test_what_was_released_beyond_a_new_stop_point_waits_for_the_next_start(policy):
+    run = Scenario("a[-P1] & c[-P1] => a => s => c", "[[a, s, c]]", final=9, policy=policy)
+    run.succeeds("1/a").happens(StopAtPoint(1, 0.0)).succeeds("1/s", "1/c")
+    assert run.submitted == ["1/a", "1/s", "1/c"]
+    assert run.status == "stopped"
+    run.happens(RunContinued(0.0, None))
+    assert run.submitted[-1] == "2/a"

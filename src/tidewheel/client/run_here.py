@@ -65,6 +65,7 @@ class RunHere:
         self._settings = settings
         self._on_batch, self._on_report = on_batch, on_report
         self._stops_asked = 0
+        self._is_leaving = False
         self._asking: set[asyncio.Task[None]] = set()
         self._driver: RunDriver | None = None
         self._draining: Worker | None = None  # of a run that is lost to another scheduler
@@ -100,6 +101,8 @@ class RunHere:
                     on_report=self._on_report,
                 )
             )
+            if self._is_leaving:  # asked before there was anybody to ask
+                driver.ask_stop()
             await self._drive(driver, worker)
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
@@ -125,13 +128,15 @@ class RunHere:
     def ask_stop(self) -> None:
         """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on.
 
-        Once more: whatever the store says, or does not say.
+        Once more: whatever the store says, or does not say. Who is not driving the run yet, or
+        cannot open it, hears no commands and leaves at once.
         """
         self._stops_asked += 1
         if self._draining is not None:
             self._draining.ask_stop(OnStop.LEAVE)
             return
-        if self._stops_asked > len(STOP_MODES):
+        is_heard = self._driver is not None and self._driver.is_open
+        if self._stops_asked > len(STOP_MODES) or not is_heard:
             self._leave()
             return
         mode = STOP_MODES[self._stops_asked - 1]
@@ -152,5 +157,6 @@ class RunHere:
                 self._leave()
 
     def _leave(self) -> None:
+        self._is_leaving = True
         if self._driver is not None:
             self._driver.ask_stop()

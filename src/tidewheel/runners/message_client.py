@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from contextlib import closing
 from enum import Enum
 from pathlib import Path
@@ -22,6 +23,13 @@ REPLY_BYTES_MAX = 4096
 REPLY_SECONDS_MAX = 10.0
 CALL_REPLY_BYTES_MAX = 64 * 1024 * 1024
 CALL_SECONDS_MAX = 90.0  # a worker answers sooner, if only by giving up
+# A worker that was killed has a successor soon, if the run is carried on at all.
+PATIENCE_SECONDS = 60.0
+KNOCK_SECONDS = 0.2
+
+
+NOBODY_THERE = (ConnectionRefusedError, FileNotFoundError)
+REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload")
 
 
 class Delivery(Enum):
@@ -71,20 +79,46 @@ def send_message(
     return Delivery.ACCEPTED
 
 
-def call_run(directory: Path, secret: str, call: dict[str, object]) -> dict[str, object]:
-    """Ask something of the run to which the job in this directory belongs."""
+def call_run(
+    directory: Path,
+    secret: str,
+    call: dict[str, object],
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> dict[str, object]:
+    """Ask something of the run to which the job in this directory belongs.
+
+    If no worker is there it is waited for. One that dies before it has answered may have passed
+    a command on: only what can be said twice is said again.
+    """
     request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
-    try:
-        answer = _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
-    except (OSError, ValueError) as error:
-        raise Unavailable(
-            f"the worker of this job does not answer ({error}); try again"
-        ) from error
+    answer = _ask_patiently(directory, request, call, time.monotonic() + patience_seconds)
     if "refused" in answer:
         kind = Declined if answer.get("code") == Declined.code else Refused
         raise kind(str(answer["refused"]))
     said = answer.get("answer")
     return said if isinstance(said, dict) else {}
+
+
+def _ask_patiently(
+    directory: Path, request: dict[str, object], call: dict[str, object], give_up_at: float
+) -> dict[str, object]:
+    while True:
+        try:
+            return _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
+        except (OSError, ValueError) as error:
+            may_repeat = isinstance(error, NOBODY_THERE) or _can_be_said_twice(call)
+            if not may_repeat or time.monotonic() >= give_up_at:
+                raise Unavailable(
+                    f"the worker of this job does not answer ({error}); look whether it was "
+                    "done (tidewheel show --history), and try again"
+                ) from error
+        time.sleep(KNOCK_SECONDS)
+
+
+def _can_be_said_twice(call: dict[str, object]) -> bool:
+    command = call.get("command")
+    return command is None or (isinstance(command, dict) and command.get("verb") in REPEATABLE)
 
 
 def _spool(directory: Path, said: SpooledMessage) -> Delivery:

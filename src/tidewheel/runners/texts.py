@@ -11,6 +11,8 @@ def storable(text: str, length_max: int | None = None) -> str:
 
 def printable(text: str) -> str:
     """The text with control characters spelled out, so that it moves no cursor."""
+    if text.isprintable():  # nearly all are
+        return text
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text

@@ -87,6 +87,11 @@ def capture(
 
     Template variables are kept as people write them, for a text that is rendered again.
     """
+    texts = [f"{name}={value!r}" for name, value in variables.items()]
+    return _captured(loaded, path, json.dumps(texts))
+
+
+def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
     assert loaded.workflow is not None, "a definition with errors is not kept"
     is_python = path.suffix == ".py"
     folder = path.parent if is_python or path.is_file() else path
@@ -97,7 +102,7 @@ def capture(
         "workflow": loaded.workflow.name,
         "kind": PYTHON if is_python else FLOW_CYLC,
         "text": path.name if is_python else loaded.source.text,
-        "variables": json.dumps([f"{name}={value!r}" for name, value in variables.items()]),
+        "variables": variables,
     }
     definition = StoredDefinition(digest=_digest(fields, files), files=tuple(files), **fields)
     return Captured(definition, tuple(too_large))
@@ -193,7 +198,7 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
         from tidewheel.sources.python_api.refusals import InvalidDefinition  # noqa: PLC0415
 
         raise InvalidDefinition(old.workflow, findings)
-    return replace(capture(loaded, path).definition, variables=old.variables)
+    return _captured(loaded, path, old.variables).definition
 
 
 def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:

@@ -27,7 +27,7 @@ def removed(draft: Draft, event: Remove) -> None:
     for key in event.tasks:
         task = tasks.get(key)
         if task is None:
-            _forget(draft, key, event.flows)
+            forget(draft, key, event.flows)
         else:
             _remove(draft, task, event)
 
@@ -60,7 +60,7 @@ def _leave_flows(draft: Draft, task: Task, flows: Flows) -> None:
     draft.to_judge.extend((task.key, flow) for flow in task.flows)
 
 
-def _forget(draft: Draft, key: Key, flows: Flows) -> None:
+def forget(draft: Draft, key: Key, flows: Flows) -> None:
     """Verdict, spawn memory and outputs go, so that it can run again in those flows."""
     pool = draft.pool
     point, name = key

@@ -13,8 +13,15 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import POINTS_MAX, begin_checks, keeps_its_place, settle
+from tidewheel.core.sched.spawning import (
+    POINTS_MAX,
+    TIMERS,
+    begin_checks,
+    keeps_its_place,
+    settle,
+)
 from tidewheel.core.sched.states import Task
 from tidewheel.core.sched.suicide import apply_level_to
 
@@ -69,6 +76,15 @@ def release_by_hand(draft: Draft, task: Task) -> None:
         there = draft.pool.unreleased.get(task.point, {})
         there.pop(task.key, None)
         release(draft, task)
+
+
+def take_back(draft: Draft, task: Task) -> None:
+    """A task that was released and only waits is unreleased again: it lies beyond the stop."""
+    task.released = False
+    draft.pool.put_unreleased(task)
+    for name in task.waits:
+        draft.effects.append((CancelTimer if name in TIMERS else DropXtrigger)(task.key, name))
+    settle(draft, task)
 
 
 def limit_from(pool: Pool, base: Point) -> Point:

@@ -15,8 +15,9 @@ from tidewheel.core.sched.events import (
     StopMode,
 )
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.spawning import leave
-from tidewheel.core.sched.states import Task
+from tidewheel.core.sched.runahead import take_back
+from tidewheel.core.sched.spawning import RETRY, leave
+from tidewheel.core.sched.states import Stage, Task
 
 
 def paused(draft: Draft, event: Pause) -> None:  # noqa: ARG001
@@ -41,9 +42,19 @@ def stopped(draft: Draft, event: Stop) -> None:
 
 
 def stop_point_set(draft: Draft, event: StopAtPoint) -> None:
-    draft.pool.run.stop = event.point
+    """What was released beyond the point and only waits has to wait for the next start."""
+    stop = event.point
+    draft.pool.run.stop = stop
     draft.pool.may_release = True
     draft.touched.run = True
+    if stop is not None:
+        for task in list(draft.pool.tasks.values()):
+            if task.point > stop and task.released and _only_waits(task):
+                take_back(draft, task)
+
+
+def _only_waits(task: Task) -> bool:
+    return task.stage is Stage.WAITING and not task.manual and RETRY not in task.waits
 
 
 def stop_task_set(draft: Draft, event: StopAfterTask) -> None:

@@ -14,14 +14,20 @@ from tidewheel.core.sched.deaths import acquit
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
 from tidewheel.core.sched.events import FlowChoice, Trigger
-from tidewheel.core.sched.flow_choice import flows_to_trigger, named_flows, new_flow
+from tidewheel.core.sched.flow_choice import (
+    active_flows,
+    flows_to_trigger,
+    named_flows,
+    new_flow,
+)
 from tidewheel.core.sched.ids import refuse_unknown
 from tidewheel.core.sched.limits import launch
 from tidewheel.core.sched.outputs import merge
 from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.removing import forget
 from tidewheel.core.sched.runahead import release_by_hand
 from tidewheel.core.sched.spawning import TIMERS, look_up_in, settle, spawn
-from tidewheel.core.sched.states import Flows, Key, Stage, Task, VerdictKind
+from tidewheel.core.sched.states import NO_FLOW, Flows, Key, Stage, Task, VerdictKind
 
 
 def triggered(draft: Draft, event: Trigger) -> None:
@@ -30,6 +36,7 @@ def triggered(draft: Draft, event: Trigger) -> None:
     new = frozenset({new_flow(draft, event)}) if event.flow is FlowChoice.NEW else None
     flows = new if new is not None else named_flows(draft, event.flow)
     group = frozenset(event.tasks)
+    flows = _begin_anew(draft, group, flows)
     later = event.on_resume and draft.pool.run.paused
     for key in sorted(group):
         task = _trigger(draft, key, flows, group)
@@ -39,6 +46,20 @@ def triggered(draft: Draft, event: Trigger) -> None:
         for key in sorted(group):
             draft.pool.tasks[key].flow_wait = True
             draft.touched.tasks[key] = None
+
+
+def _begin_anew(draft: Draft, group: frozenset[Key], flows: Flows | None) -> Flows | None:
+    """What the tasks of a group did before in these flows no longer counts for the others."""
+    pool = draft.pool
+    together = pool.plan.policy.trigger_joins_active_flows
+    if together and flows is None:
+        pooled = [pool.tasks[key].flows for key in group if key in pool.tasks]
+        flows = NO_FLOW.union(*pooled) or None
+    again = active_flows(pool) if together and flows is None else flows
+    if again and (together or len(group) > 1):
+        for key in sorted(group - pool.tasks.keys()):
+            forget(draft, key, again)
+    return flows
 
 
 def _trigger(draft: Draft, key: Key, flows: Flows | None, group: frozenset[Key]) -> Task | None:

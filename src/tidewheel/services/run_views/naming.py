@@ -61,7 +61,8 @@ def _with_point(looked: Looked, text: str, known: Iterable[Key], points: set[str
 
 def _first_of(looked: Looked, name: str, known: Iterable[Key]) -> str:
     """Wherever it is known; if nowhere, its first point is what there is to be seen."""
-    first = looked.graph.nodes[name].first_from(looked.pool.run.start)
+    node = looked.graph.nodes.get(name)  # None: a reload removed it
+    first = None if node is None else node.first_from(looked.pool.run.start)
     if first is None or any(key[1] == name for key in known):
         return f"*/{name}"
     return f"{looked.pool.plan.text(first)}/{name}"

@@ -53,6 +53,7 @@ class Players(Protocol):
 
     def plays(self, key: Key) -> bool: ...
     def play(self, drive: Drive, one: Submit, now: Instant) -> None: ...
+    def is_playing(self, drive: Drive, key: Key) -> bool: ...
     def kill(self, drive: Drive, one: KillJob, now: Instant) -> None: ...
 
 
@@ -189,7 +190,8 @@ class Drive:
         self.jobs[task.id] = (one.task, one.submit)
 
     def _kill(self, one: KillJob, now: Instant) -> None:
-        if self._around.players.plays(one.task):
+        # Whether it would be played now is another question: the mode may have changed since.
+        if self._around.players.is_playing(self, one.task):
             self._around.players.kill(self, one, now)
         else:
             self.work.cancellations[self.task_id(one.task, one.submit)] = None

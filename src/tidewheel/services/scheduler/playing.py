@@ -46,6 +46,9 @@ class PlayedJobs:
             drive.todo.append(OutputMade(key, one.submit, STARTED, now))
         drive.agenda.set(timer_key(key, PLAYED), Instant(now + seconds))
 
+    def is_playing(self, drive: Drive, key: Key) -> bool:
+        return timer_key(key, PLAYED) in drive.agenda
+
     def end(self, drive: Drive, timer: TimerKey, now: Instant) -> None:
         """Its time is over."""
         assert timer.point is not None

@@ -46,10 +46,11 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 INBOX_MAX = 2_000
 FAILURES_MAX = 3  # in a row, before a run is put aside
-# Without a failure for so long, the next one is the first. What fails beside the passes, such as
-# an xtrigger, lets one pass succeed in between.
+# Without a failure for so long, the next one is the first. What fails beside the passes, such
+# as an xtrigger, lets one pass succeed in between.
 CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
+NEARLY_SECONDS = 0.001  # too short to rest for
 ERROR = "error"
 
 OpenStage = Callable[[], Awaitable[Stage]]
@@ -102,6 +103,11 @@ class RunDriver(Service):
             await self.close()
         if not self.status:
             await self._give_back()  # not after a cancellation, which stands for a crash
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commands are heard: the run was read, and its folder can be written."""
+        return self._stage is not None
 
     async def close(self) -> None:
         """Let go of what the run was driven with; in the store nothing changes."""
@@ -272,7 +278,7 @@ class RunDriver(Service):
     async def _renew_if_due(self, stage: Stage) -> None:
         lease = stage.drive.lease
         due = lease.lease_seconds / RENEWALS_PER_LEASE
-        if self._clock.monotonic() - self._written_at >= due:
+        if self._clock.monotonic() - self._written_at >= due - NEARLY_SECONDS:
             await self._store.renew_run(lease)
             self._written_at = self._clock.monotonic()
 

@@ -25,7 +25,7 @@ class RunTimers:
         self.stall_seconds = (
             settings.stall_timeout_seconds if stall_seconds is None else stall_seconds
         )
-        self._is_stalled = False
+        self._is_told = False  # that it has been stalled for too long
 
     def begin(self, drive: Drive, now: Instant) -> None:
         """The run is started, or carried on."""
@@ -40,11 +40,11 @@ class RunTimers:
         """After the steps of a batch: a stall starts its timer once, whatever else ends it."""
         stalled = drive.pool.run.status == RunStatus.STALLED
         key = timer_key(None, STALL)
-        if stalled and not self._is_stalled and key not in drive.agenda:
+        if stalled and not self._is_told and key not in drive.agenda:
             self._set(drive, STALL, self.stall_seconds, now)
         elif not stalled:
             drive.agenda.cancel(key)
-        self._is_stalled = stalled
+            self._is_told = False
 
     def fire(self, drive: Drive, key: TimerKey, now: Instant) -> None:
         """The time of one of them has come."""
@@ -61,6 +61,7 @@ class RunTimers:
 
     def _give_up_stalled(self, drive: Drive, now: Instant) -> None:
         if not self._settings.abort_on_stall_timeout:
+            self._is_told = True
             drive.work.notices.append(Notice(STALL_TIMEOUT, None, "stalled for too long"))
             return
         drive.step(TimerFired(None, STALL, now))

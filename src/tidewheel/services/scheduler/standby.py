@@ -82,4 +82,5 @@ class Standby(Service):
             self.tell("run.failed", run=run.name, error=repr(error))
         finally:
             del self._drivers[run.number]
-            self.wake()
+            if self._stop_asked:  # else the next look is soon enough, and never at once
+                self.wake()

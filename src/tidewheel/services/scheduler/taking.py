@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidewheel.config import SMTP_DEFAULT
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import RunLease
 from tidewheel.core.runs.views import RunView
@@ -16,6 +17,7 @@ from tidewheel.ports import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
+from tidewheel.services.scheduler.mail import MailSettings
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.pace import at_once
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
@@ -37,6 +39,7 @@ class SchedulerHome:
     home: Path
     environment: Mapping[str, str]  # of event handlers
     surroundings: Surroundings
+    smtp: str = SMTP_DEFAULT
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions], float] = at_once
@@ -82,7 +85,14 @@ async def _open_stage(
         files,
         _xtriggers(taken, files, home, wake),
         Commands(home.store),
-        Telling(taken.run, taken.restored, files, home.surroundings, home.environment),
+        Telling(
+            taken.run,
+            taken.restored,
+            files,
+            home.surroundings,
+            home.environment,
+            MailSettings(smtp=home.smtp),
+        ),
     )
 
 

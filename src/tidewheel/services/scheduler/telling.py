@@ -40,13 +40,14 @@ _STATUS_EVENTS = {
 class Telling:
     """Of one run. What nobody handles costs a look-up."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a run, its files, and who is told with what
         self,
         run: RunView,
         restored: RestoredDefinition,
         files: RunFiles,
         surroundings: Surroundings,
         environment: Mapping[str, str],
+        mail: MailSettings,
     ) -> None:
         self._run = run
         settings = restored.settings
@@ -60,7 +61,7 @@ class Telling:
             handled,
             settings.scheduler.mail,
             surroundings.clock,
-            MailSettings(smtp=environment.get("TIDEWHEEL_SMTP", "localhost:25")),
+            mail,
             on_report=surroundings.on_report,
         )
         self._handlers = EventHandlers(

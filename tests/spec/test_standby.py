@@ -1,0 +1,130 @@
+"""DESIGN §4: runs whose scheduler died are taken over, each by one, and none harms another."""
+
+from contextlib import asynccontextmanager
+
+from tests.support.flows import flow
+from tidewheel.config import SchedulerSettings
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.requests import RunClaim
+from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.scheduler.standby import Standby
+from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.sources.flow_cylc.workflow import load_workflow
+from tidewheel.testing.small_world import SmallWorld
+from tidewheel.testing.virtual_time import in_virtual_time
+
+LEASE = 10.0
+
+
+class Station:
+    """Runs of a small world, and schedulers that stand by."""
+
+    def __init__(self, folder):
+        self.world, self.folder = SmallWorld(), folder
+        self.unable = set()  # runs that cannot be driven here
+
+    async def abandoned_run(self, name):
+        """Its scheduler died before it had done anything."""
+        source = self.folder / "flow"
+        source.mkdir(exist_ok=True)
+        (source / "flow.cylc").write_text(flow("R1 = a"))
+        options = RunOptions(now=1.0)
+        loaded = load_workflow(source, load_options(options, "flow"), Findings())
+        definition = capture(loaded, source).definition
+        await self.world.store.save_definition(definition)
+        new = NewRun(workflow="flow", definition=definition.digest, name=name, options=options)
+        run = await self.world.store.create_run(new)
+        dead = self.world.host.new_process()
+        await self.world.store.claim_run(
+            RunClaim(run=run.number, process=dead, lease_seconds=LEASE)
+        )
+        return run.number
+
+    def standby(self, **settings):
+        process = self.world.host.new_process()
+
+        @asynccontextmanager
+        async def driving(run):
+            if run.name in self.unable:
+                raise RuntimeError("no room for it")
+            claim = RunClaim(run=run.number, process=process, lease_seconds=LEASE)
+            lease = await self.world.store.claim_run(claim)
+            home = SchedulerHome(
+                store=self.world.store,
+                home=self.folder / "home",
+                environment={"PATH": "/usr/bin:/bin"},
+                surroundings=self.world.surroundings(),
+            )
+            yield driver_of(run, lease, home)
+
+        settings = SchedulerSettings(**settings)
+        return Standby(self.world.store, driving, settings, self.world.surroundings())
+
+    async def view(self, number):
+        return await self.world.store.run(number)
+
+
+@in_virtual_time
+async def test_a_run_is_taken_when_its_lease_has_run_out_and_not_before(tmp_path):
+    station = Station(tmp_path)
+    number = await station.abandoned_run("one")
+    standby = station.standby()
+    await standby.start()
+    await station.world.passes(LEASE - 1.0)
+    assert (await station.view(number)).epoch == 1
+    await station.world.passes(2.0)
+    view = await station.view(number)
+    assert (view.epoch, view.status) == (2, "running")
+    await station.world.passes(10 * LEASE)
+    assert (await station.view(number)).epoch == 2  # and kept
+    await standby.stop()
+
+
+@in_virtual_time
+async def test_of_two_that_stand_by_one_takes_a_run_and_the_other_the_next(tmp_path):
+    station = Station(tmp_path)
+    numbers = [await station.abandoned_run(name) for name in ("one", "two")]
+    both = [station.standby(runs_max=1) for _ in range(2)]
+    for standby in both:
+        await standby.start()
+    await station.world.passes(LEASE + 5.0)
+    views = [await station.view(number) for number in numbers]
+    assert [view.epoch for view in views] == [2, 2]
+    assert len({view.owner.pid for view in views}) == 2
+    for standby in both:
+        await standby.stop()
+
+
+@in_virtual_time
+async def test_a_run_that_cannot_be_driven_keeps_nobody_from_the_others(tmp_path):
+    station = Station(tmp_path)
+    station.unable.add("bad")
+    bad, good = [await station.abandoned_run(name) for name in ("bad", "good")]
+    standby = station.standby()
+    await standby.start()
+    await station.world.passes(LEASE + 5.0)
+    assert (await station.view(good)).status == "running"
+    failures = station.world.events("run.failed")
+    assert failures and failures[0].facts["error"] == "RuntimeError('no room for it')"
+    station.unable.clear()
+    await station.world.passes(5.0)
+    assert (await station.view(bad)).status == "running"
+    await standby.stop()
+
+
+@in_virtual_time
+async def test_a_scheduler_that_stops_gives_its_runs_back_as_they_are(tmp_path):
+    station = Station(tmp_path)
+    number = await station.abandoned_run("one")
+    first, second = station.standby(), station.standby()
+    await first.start()
+    await station.world.passes(LEASE + 1.0)
+    await first.stop()
+    view = await station.view(number)
+    assert view.status == "running"
+    assert not view.is_driven(await station.world.store.now())
+    await second.start()
+    await station.world.passes(1.0)
+    assert (await station.view(number)).epoch == 3
+    await second.stop()
