@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from bench.scheduler import shapes
+from bench.scheduler.bounded import Failed
 from bench.scheduler.measuring import Bench, measured_or_listed, say
 from bench.scheduler.report import Section
 from bench.scheduler.shapes import Shape
@@ -12,7 +13,7 @@ from bench.scheduler.tidewheel_side import SIMULATED, Figures
 
 GROWTH_MAX = 1.2
 RESTART_SECONDS_MAX = 5.0
-POOL_WIDTH = 10
+POOL_POINTS = 100  # no more are released, whatever the runahead limit
 
 
 def growth(bench: Bench) -> Section:
@@ -75,16 +76,18 @@ def restart(bench: Bench) -> Section:
         title="P7: a large pool comes back",
         header=("what", "tasks in the pool", "seconds", "CPU seconds"),
     )
-    points = bench.sizes.pool // POOL_WIDTH
-    shape = shapes.parentless(points, POOL_WIDTH, runahead=points)
+    width = bench.sizes.pool // POOL_POINTS
+    shape = shapes.parentless(POOL_POINTS, width, runahead=POOL_POINTS, queue_limit=0)
     flow = bench.tidewheel.write_flow(shape, length="PT10H")
     home = bench.folder / "restart-home"
     shutil.rmtree(home, ignore_errors=True)
     seconds = 0.0
     for what, words in (("fill", "begun and written"), ("resume", "taken over and rebuilt")):
         say(f"{words} …")
-        seconds, used = bench.child("restart", what, flow, home)
-        section.rows.append([words, f"{shape.size:,}", f"{seconds:.2f}", f"{used:.2f}"])
+        tasks, seconds, used = bench.child("restart", what, flow, home)
+        if tasks != shape.size:
+            raise Failed(f"the pool has {tasks} tasks instead of {shape.size}")
+        section.rows.append([words, f"{tasks:,}", f"{seconds:.2f}", f"{used:.2f}"])
     shutil.rmtree(home, ignore_errors=True)
     section.promise(
         f"P7 restart of a pool of {shape.size:,} ≤ {RESTART_SECONDS_MAX:.0f} s",

@@ -39,7 +39,7 @@ class Sizes:
     starts: int = 5
     core: int = 20_000  # completions
     widths: tuple[int, ...] = (10, 100, 1_000, 10_000)
-    growth_tasks: int = 30_000
+    growth_tasks: int = 100_000
     runaheads: tuple[int, ...] = (5, 50)
     pool: int = 100_000
     cylc_seconds_max: float = 180.0

@@ -2,7 +2,8 @@
 
 ``fill`` starts a run whose jobs are all under way and leaves it, as a scheduler that is killed
 would. ``resume`` takes it over: what is timed is from taking the run to the end of the first
-pass, in which everything is read, rebuilt and looked at. Prints seconds and processor seconds.
+pass, in which everything is read, rebuilt and looked at. Prints the tasks in the pool, seconds
+and processor seconds.
 """
 
 from __future__ import annotations
@@ -15,29 +16,35 @@ from pathlib import Path
 
 from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel import wiring
+from tidewheel.core.sched.records import PutTask
 from tidewheel.ports import Store
 
 NUMBER = 1  # of the only run
 
 
-async def fill(flow: Path, home: Path) -> tuple[float, float]:
+Figures = tuple[int, float, float]
+
+
+async def fill(flow: Path, home: Path) -> Figures:
     async with store_in(home) as store:
         view = await create_run(store, flow, "simulation")
         return await first_pass(store, view.number, home)
 
 
-async def resume(home: Path) -> tuple[float, float]:
+async def resume(home: Path) -> Figures:
     async with store_in(home) as store:
         return await first_pass(store, NUMBER, home)
 
 
-async def first_pass(store: Store, number: int, home: Path) -> tuple[float, float]:
+async def first_pass(store: Store, number: int, home: Path) -> Figures:
     begin, used = time.monotonic(), time.process_time()
     view = await store.run(number)
     async with wiring.driving(store_address(home), store, view, home) as driver:
         reports = await driver.run_once()
         assert not reports, reports
-    return time.monotonic() - begin, time.process_time() - used
+    seconds, used = time.monotonic() - begin, time.process_time() - used
+    changes = (await store.read_run(number)).changes
+    return sum(isinstance(one, PutTask) for one in changes), seconds, used
 
 
 def main() -> None:

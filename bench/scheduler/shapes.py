@@ -26,6 +26,7 @@ class Shape:
     runahead: int
     parents: Parents
     size: int
+    queue_limit: int = 100  # tasks at once, as by default; 0: any number
 
     def flow(self, length: str = "PT0S") -> str:
         """The text of flow.cylc; ``length`` is that of a simulated job."""
@@ -37,6 +38,9 @@ class Shape:
     initial cycle point = 1
     final cycle point = {self.cycles}
     runahead limit = P{self.runahead}
+    [[queues]]
+        [[[default]]]
+            limit = {self.queue_limit}
     [[graph]]
 {self.graph}
 [runtime]
@@ -102,8 +106,8 @@ def alone() -> Shape:
     )
 
 
-def parentless(points: int, width: int, runahead: int) -> Shape:
-    """Tasks without parents, at every point: what the runahead limit alone holds back."""
+def parentless(points: int, width: int, runahead: int, queue_limit: int = 100) -> Shape:
+    """Tasks without parents, at every point: held back by the limits alone."""
     names = " & ".join(f"t{n}" for n in range(width))
     return Shape(
         name=f"{points:,} × {width:,} without parents",
@@ -112,6 +116,7 @@ def parentless(points: int, width: int, runahead: int) -> Shape:
         runahead=runahead,
         parents=[[] for _ in range(points * width)],
         size=points * width,
+        queue_limit=queue_limit,
     )
 
 

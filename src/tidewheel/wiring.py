@@ -245,10 +245,13 @@ async def driving(  # noqa: PLR0913 - each by name
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.services.scheduler.handlers_voice import handlers_voice
     from tidewheel.services.scheduler.pace import as_compatible
+    from tidewheel.services.scheduler.run_owner import take_folder
     from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
     if given is not None:
         await check_given(run, given, home, store)
+    make_private_directory(home)
+    take_folder(run, home)
     how = settings or scheduler_settings()
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
@@ -258,7 +261,6 @@ async def driving(  # noqa: PLR0913 - each by name
         dead_epoch=run.epoch if is_dead else None,
     )
     lease = await store.claim_run(claim)
-    make_private_directory(home)
     limit = store_settings(where).submit.message_bytes_max
     async with handlers_voice(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(

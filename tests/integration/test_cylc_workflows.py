@@ -45,7 +45,7 @@ FLOWS = {
         script = \"\"\"
             cylc__job__wait_cylc_message_started
             cylc kill "$CYLC_WORKFLOW_ID//1/victim" "$CYLC_WORKFLOW_ID//1/nobody"
-            cylc__job__poll_grep_workflow_log -E '1/victim/01:running.* job killed'
+            cylc__job__poll_grep_workflow_log -F '[1/victim:waiting(held)] job killed'
             cylc__job__poll_grep_workflow_log -E '1/victim/01:running.* => waiting\\(held\\)'
             cylc dump -t "$CYLC_WORKFLOW_ID" > dump
             diff dump - <<< $'1/killer:running\\n1/victim:waiting (held)'

@@ -11,33 +11,61 @@ import pytest
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 
-# Dependence on the point before, an output by message, a retry, a failure that is handled, a
-# branch that is not taken, and a command.
+# Of everything something: dependence on the point before and on one point, xtriggers, a limit
+# group, a family, a suicide, a handled failure, retries, a task that is skipped, an output by
+# message, a command.
+MORE = """
+    runahead limit = P2
+    [[xtriggers]]
+        said = echo(succeed=True, word=hello)
+        mine = mine(point=%(point)s):PT0.2S
+    [[queues]]
+        [[[narrow]]]
+            limit = 2
+            members = q1, q2, q3
+"""
 GRAPH = """
+        R1 = start
         P1 = '''
-            a & b[-P1] => b
-            b:ready => c
-            b & flaky => d => told
-            bad:fail? => mend
+            @said => a
+            @mine & a & start[^] & skipped[-P1] => skipped
+            skipped & flaky => q1 & q2 & q3 => teller
+            teller:told => hearer
+            bad
+            bad:fail? => !quiet & mend
             bad? => never
+            teller & mend => FAMILY
+            FAMILY:succeed-all => last
         '''
 """
 SCRIPTS = """
-    [[b]]
-        script = cylc message ready
-        [[[outputs]]]
-            ready = ready
+    [[FAMILY]]
+    [[f1, f2]]
+        inherit = FAMILY
+    [[a]]
+        script = test $said_word = hello
+    [[skipped]]
+        run mode = skip
     [[flaky]]
-        script = test $CYLC_TASK_TRY_NUMBER -gt 1
-        execution retry delays = PT0S
+        script = test $CYLC_TASK_TRY_NUMBER -gt 2
+        execution retry delays = PT0.2S, PT0S
     [[bad]]
         script = false
-    [[d]]
-        script = cylc broadcast -p $CYLC_TASK_CYCLE_POINT -n told -s '[environment]WORD=heard'
-    [[told]]
+    [[teller]]
+        script = '''
+            cylc broadcast -p $CYLC_TASK_CYCLE_POINT -n hearer -s '[environment]WORD=heard'
+            cylc message told
+        '''
+        [[[outputs]]]
+            told = told
+    [[hearer]]
         script = test $WORD = heard
 """
-TASKS_PER_POINT = 9
+XTRIGGER = """
+def mine(point):
+    return (True, {"point": point})
+"""
+JOBS_PER_POINT = 14
 # Before the run is there a restart is a new start: see test_faults_run_store.
 AT_THE_START = [
     "create_run_after_commit",
@@ -68,6 +96,13 @@ def chance(request):
     return random.Random(seed)
 
 
+def define(crew, final):
+    crew.define(GRAPH, SCRIPTS, final=final, more=MORE)
+    library = crew.folder / "flow" / "lib" / "python"
+    library.mkdir(parents=True)
+    (library / "mine.py").write_text(XTRIGGER)
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """How a run to a final point ends that is left alone."""
@@ -75,7 +110,7 @@ def undisturbed(tmp_path_factory):
     @cache
     def state(final):
         with run_crew(tmp_path_factory.mktemp("undisturbed")) as crew:
-            crew.define(GRAPH, SCRIPTS, final=final)
+            define(crew, final)
             program = crew.run(*AT_ONCE)
             assert ended(program, scaled(30)) == 0, program.log
             return crew.final_state()
@@ -91,10 +126,10 @@ def carry_on(crew):
 def test_wherever_it_dies_the_run_ends_as_if_nothing_had_happened(
     tmp_path, chance, undisturbed
 ):
-    final = 4
+    final = 3
     expected = undisturbed(final)
     with run_crew(tmp_path / "crew") as crew:
-        crew.define(GRAPH, SCRIPTS, final=final)
+        define(crew, final)
         for place in AT_THE_START:
             program = crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT=place)
             assert was_killed(program), (place, program.log)
@@ -138,12 +173,12 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(
     tmp_path, chance, undisturbed
 ):
     """`make campaign`: 2,000 tasks and more."""
-    final, kills = scaled(10), scaled(6)
+    final, kills = scaled(7), scaled(6)
     expected = undisturbed(final)
     with run_crew(tmp_path / "crew") as crew:
-        crew.define(GRAPH, SCRIPTS, final=final)
+        define(crew, final)
         program = crew.run(*AT_ONCE)
-        part = final * TASKS_PER_POINT // (kills + 1)
+        part = final * JOBS_PER_POINT // (kills + 1)
         for _ in range(kills):
             more = len(crew.executions()) + chance.randint(1, part)
             eventually(lambda n=more: len(crew.executions()) >= n, "jobs have begun")
@@ -159,10 +194,10 @@ def test_schedulers_and_workers_may_be_killed_one_by_one(
     tmp_path, chance, postgres_url, undisturbed
 ):
     """RELIABILITY 10: whoever is left goes on with the run, and with the jobs."""
-    final, kills = scaled(10), scaled(5)
+    final, kills = scaled(7), scaled(5)
     expected = undisturbed(final)
     with run_crew(tmp_path / "crew", postgres_url) as crew:
-        crew.define(GRAPH, SCRIPTS, final=final)
+        define(crew, final)
         maker = crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="batch_told")
         assert was_killed(maker), maker.log
         crew.monitor()
@@ -171,7 +206,7 @@ def test_schedulers_and_workers_may_be_killed_one_by_one(
             lambda: crew.worker("--queue", "run:flow/run1", "--slots", "9"),
         ]
         alive = [(one, one()) for one in start * 2]
-        part = final * TASKS_PER_POINT // (kills + 1)
+        part = final * JOBS_PER_POINT // (kills + 1)
         for _ in range(kills):
             more = len(crew.executions()) + chance.randint(1, part)
             eventually(lambda n=more: len(crew.executions()) >= n, "jobs have begun")

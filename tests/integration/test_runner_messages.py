@@ -283,6 +283,23 @@ def test_connections_are_limited(tmp_path):
     play(tmp_path, scenario)
 
 
+def test_a_job_that_finds_too_many_others_speaking_says_it_again(tmp_path):
+    async def scenario(server, speaker):
+        connect = partial(asyncio.open_unix_connection, server.path)
+        idle = [await connect() for _ in range(CONNECTIONS_MAX)]
+        saying = asyncio.create_task(speaker.says("the file is there"))
+        reader, writer = await connect()
+        await reader.readline()  # by now the job was turned away, or is just before it
+        for _, held in [*idle, (reader, writer)]:
+            held.close()
+            await held.wait_closed()
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            assert await saying is Delivery.ACCEPTED
+        assert [text for text, _ in speaker.reports.messages] == ["the file is there"]
+
+    play(tmp_path, scenario)
+
+
 def test_nobody_else_can_reach_the_socket(tmp_path):
     async def scenario(_server, _speaker):
         assert stat.S_IMODE((tmp_path / "sock").stat().st_mode) == 0o700

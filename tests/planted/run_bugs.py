@@ -57,7 +57,7 @@ RUN_BUGS = (
                 DRIVER,
                 '            self.status, self.reason = "lost", str(lost)\n'
                 "            self.ask_stop()\n",
-                "            self._stage = None\n",
+                "            self.reason = str(lost)\n",
             ),
         ),
     ),
@@ -152,16 +152,6 @@ RUN_BUGS = (
                 RECORDS,
                 "            row.submit,\n            row.try",
                 "            0,\n            row.try",
-            ),
-        ),
-    ),
-    Bug(
-        "try numbers begin again after a restart",
-        (
-            Edit(
-                RECORDS,
-                "            row.submit,\n            row.try_number,",
-                "            row.submit,\n            1,",
             ),
         ),
     ),

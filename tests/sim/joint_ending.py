@@ -23,7 +23,7 @@ from tidewheel.core.sched.records import PutMemory, rebuild
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import VerdictKind
 from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.rules.facts import TaskFacts, demand
+from tidewheel.testing.rules.facts import BrokenInvariant, TaskFacts, demand
 from tidewheel.testing.scenario import compile_flow, word_of
 
 # After these the attempt is made again.
@@ -78,7 +78,10 @@ def _read(
     view, stored = run(store.run(number)), run(store.read_run(number))
     plan = plan_of(compile_flow(flow.definition.text))
     pool = rebuild(plan, stored.changes, store.past(number))
-    check_invariants(pool)
+    try:
+        check_invariants(pool)
+    except AssertionError as broken:
+        raise BrokenInvariant("P1–P10 the pool is sound", str(broken)) from broken
     rows = [one for one in stored.changes if isinstance(one, PutMemory)]
     rows += run(store.forgotten(number))
     verdicts = _verdicts(rows)

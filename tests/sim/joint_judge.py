@@ -34,7 +34,7 @@ from tidewheel.testing.rules.facts import Call, demand
 ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.
 SILENT = frozenset({"claim", "heartbeat", "take_back_lapsed_leases", "renew_run"})
-REFUSALS_MAX = 20  # answers get lost, but not that many
+REFUSALS_MAX = 10  # answers get lost, but not that many
 WRITTEN, KNOWN, LOST = "written", "known", "lost"
 
 Record = dict[str, Any]

@@ -23,6 +23,7 @@ from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports import Store
+from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.scheduler.run_files import RunFiles
@@ -56,7 +57,7 @@ class Watch:
     """What schedulers tell the world."""
 
     is_over: Callable[[RunView], bool]  # nobody is to take it any more
-    told: Callable[[int, int], None]  # epoch and number of a batch that people are told of
+    told: Callable[[Drive], None]  # a batch was written, and people are told of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +127,7 @@ class Scheduler(Service):
         return ()
 
     def _tell(self, stage: Stage, _work: Work) -> None:
-        lease = stage.drive.lease
-        self._watch.told(lease.epoch, lease.batch)
+        self._watch.told(stage.drive)
 
 
 class Place(NamedTuple):

@@ -19,11 +19,14 @@ from tests.sim.joint_judge import JointInvariants
 from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.runs.definition import NewRun
-from tidewheel.core.runs.requests import Batch
+from tidewheel.core.runs.requests import Batch, StoredRun
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.records import rebuild
 from tidewheel.core.tasks.requests import Abilities, QueueSettings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
+from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.service import Service
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.event_log import EVENTS_KEPT, EventLog
@@ -87,6 +90,19 @@ def _cancel_everything(loop: asyncio.AbstractEventLoop) -> None:
         for task in left:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+
+
+def _differing(told: dict[str, object], known: dict[str, object]) -> str:
+    """What is stored and what is not, without what is the same."""
+    found = []
+    for key in told:
+        if told[key] != known[key]:
+            stored, held = told[key], known[key]
+            if isinstance(stored, list) and isinstance(held, list):
+                stored = [one for one in stored if one not in known[key]]  # type: ignore[operator]
+                held = [one for one in held if one not in told[key]]  # type: ignore[operator]
+            found.append(f"{key} stored: {stored}, known: {held}")
+    return "; ".join(found)
 
 
 class RunMachine(Machine):
@@ -276,10 +292,18 @@ class World:
             self.breaks(BrokenInvariant("D2 operators are answered", repr(error)))
         self._settled_at = self._ground.database_now()
 
-    def _told(self, epoch: int, batch: int) -> None:
+    def _told(self, drive: Drive) -> None:
+        """P16: what is stored is what the scheduler has in mind, as long as it is the last."""
+        epoch, batch = drive.lease.epoch, drive.lease.batch
         if (epoch, batch) not in self._judge.told_batches:
             seen = f"batch {batch} of epoch {epoch}"
             self.breaks(BrokenInvariant("P21 people are told what is stored", seen))
+        if (epoch, batch) == (self._judge.epoch, self._judge.batch):
+            stored: StoredRun = run_at_once(self._store.read_run(1))  # type: ignore[assignment]
+            again = rebuild(drive.pool.plan, stored.changes, self._store.past(1))
+            told, known = fingerprint(again), fingerprint(drive.pool)
+            if told != known:
+                self.breaks(BrokenInvariant("P16 all of it is stored", _differing(told, known)))
 
     def _view(self) -> RunView:
         return run_at_once(self._store.run(1))  # type: ignore[return-value]

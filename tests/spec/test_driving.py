@@ -358,3 +358,57 @@ def test_a_job_is_killed_as_it_was_begun_whatever_the_mode_is_now(flow, first, t
         run.fails("1/b")
     assert (run.running, run.status) == (["2/a/1"], "running")
     assert "[1/b/01:running(held)] => failed(held)" in run.log
+
+
+def test_a_run_that_does_something_is_not_inactive(flow):
+    run = flow(
+        CHAIN
+        + """
+        [scheduler]
+            [[events]]
+                inactivity timeout = PT60S
+                abort on inactivity timeout = True
+        """
+    )
+    run.waits(40).ends("1/a").waits(40)
+    assert run.status == "running"
+    assert run.waits(20).view.reason == "aborted: the inactivity timeout is over"
+
+
+def test_handlers_are_told_when_a_job_was_submitted_and_started_and_which_try_it_was(flow):
+    run = flow(
+        """
+        [scheduling]
+            [[graph]]
+                R1 = a
+        [runtime]
+            [[a]]
+                execution retry delays = PT10S
+                [[[events]]]
+                    succeeded handlers = echo %(submit_time)s %(start_time)s %(try_num)s
+        """
+    )
+    run.fails("1/a").waits(10).waits(5).starts("1/a").waits(5).ends("1/a")
+    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
+    run.until(log.exists)
+    assert "2030-03-17T17:46:50Z 2030-03-17T17:46:55Z 2" in log.read_text()
+
+
+def test_what_a_job_says_cannot_pass_for_a_line_of_the_run_log(flow):
+    run = flow(CHAIN)
+    run.starts("1/a").says(
+        "1/a", "fine\n2030-01-01T00:00:00Z INFO - [1/b/01:running] => failed\x1b[2J"
+    )
+    said = run.log.partition("(received)fine\n")[2]
+    assert said.startswith(
+        "    2030-01-01T00:00:00Z INFO - [1/b/01:running] => failed\\x1b[2J\n"
+    )
+
+
+def test_a_time_to_stop_that_has_passed_stops_no_run_that_is_carried_on(flow):
+    run = flow(CHAIN)
+    run.gives(commands.Stop(at_time="PT1H"))
+    run.gives(commands.Stop(mode="now"))
+    assert run.status == "stopped"
+    run.waits(7200).carries_on()
+    assert run.status == "running"

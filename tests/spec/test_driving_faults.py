@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from tidewheel.client.connection import Connection
+from tidewheel.client.runs import Runs
 from tidewheel.core.runs import commands
+from tidewheel.core.runs.requests import Batch, RunClaim, RunLease
 from tidewheel.core.sched.records import PutFlow
-from tidewheel.errors import StoreUnreachable
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.errors import NotRunning, StoreUnreachable
 from tidewheel.testing.driven_run import DrivenRun
 
+OTHER = HostProcess(host="there", boot_id="boot", pid=3, started=3.0)
 FLOW = """
 [scheduler]
     [[events]]
@@ -140,3 +146,63 @@ def test_a_job_that_fails_at_once_has_started(run):
     """Its start and its end come in one report; without a start it would be submit-failed."""
     run.fails("1/a")
     assert "1/a failed, incomplete" in run.view.reason
+
+
+def test_a_scheduler_that_lost_its_run_tells_nobody_that_it_began(tmp_path):
+    """It opens the run again after a failure, and another has it by now (P21)."""
+    flow = FLOW.replace("stall timeout handlers", "startup handlers")
+    run = DrivenRun(tmp_path, flow)
+    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
+    run.until(log.exists)
+    told = log.read_text()
+    log.unlink()
+    run.way_to_store.loses_requests("definition")
+    run.asks(commands.Reload(definition=run.view.definition))
+    with pytest.raises(StoreUnreachable):
+        run.goes_on()
+    other = RunClaim(run=run.view.number, process=OTHER, dead_epoch=run.view.epoch)
+    run.look(lambda store, _: store.claim_run(other))
+    run.goes_on()
+    assert [one.event for one in run.reports if one.event.startswith("run.")] == ["run.lost"]
+    run.close()
+    assert "it took too long" in told
+    assert not log.exists()
+
+
+SUICIDE = '''
+[scheduling]
+    [[graph]]
+        R1 = """
+            a & b
+            b => !a
+        """
+[runtime]
+    [[a]]
+        execution retry delays = PT10S
+    [[b]]
+'''
+
+
+def test_a_job_that_fails_and_is_removed_instead_of_tried_again_breaks_nothing(tmp_path):
+    run = DrivenRun(tmp_path, SUICIDE)
+    run.ends("1/b").fails("1/a")
+    assert run.status == "completed"
+    assert run.waits(10).submitted == ["1/a/01", "1/b/01"]
+    run.close()
+
+
+def test_who_asks_a_run_that_ends_meanwhile_need_not_wait_for_an_answer(run):
+    view = run.view
+    lease = RunLease(run=view.number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0)
+    last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+
+    async def ask(store, _):
+        connection = Connection(store)
+        asking = asyncio.create_task(Runs(connection).give("flow/run1", commands.Pause()))
+        while not await store.commands(lease.run):
+            await asyncio.sleep(0)
+        await store.write_batch(lease, last)
+        return await asking
+
+    with pytest.raises(NotRunning):
+        run.look(ask)

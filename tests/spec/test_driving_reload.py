@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidewheel.core.runs import commands
+from tidewheel.errors import Refused
 from tidewheel.testing.driven_run import DrivenRun
 
 RUNTIME = """
@@ -104,3 +105,12 @@ def test_a_task_that_was_removed_and_comes_back_goes_on(flow, crashes):
         run.crash()
     reload(run, "P1 = b\nR1 = d")
     assert run.ends("1/d").running == ["7/b/1", "8/b/1", "9/b/1"]
+
+
+def test_a_reload_whose_files_find_no_room_is_refused_and_the_run_goes_on(flow):
+    run = flow("R1 = b => d")
+    (run.home / "runs/flow/run1/flow.cylc").unlink()
+    (run.home / "runs/flow/run1/flow.cylc").mkdir()
+    with pytest.raises(Refused, match="not reloaded"):
+        reload(run, "R1 = b => c")
+    assert run.ends("1/b").ends("1/d").status == "completed"

@@ -300,7 +300,7 @@ def test_a_task_that_comes_held_says_why():
 def test_a_kill_and_a_removal_say_so():
     run = LoggedRun("a => b").starts("a").happens(events.Kill(((1, "a"),), 0.0))
     run.ends("a", JobEnd.KILLED)
-    assert run.last[0] == "WARNING - [1/a/01:running(held)] job killed"
+    assert "WARNING - [1/a/01:failed(held)] job killed" in run.last
     run.happens(events.Remove(tasks=((1, "a"),), at=0.0))
     gone = "DEBUG - [1/a/01:failed(held)] removed from the n=0 window: request"
     assert gone in run.all_lines

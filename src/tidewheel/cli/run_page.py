@@ -29,7 +29,7 @@ TROUBLE = {
     "store.back": "it works again",
     "log.unwritten": "{error}; the run goes on without it",
     "log.written": "the log can be written again",
-    "step.failed": "a bug of tidewheel: {summary}; the run is read again from the store",
+    "step.failed": "{summary}; the run is read again from the store",
     "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from tidewheel.cli.printing import note
 from tidewheel.cli.run_page import RunPage, page_for
 from tidewheel.cli.session import GlobalOptions
 from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
+from tidewheel.config import home_directory
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
@@ -26,6 +28,7 @@ from tidewheel.ports import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions import Captured, capture
 from tidewheel.services.scheduler.choosing import run_to_carry_on
+from tidewheel.services.scheduler.run_owner import last_numbered
 from tidewheel.sources.flow_cylc.template_variables import read_variables
 
 FAILED, UNAVAILABLE = 1, 3
@@ -145,9 +148,10 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
                 "flow.cylc, a Python file, or one of: tidewheel runs"
             ) from None
     definition = wanted.captured.definition
+    runs = await store.runs(workflow=definition.workflow)
     if not wanted.is_new and not wanted.name:
         found = run_to_carry_on(
-            await store.runs(workflow=definition.workflow),
+            runs,
             wanted.folder,
             await store.now(),
             is_process_alive,
@@ -160,11 +164,18 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,
-        name=wanted.name,
+        name=wanted.name or _unused_name(definition.workflow, runs),
         options=wanted.options,
         folder=wanted.folder,
     )
     return await store.create_run(new), True
+
+
+def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
+    """"" leaves it to the store, unless folders of runs are left that it does not know."""
+    last = last_numbered(workflow, home_directory())
+    is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
+    return "" if is_known else f"{workflow}/run{last + 1}"
 
 
 def _tell_of_change(run: RunView, digest: str) -> None:

@@ -16,7 +16,7 @@ from tidewheel.core.runs.definition import StoredDefinition
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import NotRunning, Refused, Unavailable
 from tidewheel.ports import Store
 
 ANSWER_SECONDS_MAX = 30.0
@@ -151,6 +151,7 @@ class Runs:
         self, view: RunView, number: int, verb: str, changed: asyncio.Event
     ) -> Answer:
         pause = POLL_SECONDS_FIRST
+        ended: RunView | None = None
         while True:
             changed.clear()
             seen = await self.store.command(number)
@@ -158,11 +159,16 @@ class Runs:
                 raise Refused(seen.refused)
             if seen.answered_at is not None:
                 return Answer(view.name, number, verb, json.loads(seen.answer or "{}"))
+            if ended is not None:
+                raise NotRunning(ended.name, ended.status)
             try:
                 async with asyncio.timeout(pause):
                     await changed.wait()
             except TimeoutError:
                 pause = min(pause * 1.5, POLL_SECONDS_MAX)
+                # A scheduler that lets a run go answers with its last batch, or nobody does.
+                run = await self.store.run(view.number)
+                ended = run if run.owner is None else None
 
     async def save_definition(self, definition: StoredDefinition) -> None:
         """Keep a definition, so that a run can be told to go on with it."""

@@ -31,6 +31,8 @@ done
 unset tidewheel__name tidewheel__twin
 
 export CYLC_VERSION=8.5.4 # of the interface that existing scripts find here
+export CYLC_TASK_COMMS_METHOD=poll PYTHONUNBUFFERED=1
+CYLC_TASK_MESSAGE_STARTED_PID= # a worker says that a job has started: there is no such process
 export CYLC_RUN_DIR=${TIDEWHEEL_RUN_DIR%"/$TIDEWHEEL_WORKFLOW_ID"}
 # The names that older scripts know.
 export CYLC_SUITE_NAME=$CYLC_WORKFLOW_ID CYLC_SUITE_UUID=$CYLC_WORKFLOW_UUID \

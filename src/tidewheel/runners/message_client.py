@@ -23,6 +23,8 @@ REPLY_BYTES_MAX = 4096
 REPLY_SECONDS_MAX = 10.0
 CALL_REPLY_BYTES_MAX = 64 * 1024 * 1024
 CALL_SECONDS_MAX = 90.0  # a worker answers sooner, if only by giving up
+BUSY = "busy"  # the code of an answer: more jobs speak at once than a worker hears
+BUSY_PAUSES_SECONDS = (0.1, 0.3, 1.0, 2.0)
 # A worker that was killed has a successor soon, if the run is carried on at all.
 PATIENCE_SECONDS = 60.0
 KNOCK_SECONDS = 0.2
@@ -138,6 +140,21 @@ def _ask(
     request: dict[str, object],
     seconds_max: float = REPLY_SECONDS_MAX,
     bytes_max: int = REPLY_BYTES_MAX,
+) -> dict[str, object]:
+    for pause in (*BUSY_PAUSES_SECONDS, None):
+        answer = _ask_once(directory, request, seconds_max, bytes_max)
+        if answer.get("code") != BUSY:
+            return answer
+        if pause is not None:
+            time.sleep(pause)
+    raise OSError("it hears too many jobs at once")
+
+
+def _ask_once(
+    directory: Path,
+    request: dict[str, object],
+    seconds_max: float,
+    bytes_max: int,
 ) -> dict[str, object]:
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
         connection.settimeout(seconds_max)

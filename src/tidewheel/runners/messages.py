@@ -33,7 +33,7 @@ from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports import JobReports
 from tidewheel.runners import spool
 from tidewheel.runners.job_directory import link_whole, make_private_directory
-from tidewheel.runners.message_client import SOCKET_LINK
+from tidewheel.runners.message_client import BUSY, SOCKET_LINK
 from tidewheel.runners.spool import SpooledMessage
 from tidewheel.runners.texts import storable
 
@@ -162,7 +162,7 @@ class MessageServer:
         self._connections += 1
         try:
             if self._connections > CONNECTIONS_MAX:
-                await _answer(writer, refusal("too many connections; try again"))
+                await _answer(writer, refusal("too many connections; try again", BUSY))
             else:
                 await self._answer_lines(reader, writer)
         except (OSError, TimeoutError):

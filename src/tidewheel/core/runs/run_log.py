@@ -98,6 +98,8 @@ class RunLog:
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
             self._changed(event.task, event, found)  # before what follows from it
+            if event.how is JobEnd.KILLED:
+                found.append(Line(WARNING, f"[{self._shown(event.task)}] job killed"))
         elif isinstance(event, events.OutputMade) and event.output not in STANDARD:
             name = self._shown(event.task)
             found.append(Line(DEBUG, f"[{name}] completed output {event.output}"))
@@ -130,8 +132,6 @@ class RunLog:
         if before is None or before.word not in _JOB_WORDS or before.submit != event.submit:
             return  # too late: a notice says so
         name = shown(self._pool, event.task, before)
-        if event.how is JobEnd.KILLED:
-            found.append(Line(WARNING, f"[{name}] job killed"))
         if event.how is JobEnd.SUCCEEDED:
             found.append(Line(INFO, f"[{name}] (received){SUCCEEDED}"))
         elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:

@@ -33,7 +33,7 @@ def resumed(draft: Draft, event: Resume) -> None:  # noqa: ARG001
 
 def stopped(draft: Draft, event: Stop) -> None:
     run = draft.pool.run
-    run.stopping = event.mode
+    run.stopping = event.mode.value
     draft.touched.run = True
     if event.mode is StopMode.KILL:
         for task in draft.pool.tasks.values():

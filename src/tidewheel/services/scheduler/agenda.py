@@ -32,6 +32,10 @@ class Agenda:
         if self._at.pop(key, None) is not None:
             self._changed[key] = None
 
+    def at(self, key: TimerKey) -> Instant | None:
+        """When its time comes; None: there is no such timer."""
+        return self._at.get(key)
+
     def __contains__(self, key: TimerKey) -> bool:
         return key in self._at
 

@@ -84,6 +84,7 @@ _UNCHANGEABLE = {
 }
 
 _PART = re.compile(r"\s*\[([^\]]*)\]")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ONE_TEXT = (Kind.TEXT,)
 
 
@@ -172,6 +173,9 @@ def _applied(item: str) -> Applied:
         if item == refused or (refused.endswith("]") and item.startswith(refused)):
             raise Refused(f"{item} cannot be broadcast: {why}")
     spec = _spec(item)
+    variable = item.removeprefix("[environment]")
+    if variable != item and not _VARIABLE.fullmatch(variable):
+        raise Refused(f"{variable!r} is no name of a variable; write letters, digits and _")
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:

@@ -55,7 +55,7 @@ class JobReports:
         if found is not None:
             self.message(drive, found, one.text, one.output, one.at)
 
-    def message(  # noqa: PLR0913 - what was said, by whom, when and how
+    def message(
         self,
         drive: Drive,
         job: tuple[Key, int],

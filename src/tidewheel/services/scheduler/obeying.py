@@ -20,6 +20,7 @@ from tidewheel.quantities import parse_duration
 from tidewheel.services.definitions import reread, restore
 from tidewheel.services.scheduler.broadcast_rows import rows_of
 from tidewheel.services.scheduler.driving import timer_key
+from tidewheel.services.scheduler.run_files import RunFolderUnusable
 from tidewheel.services.scheduler.run_timers import STOP_AT_TIME
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ class Commands:
             new = reread(old, stage.drive.run.options, stage.files.directory)
             await self._store.save_definition(new)
         restored = restore(new, stage.drive.run.options, stage.files.directory)
-        stage.reload(new, restored, at)
+        try:
+            stage.reload(new, restored, at)
+        except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
+            raise Refused(f"not reloaded: {error}") from error
         stage.drive.work.definition = new.digest
         return {"definition": new.digest, "changed": new.digest != old.digest}
 

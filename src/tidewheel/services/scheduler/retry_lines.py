@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from tidewheel.core.runs.run_log import INFO, WARNING, Line
+from tidewheel.core.runs.run_log import INFO, WARNING, Line, glance, shown
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.events import Event, JobEnded, TimerFired
 from tidewheel.core.sched.spawning import RETRY
@@ -18,12 +18,14 @@ from tidewheel.services.scheduler.driving import Drive
 def retry_lines(drive: Drive, event: Event, outcome: Outcome) -> Iterator[Line]:
     """When a job failed and will be tried again, and when that time has come."""
     if isinstance(event, JobEnded):
+        if event.task not in drive.pool.tasks:
+            return  # a suicide removed it as soon as it waited
         for effect in outcome.effects:
             if isinstance(effect, SetTimer) and effect.name == RETRY:
                 delay = show_iso_duration(round(effect.at - event.at, 3))
-                state = "running" if drive.was_running else "submitted"
-                name = f"{drive.text(event.task)}/{event.submit:02d}:{state}"
-                text = f"[{name}] retrying in {delay} (after {_moment(effect.at)})"
+                pool, key = drive.pool, event.task
+                name = shown(pool, key, glance(pool.tasks[key]))
+                text = f"[{name}] - retrying in {delay} (after {_moment(effect.at)})"
                 yield Line(WARNING, text)
     elif isinstance(event, TimerFired) and event.name == RETRY and event.task is not None:
         call = f"wall_clock(trigger_time={int(event.at)})"

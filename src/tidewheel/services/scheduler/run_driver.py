@@ -305,7 +305,7 @@ class RunDriver(Service):
         finally:
             if stage is not None:
                 await stage.close()
-        facts = {"summary": repr(error), "error": cause}
+        facts = {"summary": _in_words(error), "error": cause}
         return [self.report("step.failed", run=self.run_name, **facts)]
 
     async def _put_aside(self, stage: Stage | None, error: Exception, cause: str) -> None:
@@ -313,8 +313,7 @@ class RunDriver(Service):
 
         Nothing of the run itself is needed for that: it may be what cannot be read.
         """
-        what = str(error) if isinstance(error, Refused) else repr(error)
-        reason = f"put aside after {FAILURES_MAX} failures: {what}"
+        reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
         run = await self._store.run(self._number)
         if run.epoch == self._lease.epoch and run.owner is not None:
             batch = Batch(
@@ -327,6 +326,11 @@ class RunDriver(Service):
             )
         self.status, self.reason = ERROR, reason
         self.ask_stop()
+
+
+def _in_words(error: Exception) -> str:
+    """A refusal says what is wrong with the run; anything else is wrong with the program."""
+    return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
 
 
 def _is_report(happening: Happening) -> bool:

@@ -11,10 +11,12 @@ from tidewheel.core.runs.definition import StoredDefinition
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Unavailable
+from tidewheel.runners.texts import printable
 from tidewheel.services.definitions import unpack
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="
+STATUS_BYTES_MAX = 1024 * 1024  # of job.status, when a job is polled
 LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kept
 
 
@@ -65,13 +67,16 @@ class RunFiles:
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
         unpack(definition, self.directory, anew=anew)
         processed = self.directory / "log" / "config" / "flow-processed.cylc"
-        processed.write_text(definition.text)
+        processed.write_text(definition.text, encoding="utf-8")
 
     def written_messages(self, job: str) -> list[str]:
         """What a job, POINT/NAME/NN, has put down in job.status instead of sending it."""
         path = self.directory / "log" / "job" / job / "job.status"
         try:
-            lines = path.read_text(errors="replace").splitlines()
+            # A job may have put anything there: no link is followed, no pipe is waited for.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with open(os.open(path, flags), "rb") as file:
+                lines = file.read(STATUS_BYTES_MAX).decode(errors="replace").splitlines()
         except OSError:
             return []
         found = (line.removeprefix(MESSAGE) for line in lines if line.startswith(MESSAGE))
@@ -82,7 +87,7 @@ class RunFiles:
         """Append to the run log, which people and jobs read while it grows."""
         if lines:
             when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            shown = (f"{when} {level} - {text}\n" for level, text in lines)
+            shown = (f"{when} {level} - {_shown(text)}\n" for level, text in lines)
             self._append(self.log_path, shown)
 
     def write_triggers(self, lines: Sequence[str]) -> None:
@@ -91,7 +96,7 @@ class RunFiles:
 
     def _append(self, path: Path, lines: Iterable[str]) -> None:
         try:
-            with path.open("a") as log:
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write("".join(lines))
                 size = log.tell()
             if size > LOG_BYTES_MAX and path is self.log_path:
@@ -100,3 +105,8 @@ class RunFiles:
             self._troubles[path] = f"{path} cannot be written: {error.strerror}"
         else:
             self._troubles.pop(path, None)
+
+
+def _shown(text: str) -> str:
+    """What a job said may have several lines: none of them may look like one of ours."""
+    return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))

@@ -28,16 +28,17 @@ class RunTimers:
         self._is_told = False  # that it has been stalled for too long
 
     def begin(self, drive: Drive, now: Instant) -> None:
-        """The run is started, or carried on."""
+        """The run is started, or carried on: a time to stop that has passed says nothing now."""
+        stop_at = drive.agenda.at(timer_key(None, STOP_AT_TIME))
+        if stop_at is not None and stop_at <= now:
+            drive.agenda.cancel(timer_key(None, STOP_AT_TIME))
         self._set(drive, WORKFLOW_TIMEOUT, self._settings.workflow_timeout_seconds, now)
-        self.restart_inactivity(drive, now)
-
-    def restart_inactivity(self, drive: Drive, now: Instant) -> None:
-        """Something happened."""
-        self._set(drive, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
+        self._restart_inactivity(drive, now)
 
     def heed(self, drive: Drive, now: Instant) -> None:
         """After the steps of a batch: a stall starts its timer once, whatever else ends it."""
+        if drive.work.touched.tasks:
+            self._restart_inactivity(drive, now)
         stalled = drive.pool.run.status == RunStatus.STALLED
         key = timer_key(None, STALL)
         if stalled and not self._is_told and key not in drive.agenda:
@@ -71,6 +72,10 @@ class RunTimers:
         drive.work.notices.append(Notice(timer, None, f"the {timer} of the workflow is over"))
         if aborts:
             drive.abort(f"aborted: the {timer} is over")
+
+    def _restart_inactivity(self, drive: Drive, now: Instant) -> None:
+        """Something happened."""
+        self._set(drive, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def _set(self, drive: Drive, timer: str, seconds: float | None, now: Instant) -> None:
         if seconds is not None:

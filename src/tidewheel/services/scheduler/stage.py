@@ -102,6 +102,7 @@ class Stage:
         self._submissions = Submissions(run, taken.restored, self.nodes, xtriggers.results_for)
         self._reason = taken.run.reason
         self.begun = False
+        self._is_begin_told = False
         self.drive = Drive(
             run,
             taken.lease,
@@ -135,7 +136,6 @@ class Stage:
                 now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED
             )
         drive.drain()
-        self._telling.begun(is_new=drive.lease.batch == 0)
 
     def _start(self, now: Instant) -> None:
         drive, options = self.drive, self.drive.run.options
@@ -238,6 +238,9 @@ class Stage:
     def tell(self, work: Work, now: Instant) -> None:
         self.files.write_log(work.log, now)
         self.files.write_triggers(work.triggers)
+        if not self._is_begin_told:  # not before the store has accepted us
+            self._is_begin_told = True
+            self._telling.begun(is_new=self.drive.lease.batch == 1)
         self._telling.tell(self.drive, self.nodes, work, now)
 
     async def close(self) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel.config import SMTP_DEFAULT
-from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import RunLease
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.records import rebuild
 from tidewheel.core.sched.step import new_pool
+from tidewheel.errors import RunLost
 from tidewheel.ports import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
@@ -42,7 +43,7 @@ class SchedulerHome:
     smtp: str = SMTP_DEFAULT
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
-    pace: Callable[[RunOptions], float] = at_once
+    pace: Callable[[RunOptions, StoredDefinition], float] = at_once
 
 
 def driver_of(
@@ -56,10 +57,11 @@ def driver_of(
     """Who drives a run that was claimed, with options that are given anew if it goes on."""
 
     async def open_stage() -> Stage:
-        return await _open_stage(lease, given, home, driver.wake)
+        stage = await _open_stage(lease, given, home, driver.wake)
+        driver.pace_seconds = home.pace(stage.drive.run.options, stage.definition)
+        return stage
 
     driver = RunDriver(home.store, run, lease, open_stage, home.surroundings, on_batch)
-    driver.pace_seconds = home.pace(run.options)
     return driver
 
 
@@ -99,6 +101,8 @@ async def _open_stage(
 async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) -> Taken:
     store, number = home.store, lease.run
     run = await store.run(number)
+    if run.epoch != lease.epoch:  # nothing may be done in its folder, and no handler be run
+        raise RunLost(run.name, lease.epoch, run.epoch)
     definition = await store.definition(run.definition)
     anew = None
     if given is not None and run.batch == lease.batch:  # else it goes on with them by now

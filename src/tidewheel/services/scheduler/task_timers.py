@@ -38,7 +38,8 @@ class TaskTimers:
         for effect in outcome.effects:
             if isinstance(effect, Submit):
                 self._set(drive, effect.task, SUBMISSION_TIMEOUT, event.at)
-        if isinstance(event, OutputMade | JobEnded):
+        # A report of an earlier submission changes nothing about the timers of this one.
+        if isinstance(event, OutputMade | JobEnded) and event.task in outcome.touched.tasks:
             drive.agenda.cancel(timer_key(event.task, SUBMISSION_TIMEOUT))
             if isinstance(event, JobEnded):
                 drive.agenda.cancel(timer_key(event.task, EXECUTION_TIMEOUT))

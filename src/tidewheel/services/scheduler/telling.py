@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from tidewheel.core.graph.node import RunMode
+from tidewheel.core.graph.node import NO_EVENTS, RunMode
+from tidewheel.core.graph.outputs import STARTED, SUCCEEDED
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
@@ -21,6 +23,12 @@ from tidewheel.services.scheduler.handlers import (
     TaskFacts,
 )
 from tidewheel.services.scheduler.mail import Mailer, MailSettings
+from tidewheel.services.scheduler.news import (
+    FAILED,
+    RETRY,
+    SUBMISSION_FAILED,
+    SUBMISSION_RETRY,
+)
 from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.run_files import RunFiles
@@ -37,10 +45,24 @@ _STATUS_EVENTS = {
 }
 
 
+_ENDS = (SUCCEEDED, FAILED, SUBMISSION_FAILED, RETRY, SUBMISSION_RETRY)
+
+
+class _Job(NamedTuple):
+    """What handlers may want to know of a job. One of an earlier process is not known."""
+
+    try_number: int
+    submitted_at: Instant | None
+    started_at: Instant | None = None
+
+
+_UNKNOWN = _Job(1, None)
+
+
 class Telling:
     """Of one run. What nobody handles costs a look-up."""
 
-    def __init__(  # noqa: PLR0913 - a run, its files, and who is told with what
+    def __init__(
         self,
         run: RunView,
         restored: RestoredDefinition,
@@ -76,7 +98,7 @@ class Telling:
                 on_report=surroundings.on_report,
             ),
         )
-        self._times: dict[Key, Instant] = {}  # when jobs of nodes with handlers started
+        self._jobs: dict[Key, _Job] = {}  # of nodes with handlers
 
     def reload(self, restored: RestoredDefinition) -> None:
         self._handlers.redefine(restored.settings.scheduler.events)
@@ -92,6 +114,8 @@ class Telling:
             node = nodes.node(one.key) if one.key[1] in drive.graph.nodes else None
             if node is not None and self._handlers.wants(one.event, node):
                 self._tell_task(drive, nodes, one, now)
+            self._note_course(one, now)
+        self._note_submissions(drive, nodes, work, now)
         for notice in work.notices:
             self._tell_notice(drive, nodes, notice, now)
         if drive.gave_up and drive.gave_up != RunStatus.STALLED:
@@ -112,23 +136,31 @@ class Telling:
             self._tell_task(drive, nodes, news, now)
 
     def _tell_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
-        task = drive.pool.tasks.get(one.key)
-        started = self._times.get(one.key)
-        if one.event == "started":
-            self._times[one.key] = started = now
-        is_end = one.event in ("succeeded", "failed", "submission failed")
+        job = self._jobs.get(one.key, _UNKNOWN)
         facts = TaskFacts(
             node=nodes.node(one.key),
             point=drive.graph.cycling.style.text(one.key[0]),
             submit=one.submit,
-            try_number=1 if task is None else task.try_number,
-            started_at=started,
-            ended_at=now if is_end else None,
+            try_number=job.try_number,
+            submitted_at=job.submitted_at,
+            started_at=now if one.event == STARTED else job.started_at,
+            ended_at=now if one.event in _ENDS else None,
         )
-        if is_end:
-            self._times.pop(one.key, None)
         message = one.text or f"job {one.event}"
         self._handlers.notice(HandledNotice(event=one.event, message=message, task=facts))
+
+    def _note_submissions(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
+        for task_id in work.submissions:
+            key, _ = drive.jobs.get(task_id, (None, 0))
+            task = None if key is None else drive.pool.tasks.get(key)
+            if task is not None and nodes.node(task.key).events is not NO_EVENTS:
+                self._jobs[task.key] = _Job(task.try_number, now)
+
+    def _note_course(self, one: News, now: Instant) -> None:
+        if one.event == STARTED and one.key in self._jobs:
+            self._jobs[one.key] = self._jobs[one.key]._replace(started_at=now)
+        elif one.event in _ENDS:
+            self._jobs.pop(one.key, None)
 
     async def close(self) -> None:
         """Wait for what is under way."""
