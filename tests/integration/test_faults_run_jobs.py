@@ -182,7 +182,9 @@ def test_a_full_disk_under_the_store_is_waited_for(tmp_path):
         with run_crew(tmp_path / "crew", store) as crew:
             gate = crew.folder / "gate"
             os.mkfifo(gate)
-            crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+            crew.define(
+                "        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}"
+            )
             program = crew.run()
             program.says("1/a started")
             ballast = volume.fill()

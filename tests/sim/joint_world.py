@@ -44,6 +44,7 @@ from tidewheel.testing.rules.steps import Step
 from tidewheel.testing.virtual_time import Standstill
 
 HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended
+IDLE_SECONDS_MAX = 200.0  # of jobs, retries, leases and stalls the longest, and some more
 EPOCHS_MAX = 200  # nobody can be killed, or carry on a stalled run, that often
 WILD_SHARE = 0.2  # of the worlds have an operator who knows no restraint
 LOOK_SECONDS = 1.0
@@ -93,14 +94,14 @@ def _cancel_everything(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _differing(told: dict[str, object], known: dict[str, object]) -> str:
-    """What is stored and what is not, without what is the same."""
+    """What is stored and what is known, without what is the same."""
     found = []
-    for key in told:
-        if told[key] != known[key]:
-            stored, held = told[key], known[key]
-            if isinstance(stored, list) and isinstance(held, list):
-                stored = [one for one in stored if one not in known[key]]  # type: ignore[operator]
-                held = [one for one in held if one not in told[key]]  # type: ignore[operator]
+    for (key, stored), held in zip(told.items(), known.values(), strict=True):
+        if isinstance(stored, list) and isinstance(held, list):
+            more = [one for one in stored if one not in held]
+            less = [one for one in held if one not in stored]
+            found.append(f"{key} stored: {more}, known: {less}")
+        elif stored != held:
             found.append(f"{key} stored: {stored}, known: {held}")
     return "; ".join(found)
 
@@ -153,6 +154,7 @@ class World:
             skewed_clocks=self._plan.skewed_clocks,
         )
         self._inhabitants: list[Inhabitant] = []
+        self._changed_at = 0.0  # when the run or its queue last did
         self._settled_at: float | None = None  # when the operator had let everything go
 
     async def run(self) -> None:
@@ -206,7 +208,7 @@ class World:
         workers = [
             self._worker(one, run.queue, machines) for one in range(chance.randint(1, 3))
         ]
-        watching = MonitorSettings(interval_seconds=chance.choice((1.0, 3.0)))
+        watching = MonitorSettings(interval_seconds=chance.choice((2.0, 3.0)))
         monitors = [
             Inhabitant(f"monitor-{one}", scene, monitor(scene, watching))
             for one in range(chance.randint(1, 2))
@@ -243,7 +245,7 @@ class World:
         return run
 
     def _scheduler(self, number: int, machine: Machine) -> Make:
-        lease_seconds = self._chance.choice((3.0, 10.0))
+        lease_seconds = self._chance.choice((4.0, 10.0))
         watch = Watch(is_over=self._is_over, told=self._told)
 
         def make(process: Process, link: Link) -> Service:
@@ -321,10 +323,15 @@ class World:
         """Every second: whether all is done, or never will be."""
         if self._is_over(self._view()) and self._is_quiet():
             self._over.set_result(None)
-        elif self._loop.time() > HORIZON or self._judge.epoch > EPOCHS_MAX:
+        elif self._never_ends():
             self.breaks(BrokenInvariant("D2 the run comes to its end", self._state()))
         if not self._over.done():
             self._loop.call_later(LOOK_SECONDS, self._look)
+
+    def _never_ends(self) -> bool:
+        now = self._loop.time()
+        idle = now > max(self._changed_at, QUIET_AT) + IDLE_SECONDS_MAX
+        return idle or now > HORIZON or self._judge.epoch > EPOCHS_MAX
 
     def _is_quiet(self) -> bool:
         return not self._judge.facts.live and self._judge.executions.quiet
@@ -348,6 +355,7 @@ class World:
         return self._scene.processes[self._judge.workers[name]].dead
 
     def _on_batch(self, batch: Batch) -> None:
+        self._changed_at = self._loop.time()
         submitted = [task.id for task in batch.submissions]
         timers = [(*one,) for one in (*batch.timers, *batch.timers_gone)]
         self._ground.note(
@@ -355,6 +363,7 @@ class World:
         )
 
     def _on_step(self, step: Step) -> None:
+        self._changed_at = self._loop.time()
         self._ground.note(
             "  ", step.seq, step.signal, step.to_status, step.attempt, step.worker
         )

@@ -412,3 +412,26 @@ def test_a_time_to_stop_that_has_passed_stops_no_run_that_is_carried_on(flow):
     assert run.status == "stopped"
     run.waits(7200).carries_on()
     assert run.status == "running"
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_handlers_hear_of_every_step_of_a_job_however_quick_it_was(flow, starts):
+    run = flow(
+        """
+        [scheduling]
+            [[graph]]
+                R1 = a
+        [runtime]
+            [[a]]
+                [[[events]]]
+                    handler events = submitted, started, succeeded
+                    handlers = echo %(event)s
+        """
+    )
+    if starts:
+        run.starts("1/a")
+    run.ends("1/a")
+    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
+    run.until(lambda: log.exists() and log.read_text().count("ret_code") == 3)
+    for event in ("submitted", "started", "succeeded"):
+        assert log.read_text().count(f"cmd] echo {event}") == 1

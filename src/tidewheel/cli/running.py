@@ -172,7 +172,7 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
 
 
 def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
-    """"" leaves it to the store, unless folders of runs are left that it does not know."""
+    """Empty: the store finds one, unless folders of runs are left that it does not know."""
     last = last_numbered(workflow, home_directory())
     is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
     return "" if is_known else f"{workflow}/run{last + 1}"

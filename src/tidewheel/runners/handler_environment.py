@@ -1,4 +1,4 @@
-"""What an event handler finds in its environment: the run, and a voice with which to command."""
+"""What an event handler finds in its environment: the run, and a voice to command with."""
 
 from __future__ import annotations
 

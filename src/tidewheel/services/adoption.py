@@ -1,10 +1,10 @@
 """Jobs that outlived their worker: another on the same host goes on with them.
 
-A kill -9 of a worker kills no command. Whoever starts next, or works beside it, asks the store for leases held on this
-host since its last boot, looks which of their workers are gone, and asks the store for those:
-of several that start at once, one gets each lease. Only then it lets a runner take the job
-over, since a job has one voice, and whoever takes it over last has it. Where no job was ever
-started, the task is given back.
+A kill -9 of a worker kills no command. Whoever starts next, or works beside it, asks the store
+for leases held on this host since its last boot, looks which of their workers are gone, and
+asks the store for those: of several that do so at once, one gets each lease. Only then it lets
+a runner take the job over, since a job has one voice, and whoever takes it over last has it.
+Where no job was ever started, the task is given back.
 
 Handlers, and jobs that are tied to their worker, died with it. Their leases are not asked for
 but run out, as does the lease of a job that a runner cannot take over: what may have killed

@@ -27,7 +27,7 @@ from tidewheel.core.sched.effects import (
     SetTimer,
     Submit,
 )
-from tidewheel.core.sched.events import Event, JobEnded
+from tidewheel.core.sched.events import Event, JobEnded, OutputMade
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import changes
 from tidewheel.core.sched.states import Key, Stage
@@ -37,7 +37,7 @@ from tidewheel.services.scheduler.agenda import Agenda
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.recent_past import RecentPast
 
-STEPS_PER_BATCH_MAX = 5_000
+STEPS_PER_BATCH_MAX = 1_000
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 
 
@@ -92,7 +92,7 @@ class Drive:
         self.work = Work()
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
         self.todo: deque[Event] = deque()
-        self.was_running = False  # whether the job had started whose end is being heard
+        self.stage_before: Stage | None = None  # of the task whose job is being heard
         self.failure = "ERR"  # with which signal the job failed that is being heard
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
         self.aborted = ""  # why, if it was
@@ -100,6 +100,11 @@ class Drive:
         for task in pool.tasks.values():
             if task.is_active:
                 self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
+
+    @property
+    def was_running(self) -> bool:
+        """Whether the job had started whose end is being heard."""
+        return self.stage_before is Stage.RUNNING
 
     # ---- names ----
 
@@ -113,9 +118,9 @@ class Drive:
 
     def step(self, event: Event) -> list[Effect]:
         """One event; what it led to is in the work of this batch."""
-        if type(event) is JobEnded:
+        if type(event) is JobEnded or type(event) is OutputMade:
             task = self.pool.tasks.get(event.task)
-            self.was_running = task is not None and task.stage is Stage.RUNNING
+            self.stage_before = None if task is None else task.stage
         outcome = step(self.graph, self.pool, event)
         work = self.work
         work.steps += 1

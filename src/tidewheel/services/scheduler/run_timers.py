@@ -28,7 +28,7 @@ class RunTimers:
         self._is_told = False  # that it has been stalled for too long
 
     def begin(self, drive: Drive, now: Instant) -> None:
-        """The run is started, or carried on: a time to stop that has passed says nothing now."""
+        """The run is started, or carried on; a time to stop that has passed says nothing."""
         stop_at = drive.agenda.at(timer_key(None, STOP_AT_TIME))
         if stop_at is not None and stop_at <= now:
             drive.agenda.cancel(timer_key(None, STOP_AT_TIME))

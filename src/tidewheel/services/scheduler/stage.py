@@ -208,7 +208,7 @@ class Stage:
         self.task_timers.after_step(drive, event, outcome)
         drive.work.log += self._run_log.lines(event, outcome, drive.failure)
         drive.work.log += retry_lines(drive, event, outcome)
-        news = list(news_of(event, outcome, was_running=drive.was_running))
+        news = list(news_of(event, outcome, drive.stage_before))
         drive.work.news += news
         if drive.run.options.abort_if_any_task_fails:
             for one in news:
