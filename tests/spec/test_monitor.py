@@ -81,7 +81,8 @@ def test_a_skewed_clock_of_the_monitor_changes_nothing(skew_seconds):
     async def watch():
         world = SmallWorld()
         await world.monitor(clock=VirtualClock(skew_seconds)).start()
-        await world.worker(slots=1, lease_seconds=10.0)
+        # It stands beside a dead one, whose tasks it would adopt if it looked.
+        await world.worker(slots=1, lease_seconds=10.0, adopt_interval_seconds=1e9)
         await world.submit("alive")
         await world.passes(15.0)
         await claimed_by_a_dead_worker(world, "dead")

@@ -127,7 +127,7 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
 
 def main() -> None:
     """The program."""
-    # Modules that are being loaded leave nothing to collect; to look for it is 7 % of a start.
+    # Modules that are being loaded leave nothing to collect; to look for it takes time.
     gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A letter that this terminal does not know is spelled, not a reason to fail.
