@@ -339,3 +339,13 @@ def test_a_run_that_was_not_begun_is_empty(store):
     run = make_run(store)
     seen = store.read_run(run.number)
     assert (seen.changes, seen.timers, seen.xtriggers, seen.broadcasts) == ([], [], [], [])
+
+
+def test_broadcasts_are_read_in_the_order_in_which_they_were_given(store):
+    driver = Driver.of(store)
+    z, a = (Broadcast("*", "root", f"[environment]{name}", "1") for name in "ZA")
+    driver.write(broadcasts=[z])
+    driver.write(broadcasts=[a])
+    assert list(store.read_run(driver.run.number).broadcasts) == [z, a]
+    driver.write(broadcasts=[z])
+    assert list(store.read_run(driver.run.number).broadcasts) == [a, z]

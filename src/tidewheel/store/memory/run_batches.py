@@ -167,7 +167,8 @@ def _drop(table: Table, run: int, key: Sequence[str], rows: Sequence[Record]) ->
 
 
 def _of(table: Table, run: int) -> list[tuple[Any, Record]]:
-    return sorted((key, row) for key, row in table.items() if key[0] == run)
+    found = [(key, row) for key, row in table.items() if key[0] == run]
+    return sorted(found, key=lambda one: one[0])
 
 
 _TASK, _FACT, _SIGNATURE = ("point", "name"), ("kind", "key"), ("signature",)
@@ -262,7 +263,8 @@ def list_xtriggers(t: Tables, run: int) -> list[Row]:
 
 
 def list_broadcasts(t: Tables, run: int) -> list[Row]:
-    return [(*key[1:], row["value"]) for key, row in _of(t.broadcast, run)]
+    rows = sorted(_of(t.broadcast, run), key=lambda found: found[1]["place"])
+    return [(*key[1:], row["value"]) for key, row in rows]
 
 
 def list_run_changes(t: Tables, *, run: int, after: int, count: int) -> list[Row]:

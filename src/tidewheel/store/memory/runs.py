@@ -221,7 +221,8 @@ def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> lis
         for number, run in sorted(t.run.items())
         if run["status"] == "deleted"
         or (
-            run["ended_at"] is not None
+            run["status"] == "completed"
+            and run["ended_at"] is not None
             and run["ended_at"] < before
             and run["deadline_at"] is None
         )

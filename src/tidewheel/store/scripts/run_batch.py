@@ -37,6 +37,7 @@ from tidewheel.store.scripts.runs import get_run, lost
 from tidewheel.store.transaction import Transaction, in_chunks
 
 SUBMITS_PER_LOOK = 1_000
+PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
 # A batch is known by its number: its submissions need nothing by which to be known again, and
 # no client submits what has no digest.
 NO_DIGEST = ""
@@ -76,7 +77,7 @@ def write_batch(
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
     _write_xtriggers(tx, run, batch.xtriggers)
-    _write_broadcasts(tx, run, batch.broadcasts)
+    _write_broadcasts(tx, run, batch)
     if batch.answers:
         answers = [answer._asdict() for answer in batch.answers]
         _put(tx, "answer_commands", run, "answers", answers)
@@ -169,15 +170,18 @@ def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult
     _put(tx, "drop_xtriggers", run, "xtriggers", gone)
 
 
-def _write_broadcasts(tx: Transaction, run: int, broadcasts: Sequence[Broadcast]) -> None:
-    last = {one[:3]: one for one in broadcasts}
+def _write_broadcasts(tx: Transaction, run: int, batch: Batch) -> None:
+    last = {
+        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
+        for number, one in enumerate(batch.broadcasts)
+    }
     _put(
         *(tx, "put_broadcasts", run, "broadcasts"),
-        [one._asdict() for one in last.values() if one.value is not None],
+        [one for one in last.values() if one["value"] is not None],
     )
     _put(
         *(tx, "drop_broadcasts", run, "broadcasts"),
-        [one._asdict() for one in last.values() if one.value is None],
+        [one for one in last.values() if one["value"] is None],
     )
 
 

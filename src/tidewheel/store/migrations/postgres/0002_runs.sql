@@ -126,6 +126,7 @@ CREATE TABLE tidewheel.broadcast (
     namespace text NOT NULL,
     setting text NOT NULL,
     value text NOT NULL,
+    place bigint NOT NULL,  -- the latest counts most
     PRIMARY KEY (run, point, namespace, setting)
 );
 

@@ -126,6 +126,7 @@ CREATE TABLE broadcast (
     namespace TEXT NOT NULL,
     setting TEXT NOT NULL,
     value TEXT NOT NULL,
+    place INTEGER NOT NULL,  -- the latest counts most
     PRIMARY KEY (run, point, namespace, setting)
 ) WITHOUT ROWID, STRICT;
 
