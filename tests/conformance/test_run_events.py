@@ -225,10 +225,10 @@ def test_a_run_is_woken_by_what_happens_to_it(store, driver, ear):
         ear.forget()
         step()
         assert ear.hears_of(run)
-    ear.forget()
-    driver.said()
-    driver.over("a", "b")
-    assert ear.runs() == set()
+    # Another one, as notices of what was done above may still be under way.
+    quiet = Driver.of(store)
+    quiet.write(status="running")
+    assert quiet.run.number not in ear.runs()
 
 
 def test_whoever_asked_is_woken_by_the_answer(store, driver, ear):
