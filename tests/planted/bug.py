@@ -27,3 +27,6 @@ class Bug(NamedTuple):
 
     name: str
     edits: tuple[Edit, ...]
+    # Where to begin: a rare one is known to show soon after its own, and on the way there
+    # nothing would be learnt but patience.
+    seed: int | None = None

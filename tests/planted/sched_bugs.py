@@ -197,7 +197,13 @@ SCHED_BUGS = (
     ),
     Bug(
         "a chain breaks when its head leaves unreleased",
-        (Edit(SPAWNING, "        draft.to_move.append(task)\n", "        pass\n"),),
+        (
+            Edit(
+                SPAWNING,
+                "    if not task.released or task.plan.in_sequence:\n",
+                "    if False:\n",
+            ),
+        ),
     ),
     Bug(
         "a report of an old job is believed",

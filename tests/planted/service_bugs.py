@@ -59,6 +59,7 @@ SERVICE_BUGS = (
     Bug(
         "a fenced job outlives its lease",
         (Edit(HEARTBEATS, "FENCE_MARGIN = 0.25", "FENCE_MARGIN = -2.0"),),
+        seed=590,
     ),
     Bug(
         "a database error drops the end of an attempt",
@@ -131,6 +132,7 @@ SERVICE_BUGS = (
                 "if job is None:",
             ),
         ),
+        seed=570,
     ),
     Bug(
         "a monitor does not know that the store was down",

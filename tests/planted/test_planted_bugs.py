@@ -31,10 +31,12 @@ def package(tmp_path):
     return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
 
 
-def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
+def simulate(
+    package: Path, schedules: int, seed: int = SEED
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tidewheel.testing.simulate"]
     return subprocess.run(
-        [*command, "--seed", str(SEED), "--schedules", str(schedules)],
+        [*command, "--seed", str(seed), "--schedules", str(schedules)],
         cwd=package.parent,
         env={**os.environ, "PYTHONPATH": str(package.parent)},
         capture_output=True,
@@ -48,7 +50,7 @@ def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
 def test_the_simulation_finds(bug: Bug, package, request):
     for edit in bug.edits:
         edit.apply(package)
-    run = simulate(package, SCHEDULES_MAX)
+    run = simulate(package, SCHEDULES_MAX, bug.seed or SEED)
     found = re.search(r"^violation after (\d+) schedules", run.stdout, re.MULTILINE)
     assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
     assert run.returncode == 1
