@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.cli_fixture"]
 
 # From hypothesis's own default, which CI=true would replace: CI tries new examples, too.
 # Slow is no failure, on a loaded machine least of all: speed lives in bench/.

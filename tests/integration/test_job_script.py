@@ -101,7 +101,8 @@ def test_a_job_with_an_err_script_is_not_over_before_its_script_is(tmp_path):
         await job.stop(20)
 
     ran = run_node(tmp_path, node(main=slow, on_error="echo sorry"), during=end_it)
-    assert (ran.status, ran.out.strip()) == (-15, "cleaned up")
+    # Once or twice: SIGTERM is for every process of the job, and each may pass it on.
+    assert (ran.status, set(ran.out.split("\n"))) == (-15, {"cleaned up", ""})
 
 
 def test_a_script_that_a_signal_ends_is_a_failure_by_that_signal(tmp_path):

@@ -101,6 +101,7 @@ END_BUGS = (
                 "    if one.end is not None or task.lease is None:\n    " + CHECK,
             ),
         ),
+        seed=430,
     ),
     Bug("an output is accepted after the end", (Edit(REPORT, CHECK, LATE_OUTPUT + CHECK),)),
     Bug(
@@ -224,6 +225,7 @@ CLAIM_BUGS = (
                 'return sorted(found, key=lambda task: str(task["priority"]), reverse=True)',
             ),
         ),
+        seed=445,
     ),
     Bug(
         "a delayed task runs at once",
@@ -309,6 +311,7 @@ GRAPH_BUGS = (
                 "task.id for task in expired",
             ),
         ),
+        seed=445,
     ),
     Bug(
         "a unique key conflicts with itself",

@@ -38,7 +38,10 @@ def prepare(
     _refuse_unsafe_settings(connection)
     found = schema_version(connection)
     if found == 0:
-        migrate(connection, known)
+        # Whole, so that who starts at the same moment meets no schema that is half made.
+        with connection.transaction():
+            connection.execute(_LOCK)
+            migrate(connection, known)
     else:
         check_version(known, found)
 

@@ -1,4 +1,4 @@
-"""What the tests with real processes share."""
+"""The fixture of all tests that type commands."""
 
 import pytest
 
