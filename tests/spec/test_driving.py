@@ -435,3 +435,23 @@ def test_handlers_hear_of_every_step_of_a_job_however_quick_it_was(flow, starts)
     run.until(lambda: log.exists() and log.read_text().count("ret_code") == 3)
     for event in ("submitted", "started", "succeeded"):
         assert log.read_text().count(f"cmd] echo {event}") == 1
+
+
+def test_a_reload_of_the_same_definition_blocks_nothing_that_was_judged_before(flow):
+    text = """
+        [scheduling]
+            cycling mode = integer
+            initial cycle point = 1
+            final cycle point = 6
+            runahead limit = P1
+            [[graph]]
+                P2 = (b[-P2]:fail & b[-P1]:finish) => a
+                P1 = a:succeed => b
+                P2 = a[-P2]:fail => b
+                R2/^/P1 = b[-P1]:fail => a
+        [runtime]
+            [[a, b]]
+    """
+    run = flow(text).fails("4/a").ends("6/a")
+    run.gives(commands.Reload(definition=run.reads(text)))
+    assert run.ends("6/b").status == "completed"

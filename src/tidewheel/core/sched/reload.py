@@ -78,6 +78,19 @@ def _judge_anew(draft: Draft) -> None:
             if memory.verdicts:
                 flows = frozenset(memory.verdicts)
                 reassess(draft, draft.pool.node(name), point, flows)
+    _leave_what_cannot_be_judged(draft)
+
+
+def _leave_what_cannot_be_judged(draft: Draft) -> None:
+    """Where parents are forgotten, what is not in the pool was judged while they were known."""
+    pool = draft.pool
+    horizon = pool.run.horizon
+    if horizon is None:
+        return
+    first = horizon + pool.plan.reach_back
+    draft.to_judge = [
+        one for one in draft.to_judge if one[0][0] >= first or one[0] in pool.tasks
+    ]
 
 
 def _replace(pool: Pool, other: Pool) -> None:
