@@ -49,6 +49,7 @@ def test_a_task_that_is_not_in_the_pool_can_be_named():
         ("[12]/fa", ["1/fa", "2/fa"]),
     ],
 )
+@pytest.mark.req("R001-45")
 def test_globs_and_families_take_what_is_pooled(text, meant):
     assert ids(a_run(), text) == meant
 
