@@ -7,19 +7,22 @@ REGRESSIONS. SIM_SEED replays other worlds; `make sim` looks for more.
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.sim.campaigns import (
+    CORES,
+    SCHEDULES_MAX,
+    SEEDS_APART,
+    campaigns_of,
+    output_of,
+)
 from tests.sim.joint_world import run_schedule
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGN_SECONDS = 35
 SCHEDULES_MIN = 100
-SCHEDULES_MAX = 100_000  # for each core: the time ends the campaign
-CORES = 2
-SEEDS_APART = 2_000_000  # so that the cores do not do the same
 
 # Seeds that show a bug which once was there, and which one. A seed is a world only until the
 # simulator draws differently, so each of these bugs also has a test of its own.
@@ -32,33 +35,8 @@ REGRESSIONS = {
 
 @pytest.fixture
 def simulate():
-    """Starts the simulator in processes of its own; none outlives the test."""
-    started = []
-
-    def start(*arguments: object, hash_seed: int = 0) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.sim.joint_campaign", *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        with process:  # closes its pipe and waits for it
-            process.kill()
-
-
-def output_of(process: subprocess.Popen[str]) -> str:
-    """What a simulator printed that found nothing wrong."""
-    output, _ = process.communicate()
-    if process.returncode != 0:
-        pytest.fail(output, pytrace=False)
-    return output
+    with campaigns_of("tests.sim.joint_campaign") as start:
+        yield start
 
 
 @pytest.fixture

@@ -6,18 +6,21 @@ A failure prints the command that shows it again. Once mended, its seed joins RE
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.sim.campaigns import (
+    CORES,
+    SCHEDULES_MAX,
+    SEEDS_APART,
+    campaigns_of,
+    output_of,
+)
 from tidewheel.testing.world import run_schedule
 
 CAMPAIGN_SECONDS = 90
 SCHEDULES_MIN = 500
-SCHEDULES_MAX = 100_000  # for each core: the time ends the campaign
-CORES = 2
-SEEDS_APART = 2_000_000  # so that the cores do not do the same
 
 # Seeds that show a bug which once was there, and which one. A seed is a world only until the
 # simulator draws differently, so each of these bugs also has a test of its own.
@@ -32,32 +35,8 @@ REGRESSIONS = {
 
 @pytest.fixture
 def simulate():
-    """Starts the simulator in processes of its own; none outlives the test."""
-    started = []
-
-    def start(*arguments: object, hash_seed: int = 0) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tidewheel.testing.simulate", *map(str, arguments)],
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        with process:  # closes its pipe and waits for it
-            process.kill()
-
-
-def output_of(process: subprocess.Popen[str]) -> str:
-    """What a simulator printed that found nothing wrong."""
-    output, _ = process.communicate()
-    if process.returncode != 0:
-        pytest.fail(output, pytrace=False)
-    return output
+    with campaigns_of("tidewheel.testing.simulate") as start:
+        yield start
 
 
 def schedules_in(output: str) -> int:

@@ -43,13 +43,7 @@ class Wanted:
     options: RunOptions
     name: str
     is_new: bool
-
-    @property
-    def given(self) -> RunOptions:
-        """What counts for a run that is carried on: the default of an option is not given."""
-        source = click.get_current_context().get_parameter_source("mode")
-        is_said = source is click.core.ParameterSource.COMMANDLINE
-        return self.options if is_said else replace(self.options, mode="")
+    given: RunOptions  # what counts for a run that is carried on: a default is not given
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
@@ -73,7 +67,8 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     if not definition.path.exists():
         if definition.path.suffix == ".py" or options["is_new"]:
             raise Refused(f"there is no file or folder {definition.path}")
-        return Wanted(None, "", given, str(definition.path), is_new=False)
+        name = str(definition.path)
+        return Wanted(None, "", given, name, is_new=False, given=_without_defaults(given))
     findings = Findings()
     loaded = definition.load_for_run(given, findings)
     if loaded.graph is None or findings.has_errors:
@@ -87,7 +82,14 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")
     folder = str(definition.path.resolve())
-    return Wanted(captured, folder, given, options["name"], is_new=options["is_new"])
+    return Wanted(
+        captured,
+        folder,
+        given,
+        options["name"],
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+    )
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
@@ -105,6 +107,12 @@ def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
         abort_if_any_task_fails=options["aborts"],
         stall_timeout_seconds=options["stall_timeout"],
     )
+
+
+def _without_defaults(options: RunOptions) -> RunOptions:
+    source = click.get_current_context().get_parameter_source("mode")
+    is_said = source is click.core.ParameterSource.COMMANDLINE
+    return options if is_said else replace(options, mode="")
 
 
 async def _run(

@@ -112,11 +112,11 @@ class Jobs:
         return found
 
     def _is_simulated(self, point: Point, name: str, try_number: int) -> bool:
-        simulation = self._graph.nodes[name].definition.simulation
-        if not simulation.fail_points or (simulation.fail_first_try_only and try_number > 1):
-            return False
-        texts = simulation.fail_points
-        return EVERY_POINT in texts or self._point_text(point) in texts
+        node = self._graph.nodes[name].definition
+        # Most nodes name no points, and writing one down takes longer than asking.
+        return bool(node.simulation.fail_points) and is_simulated_to_fail(
+            node, self._point_text(point), try_number
+        )
 
     def _failures_of(self, name: str) -> list[Failure]:
         node = self._graph.nodes[name].definition
@@ -141,7 +141,20 @@ class Jobs:
         if known is not None:
             over = limit is not None and known > limit
             return (limit if over and limit is not None else known), over
-        simulation = node.simulation
-        if limit and simulation.speedup_factor:
-            return limit / simulation.speedup_factor, False
-        return simulation.run_seconds, False
+        return simulated_seconds(node), False
+
+
+def simulated_seconds(node: NodeDef) -> float:
+    """How long a job takes that is played, or replaced by a sleep, as the definition says."""
+    simulation = node.simulation
+    if node.time_limit_seconds and simulation.speedup_factor:
+        return node.time_limit_seconds / simulation.speedup_factor
+    return simulation.run_seconds
+
+
+def is_simulated_to_fail(node: NodeDef, point: str, try_number: int) -> bool:
+    """Whether the definition wants this try of a played job to fail."""
+    simulation = node.simulation
+    if simulation.fail_first_try_only and try_number > 1:
+        return False
+    return EVERY_POINT in simulation.fail_points or point in simulation.fail_points

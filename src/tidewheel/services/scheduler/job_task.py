@@ -11,14 +11,13 @@ from uuid import NAMESPACE_URL, uuid5
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.core.runs.job_names import JobName
 from tidewheel.core.tasks.task import NewTask
+from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 from tidewheel.services.scheduler.job_script import (
     dummy_node,
     facts_text,
     node_text,
     polling_node,
 )
-
-EVERY_POINT = "all"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -67,7 +66,8 @@ class JobWriter:
         run = self._run
         limit = node.time_limit_seconds
         if run.dummy:
-            node, limit = self._dummy(node, facts), None
+            fails = is_simulated_to_fail(node, facts.point, facts.try_number)
+            node, limit = dummy_node(node, simulated_seconds(node), fails=fails), None
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
             id=name.task_id,
@@ -84,21 +84,6 @@ class JobWriter:
         if known is None or known[0] is not node:
             known = self._texts[node.name] = (node, _node_text(node, ()))
         return known[1]
-
-    def _dummy(self, node: NodeDef, facts: JobFacts) -> NodeDef:
-        simulation = node.simulation
-        seconds = simulation.run_seconds
-        if node.time_limit_seconds and simulation.speedup_factor:
-            seconds = node.time_limit_seconds / simulation.speedup_factor
-        spared = simulation.fail_first_try_only and facts.try_number > 1
-        points = simulation.fail_points
-        fails = not spared and (EVERY_POINT in points or facts.point in points)
-        return dummy_node(node, seconds, fails=fails)
-
-
-def new_task(node: NodeDef, run: RunFacts, facts: JobFacts) -> NewTask:
-    """One submission, for whoever makes only one."""
-    return JobWriter(run).new_task(node, facts)
 
 
 def _run_text(run: RunFacts) -> str:

@@ -38,7 +38,7 @@ from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
-from tidewheel.ports import RunStore
+from tidewheel.ports import Store
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.playing import PLAYED
 from tidewheel.services.scheduler.stage import Stage
@@ -62,7 +62,7 @@ class RunDriver(Service):
 
     def __init__(
         self,
-        store: RunStore,
+        store: Store,
         run: RunView,
         lease: RunLease,
         open_stage: OpenStage,
@@ -95,7 +95,7 @@ class RunDriver(Service):
     # ---- the shape of a service ----
 
     async def run(self) -> None:
-        deafen = self._listen()
+        deafen = self._store.listen(self._hear_wake)
         try:
             await super().run()
         finally:
@@ -119,10 +119,6 @@ class RunDriver(Service):
         """Leave the run as it is to whoever comes next, who need not wait for the lease."""
         with suppress(Refused, Unavailable):
             await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
-
-    def _listen(self) -> Callable[[], None]:
-        listen = getattr(self._store, "listen", None)
-        return listen(self._hear_wake) if listen is not None else lambda: None
 
     def _hear_wake(self, wake: Wake) -> None:
         if wake.everything or self._number in wake.runs:
