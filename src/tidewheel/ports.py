@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
     Amendment,
@@ -250,8 +251,44 @@ class RunStore(Protocol):
         ...
 
 
-class Store(TaskStore, RunStore, Protocol):
-    """All of it: tasks and runs in one database."""
+class AccessStore(Protocol):
+    """Who may speak to a server, what they did, and what they were answered."""
+
+    async def create_token(self, new: NewToken) -> TokenView: ...
+    async def token(self, number: int) -> tuple[TokenView, Instant]:
+        """A token, and the time at the database; NotFound if there is none."""
+        ...
+
+    async def tokens(self) -> list[TokenView]:
+        """All of them, newest first."""
+        ...
+
+    async def revoke_token(self, number: int) -> TokenView: ...
+    async def touch_token(self, number: int) -> None:
+        """It was used now."""
+        ...
+
+    async def assign_worker(self, worker: WorkerId, token: int) -> None:
+        """The worker belongs to this token from now on; the first one counts."""
+        ...
+
+    async def worker_token(self, worker: WorkerId) -> int | None:
+        """Whose worker it is; None if it came past every server."""
+        ...
+
+    async def add_audit(self, entry: AuditEntry) -> None: ...
+    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+        """Newest first, those with smaller numbers than ``before``."""
+        ...
+
+    async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """For a day; the first answer to a key counts."""
+        ...
+
+
+class Store(TaskStore, RunStore, AccessStore, Protocol):
+    """All of it: tasks, runs and who may use them, in one database."""
 
 
 class Clock(Protocol):

@@ -19,6 +19,7 @@ from tidewheel.cli.session import GlobalOptions, stop_writing
 
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 NOTHING_ASKED = 2
+GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
 # In the order of --help; the texts are here so that --help loads no command.
 SECTIONS = {

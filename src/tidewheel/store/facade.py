@@ -44,6 +44,7 @@ from tidewheel.core.tasks.views import (
 )
 from tidewheel.errors import BadSetting, InvalidTask, NotFound
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
@@ -52,7 +53,7 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 from tidewheel.store.worker_rows import abilities_text
 
 
-class ScriptedStore(RunOperations):
+class ScriptedStore(RunOperations, AccessOperations):
     """A Store whose operations are scripts."""
 
     def __init__(
