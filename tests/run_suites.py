@@ -65,6 +65,7 @@ SUITES = (
         workers=2,
         args=("--timeout=110",),
     ),
+    Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
 )
 

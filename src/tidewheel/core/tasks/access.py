@@ -142,6 +142,10 @@ def token_findings(token: NewToken) -> list[str]:
         findings.append(f"it has no scope; give some of {', '.join(Scope)}")
     if token.lasts_seconds is not None and not 0 < token.lasts_seconds < float("inf"):
         findings.append(f"it lasts {token.lasts_seconds:g} s; give more than 0")
+    whole = (token.grant.queues, token.grant.workflows) == (EVERYTHING, EVERYTHING)
+    if Scope.ADMIN in token.grant.scopes and not whole:
+        # It could make itself one without borders.
+        findings.append("scope admin is for every queue and workflow; leave out the globs")
     findings += _glob_findings("queues", token.grant.queues)
     return findings + _glob_findings("workflows", token.grant.workflows)
 

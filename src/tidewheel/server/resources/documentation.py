@@ -1,0 +1,40 @@
+"""What can be asked of this server, for machines and for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidewheel.core.tasks.access import Scope
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.openapi import document
+from tidewheel.server.page import html
+from tidewheel.server.routes import API, Needs, Route, no_queue
+
+
+async def openapi(call: Call) -> object:
+    return document(call.routes)
+
+
+async def page(call: Call) -> object:
+    return Answer(body=html(call.routes), media_type="text/html; charset=utf-8")
+
+
+_POLICY = Needs(scopes=(Scope.READ,), queues=no_queue)
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/openapi.json",
+        policy=_POLICY,
+        handler=openapi,
+        says="This interface as an OpenAPI 3.1 document.",
+        answers=dict[str, Any],
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/docs",
+        policy=_POLICY,
+        handler=page,
+        says="This interface as a page to read.",
+        answers=str,
+    ),
+)

@@ -1,0 +1,156 @@
+"""Queues: what waits in them, how they are set, and claiming from them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.requests import ANY_RESOURCES, ClaimRequest, Wake
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.server.call import Call
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
+from tidewheel.server.wire.queues import QueueIn, QueueOut, QueuesOut, queue_out
+from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
+from tidewheel.server.wire.tasks import claimed_out
+
+POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
+CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
+
+
+async def list_queues(call: Call) -> object:
+    found = await call.store.queues()
+    return QueuesOut(queues=[queue_out(view) for view in found if call.covers(view.queue)])
+
+
+async def get_queue(call: Call) -> object:
+    return queue_out(await AsyncClient(call.store).queue(call.path["queue"]))
+
+
+async def pause(call: Call) -> object:
+    await call.store.pause_queue(call.path["queue"], paused=True)
+    return await get_queue(call)
+
+
+async def resume(call: Call) -> object:
+    await call.store.pause_queue(call.path["queue"], paused=False)
+    return await get_queue(call)
+
+
+async def configure(call: Call) -> object:
+    form = call.body_as(QueueIn)
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("aging", "fence_kill", "lease_seconds")
+        if (value := getattr(form, name)) is not None
+    }
+    if form.limits is not None:
+        changes["limits"] = tuple(limit.value() for limit in form.limits)
+    await AsyncClient(call.store).configure_queue(call.path["queue"], **changes)
+    return await get_queue(call)
+
+
+async def claim(call: Call) -> object:
+    form = call.body_as(ClaimIn)
+    request = ClaimRequest(
+        queue=call.path["queue"],
+        worker=WorkerId(form.worker),
+        count=form.n,
+        lease_seconds=form.lease_s,
+        free=form.resources.value() if form.resources else ANY_RESOURCES,
+        commands=form.commands,
+        handlers=None if form.handlers is None else frozenset(form.handlers),
+        bare=form.bare,
+    )
+    wait = min(form.wait_s, call.settings.wait_seconds_max)
+    found = await _claim_or_wait(call, request, wait)
+    return ClaimsOut(tasks=[claimed_out(task) for task in found])
+
+
+async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Any]:
+    found = await call.store.claim(request)
+    if found or not seconds:
+        return found
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring(wake: Wake) -> None:
+        if wake.everything or request.queue in wake.queues:
+            loop.call_soon_threadsafe(woken.set)
+
+    stop_listening = call.store.listen(ring)
+    end = loop.time() + seconds
+    try:
+        while not found and (left := end - loop.time()) > 0:
+            try:
+                async with asyncio.timeout(min(left, POLL_SECONDS)):
+                    await woken.wait()
+            except TimeoutError:
+                pass
+            woken.clear()
+            found = await call.store.claim(request)
+    finally:
+        stop_listening()
+    return found
+
+
+_QUEUE = f"{API}/queues/{{queue}}"
+_OPERATES = Needs(scopes=(Scope.OPERATE,), queues=queue_of_path)
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/queues",
+        policy=Needs(scopes=(Scope.READ,), queues=no_queue),
+        handler=list_queues,
+        says="Every queue that has settings or open tasks, and how much waits in it.",
+        answers=QueuesOut,
+    ),
+    Route(
+        method="GET",
+        path=_QUEUE,
+        policy=Needs(scopes=(Scope.READ,), queues=queue_of_path),
+        handler=get_queue,
+        says="One queue; one that nobody has named yet is empty.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="PATCH",
+        path=_QUEUE,
+        policy=_OPERATES,
+        handler=configure,
+        says="Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
+        body=QueueIn,
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/pause",
+        policy=_OPERATES,
+        handler=pause,
+        says="Hand out no task of the queue; what runs goes on.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/resume",
+        policy=_OPERATES,
+        handler=resume,
+        says="Let tasks of the queue be claimed again.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/claim",
+        policy=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_path,
+            worker=lambda call: call.body_as(ClaimIn).worker,
+        ),
+        handler=claim,
+        says="Up to n tasks, the oldest of the highest priority; wait_s waits for some.",
+        body=ClaimIn,
+        answers=ClaimsOut,
+        audited=False,  # in the history of each task
+        seconds_max=CLAIM_SECONDS_MAX,
+    ),
+)
