@@ -97,8 +97,8 @@ class RunningServer:
         self._loop = asyncio.get_running_loop()
         async with wiring.opened_store(self._where) as store:
             self.store = store
-            self._serving = Serving(store, self._settings)
-            await self._serving.run(lambda _: self._started.set())
+            self._serving = Serving(store, self._settings, lambda _: self._started.set())
+            await self._serving.run()
 
     def stop(self) -> None:
         self._serving.ask_stop()

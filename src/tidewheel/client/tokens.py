@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+from pathlib import Path
 
-from tidewheel.core.tasks.access import Grant, NewToken, TokenView
+from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenView
 from tidewheel.ports import AccessStore
 
 SECRET_BYTES = 32
+TOKEN_FILE = "token"
 _FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
 
 
@@ -24,6 +27,20 @@ async def make_token(
         )
     )
     return f"tw_{view.number}_{secret}", view
+
+
+async def first_token(store: AccessStore, home: Path) -> Path | None:
+    """Where there is no token at all, nobody could make one: an admin's, in a file of this
+    user alone. None if there was one."""
+    if await store.tokens():
+        return None
+    text, _ = await make_token(store, "first start", Grant(scopes=frozenset({Scope.ADMIN})))
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = home / TOKEN_FILE
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text + "\n")
+    return path
 
 
 def split_token(text: str) -> tuple[int, str] | None:

@@ -53,8 +53,13 @@ async def require_safe(store: Store, settings: ServerSettings) -> None:
 class Serving:
     """A listening server; ``run`` ends when it is told to stop."""
 
-    def __init__(self, store: Store, settings: ServerSettings) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        store: Store,
+        settings: ServerSettings,
+        on_ready: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._settings, self._on_ready = settings, on_ready
         app: ASGIApp = build_app(store, settings)
         config = uvicorn.Config(
             app,
@@ -84,14 +89,14 @@ class Serving:
         scheme = "https" if self._settings.certificate else "http"
         return f"{scheme}://{shown}:{port}"
 
-    async def run(self, on_ready: Callable[[str], None] = lambda _: None) -> None:
+    async def run(self) -> None:
         """Answer requests until asked to stop."""
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(sockets=[self._socket])
         if self._server.should_exit:
             return
-        on_ready(self.url)
+        self._on_ready(self.url)
         await self._server.main_loop()
         await self._server.shutdown(sockets=[self._socket])
 
