@@ -107,6 +107,7 @@ class ServerSettings:
     wait_seconds_max: float = 60.0  # of a claim that waits for tasks
     reads_max: int = 64  # at once; what workers say is never turned away
     stop_seconds_max: float = 10.0
+    home: Path | None = None  # where the files of runs are; None: as for this user
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import Grant, TokenView, allowed_scopes, covers_queue
+from tidewheel.core.tasks.access import (
+    Grant,
+    TokenView,
+    allowed_scopes,
+    covers_queue,
+    covers_workflow,
+)
 from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.ports import Store
 from tidewheel.server.refusals import NotAllowed
 
 if TYPE_CHECKING:
+    from tidewheel.core.runs.views import RunView
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.routes import Route
 
@@ -47,6 +54,7 @@ class Call:
     key: str | None = None  # idempotency
     token: TokenView | None = None
     task: TaskView | None = None
+    run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
 
     @property
@@ -71,6 +79,12 @@ class Call:
             self.task = await self.store.get(TaskId(self.path["id"]))
         return self.task
 
+    async def found_run(self) -> RunView:
+        """The run that the path names: by name, number, or the beginning of a name."""
+        if self.run is None:
+            self.run = await self.store.find_run(self.path["run"])
+        return self.run
+
     def covers(self, queue: str) -> bool:
         """Whether the caller may see this queue."""
         return covers_queue(self.grant, queue)
@@ -82,6 +96,15 @@ class Call:
                 raise NotAllowed(
                     f"this token is not for queue {queue!r}; it is for "
                     + ", ".join(self.grant.queues)
+                )
+
+    def require_workflows(self, workflows: Iterable[str]) -> None:
+        """All of them, or nothing is done."""
+        for workflow in workflows:
+            if not covers_workflow(self.grant, workflow):
+                raise NotAllowed(
+                    f"this token is not for workflow {workflow!r}; it is for "
+                    + ", ".join(self.grant.workflows)
                 )
 
     async def require_worker(self, worker: str) -> WorkerId:

@@ -126,11 +126,11 @@ class Gateway:
             return
         call.key = _key(request)
         call.raw = await self._body(request)
-        if route.parse is not None:
+        if call.raw:
             _require_json(request)
+        if route.parse is not None:
             call.body = route.parse(call)
         elif route.body is not None:
-            _require_json(request)
             assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
             call.body = read(call.raw or b"{}", route.body)
         elif call.raw.strip() not in (b"", b"{}"):
@@ -220,6 +220,8 @@ async def _judge(call: Call, policy: Needs) -> None:
     if policy.narrow is not None:
         _require_scope(call, policy.narrow(call))
     call.require_queues(await policy.queues(call))
+    if policy.workflows is not None:
+        call.require_workflows(await policy.workflows(call))
     if policy.worker is not None and (worker := policy.worker(call)) is not None:
         await call.require_worker(worker)
 

@@ -34,6 +34,7 @@ class Needs:
 
     scopes: tuple[Scope, ...]
     queues: Queues
+    workflows: Queues | None = None  # the same for workflows
     narrow: Callable[[Call], tuple[Scope, ...]] | None = None
     worker: Callable[[Call], str | None] | None = None
 
@@ -91,6 +92,11 @@ async def no_queue(call: Call) -> Iterable[str]:
 async def queue_of_path(call: Call) -> Iterable[str]:
     """The queue that the path names."""
     return (call.path["queue"],)
+
+
+async def workflow_of_run(call: Call) -> Iterable[str]:
+    """The workflow of the run that the path names."""
+    return ((await call.found_run()).workflow,)
 
 
 async def queue_of_task(call: Call) -> Iterable[str]:

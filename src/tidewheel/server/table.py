@@ -8,6 +8,7 @@ from tidewheel.server.resources import (
     health,
     queues,
     reports,
+    runs,
     task_changes,
     task_edges,
     task_looks,
@@ -29,5 +30,6 @@ ROUTES: tuple[Route, ...] = (
     *task_looks.ROUTES,
     *queues.ROUTES,
     *workers.ROUTES,
+    *runs.ROUTES,
     *tokens.ROUTES,
 )

@@ -61,7 +61,7 @@ def command(session: Session, **options: Unpack[Options]) -> int:
     the file `token` in the state directory. On an embedded store it watches leases, too.
     """
     from tidewheel.cli.roles import run_server
-    from tidewheel.config import ServerSettings
+    from tidewheel.config import ServerSettings, home_directory
 
     settings = ServerSettings(
         host=options["host"],
@@ -70,6 +70,7 @@ def command(session: Session, **options: Unpack[Options]) -> int:
         certificate=options["certificate"],
         key=options["key"],
         proxies=options["behind_proxy"],
+        home=home_directory(),
     )
     monitored = not options["no_monitor"]
     return run_server(session, settings, options["wait_for_store"], monitored=monitored)

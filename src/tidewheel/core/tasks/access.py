@@ -15,6 +15,7 @@ from tidewheel.core.tasks.task import Instant
 
 GLOBS_MAX = 100
 EVERYTHING = ("*",)
+RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
 _UNKNOWN = Instant(0.0)
 
 
@@ -106,8 +107,16 @@ def allowed_scopes(grant: Grant) -> frozenset[Scope]:
 
 
 def covers_queue(grant: Grant, queue: str) -> bool:
-    """Whether the grant is good for a queue."""
+    """Whether the grant is good for a queue; for that of a run its workflow counts, too."""
+    if queue.startswith(RUN_QUEUE) and not covers_workflow(grant, workflow_of_queue(queue)):
+        return False
     return any(matches(glob, queue) for glob in grant.queues)
+
+
+def workflow_of_queue(queue: str) -> str:
+    """`run:nightly/run3` is a queue of the workflow `nightly`."""
+    name = queue.removeprefix(RUN_QUEUE)
+    return name.rpartition("/")[0] or name
 
 
 def covers_workflow(grant: Grant, workflow: str) -> bool:
