@@ -106,6 +106,7 @@ class ServerSettings:
     request_seconds_max: float = 30.0
     wait_seconds_max: float = 60.0  # of a claim that waits for tasks
     reads_max: int = 64  # at once; what workers say is never turned away
+    failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
     home: Path | None = None  # where the files of runs are; None: as for this user
 

@@ -1,8 +1,17 @@
 """Tokens, whose workers are whose, the audit, and answers to repeated requests."""
 
+from dataclasses import replace
+
 import pytest
 
-from tidewheel.core.tasks.access import AuditEntry, Grant, KeptAnswer, NewToken, Scope
+from tidewheel.core.tasks.access import (
+    AuditEntry,
+    Grant,
+    KeptAnswer,
+    NewToken,
+    Scope,
+    TokenKind,
+)
 from tidewheel.errors import BadSetting, NotFound
 
 DAY = 86_400.0
@@ -53,6 +62,37 @@ def test_tokens_are_listed_newest_first_with_their_last_use(store, clock):
         ("two", None),
         ("one", clock.now),
     ]
+
+
+def test_a_token_ends_with_the_one_it_was_made_from(store):
+    """S4, S8: a session is over when its maker's token is."""
+    parent = store.create_token(token(lasts=60.0))
+    child = store.create_token(
+        replace(
+            token(digest="b" * 64, lasts=3600.0), kind=TokenKind.SESSION, parent=parent.number
+        )
+    )
+    endless = store.create_token(replace(token(digest="c" * 64), parent=parent.number))
+    assert child.expires_at == endless.expires_at == parent.expires_at
+    store.revoke_token(parent.number)
+    for one in (child, endless):
+        found, now = store.token(one.number)
+        assert not found.is_valid(now)
+    assert all(view.revoked_at is not None for view in store.tokens())
+
+
+def test_a_login_is_used_up_once_and_in_time(store, clock):
+    """S8."""
+    login = store.create_token(replace(token(lasts=60.0), kind=TokenKind.LOGIN))
+    late = store.create_token(replace(token(digest="b" * 64, lasts=60.0), kind=TokenKind.LOGIN))
+    bearer = store.create_token(token(digest="c" * 64))
+    assert [store.spend_token(login.number) for _ in range(2)] == [True, False]
+    assert store.spend_token(bearer.number) is False
+    assert store.spend_token(99) is False
+    clock.advance(60)
+    assert store.spend_token(late.number) is False
+    found, now = store.token(login.number)
+    assert not found.is_valid(now)
 
 
 @pytest.mark.parametrize("number", [0, -1, 7, 2**63, 10**30])

@@ -11,7 +11,7 @@ from tidewheel.server.call import Call
 from tidewheel.server.routes import Needs, Open, Route
 from tidewheel.server.table import ROUTES
 
-OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login")}
 GUARDED = [route for route in ROUTES if (route.method, route.path) not in OPEN]
 _numbers = count(1)
 

@@ -7,8 +7,9 @@ import os
 import re
 import secrets
 from pathlib import Path
+from typing import TypedDict, Unpack
 
-from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenView
+from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.ports import AccessStore
 
 SECRET_BYTES = 32
@@ -20,13 +21,38 @@ async def make_token(
     store: AccessStore, name: str, grant: Grant, lasts_seconds: float | None = None
 ) -> tuple[str, TokenView]:
     """A new token: its text, which nobody can ask for again, and what is stored of it."""
+    return await _made(store, name, grant, lasts_seconds=lasts_seconds)
+
+
+async def derive_token(
+    store: AccessStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
+) -> tuple[str, TokenView]:
+    """One that allows what another does, and ends with it at the latest."""
+    return await _made(
+        store,
+        parent.name,
+        parent.grant,
+        kind=kind,
+        # A session comes from a login, which is over by then: it hangs on the token before.
+        parent=parent.number if parent.parent is None else parent.parent,
+        lasts_seconds=lasts_seconds,
+    )
+
+
+async def _made(
+    store: AccessStore, name: str, grant: Grant, **more: Unpack[_More]
+) -> tuple[str, TokenView]:
     secret = secrets.token_urlsafe(SECRET_BYTES)
     view = await store.create_token(
-        NewToken(
-            name=name, digest=secret_digest(secret), grant=grant, lasts_seconds=lasts_seconds
-        )
+        NewToken(name=name, digest=secret_digest(secret), grant=grant, **more)
     )
     return f"tw_{view.number}_{secret}", view
+
+
+class _More(TypedDict, total=False):
+    kind: TokenKind
+    parent: int | None
+    lasts_seconds: float | None
 
 
 async def first_token(store: AccessStore, home: Path) -> Path | None:

@@ -7,13 +7,15 @@ takes the same steps.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from tidewheel.client.tokens import secret_digest, split_token
-from tidewheel.core.tasks.access import TokenView
+from tidewheel.core.tasks.access import TokenKind, TokenView
 from tidewheel.errors import NotFound
 from tidewheel.ports import AccessStore
 from tidewheel.server.refusals import NotAuthenticated, TooManyFailures
@@ -21,24 +23,47 @@ from tidewheel.server.refusals import NotAuthenticated, TooManyFailures
 BELIEVED_SECONDS = 0.5
 BELIEVED_MAX = 10_000
 USE_NOTED_SECONDS = 60.0
-FAILURES_MAX = 10
 FAILURES_SECONDS = 60.0
 ADDRESSES_MAX = 10_000
 TOKEN_LENGTH_MAX = 200
+SESSION_COOKIE = "tidewheel_session"
 _NOBODYS = "0" * 64
+
+
+class Shown(NamedTuple):
+    """What a caller shows, and as what; no text if there is nothing."""
+
+    kind: TokenKind
+    text: str | None
+
+
+def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Shown:
+    """A header counts before a cookie, which browsers send without being asked."""
+    authorization = headers.get("authorization")
+    if authorization is None and SESSION_COOKIE in cookies:
+        return Shown(TokenKind.SESSION, cookies[SESSION_COOKIE])
+    if authorization is None:
+        return Shown(TokenKind.BEARER, None)
+    kind, _, text = authorization.partition(" ")
+    return Shown(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
+
+
+def csrf_token(session: TokenView) -> str:
+    """What a page of ours sends with every change, and no other site can know."""
+    return hashlib.sha256(f"csrf/{session.number}/{session.digest}".encode()).hexdigest()
 
 
 class FailedLogins:
     """How many wrong tokens came from where, within the last minute."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, count_max: int, clock: Callable[[], float]) -> None:
+        self._count_max, self._clock = count_max, clock
         self._seen: dict[str, deque[float]] = {}
 
     def check(self, client: str) -> None:
         """TooManyFailures if this address has to wait."""
         times = self._recent(client)
-        if len(times) >= FAILURES_MAX:
+        if len(times) >= self._count_max:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
 
     def note(self, client: str) -> None:
@@ -52,7 +77,7 @@ class FailedLogins:
             del self._seen[next(iter(self._seen))]
 
     def _recent(self, client: str) -> deque[float]:
-        times = self._seen.get(client) or deque(maxlen=FAILURES_MAX)
+        times = self._seen.get(client) or deque(maxlen=self._count_max)
         while times and times[0] <= self._clock() - FAILURES_SECONDS:
             times.popleft()
         return times
@@ -61,24 +86,36 @@ class FailedLogins:
 class Authenticator:
     """Finds the token behind what a caller shows."""
 
-    def __init__(self, store: AccessStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: AccessStore,
+        failures_max: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store, self._clock = store, clock
-        self._failed = FailedLogins(clock)
+        self._failed = FailedLogins(failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
         self._noted: dict[int, float] = {}
 
-    async def token_of(self, authorization: str | None, client: str) -> TokenView:
+    async def token_of(self, shown: Shown, client: str) -> TokenView:
         """The caller's token; NotAuthenticated, or TooManyFailures."""
         self._failed.check(client)
-        kind, _, text = (authorization or "").partition(" ")
         found = None
-        if kind.lower() == "bearer" and len(text) <= TOKEN_LENGTH_MAX:
-            found = await self._valid(text.strip())
-        if found is None:
-            if authorization is not None:
+        if shown.text is not None and len(shown.text) <= TOKEN_LENGTH_MAX:
+            found = await self._valid(shown.text)
+        if found is None or found.kind is not shown.kind:
+            if shown.text is not None:
                 self._failed.note(client)
             raise NotAuthenticated()
         await self._note_use(found)
+        return found
+
+    async def spend(self, code: str, client: str) -> TokenView:
+        """Use up a login; what it allows is what its session will."""
+        found = await self.token_of(Shown(TokenKind.LOGIN, code), client)
+        self._believed.pop(found.digest, None)
+        if not await self._store.spend_token(found.number):
+            raise NotAuthenticated()
         return found
 
     async def _valid(self, text: str) -> TokenView | None:

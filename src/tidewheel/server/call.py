@@ -21,6 +21,7 @@ from tidewheel.server.refusals import NotAllowed
 
 if TYPE_CHECKING:
     from tidewheel.core.runs.views import RunView
+    from tidewheel.server.auth import Authenticator
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.routes import Route
 
@@ -44,6 +45,8 @@ class Call:
     store: Store
     settings: ServerSettings
     metrics: Metrics
+    authenticator: Authenticator
+    secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
     path: Mapping[str, str]
     client: str

@@ -89,4 +89,11 @@ class Doorman:
         length = headers.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit()):
             return 400, "bad_length", "Content-Length is no number"
+        origin = headers.get("origin")
+        if scope["method"] != "GET" and origin is not None and not self._is_own(origin):
+            return 403, "forbidden", "a page of another site may change nothing here"
         return None
+
+    def _is_own(self, origin: str) -> bool:
+        """A browser says from whose page a request comes; `null` is nobody's."""
+        return host_name(origin.partition("://")[2]) in self._hosts

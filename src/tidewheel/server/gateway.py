@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import logging
 import secrets
 import time
@@ -19,11 +20,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope
+from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports import Store
 from tidewheel.server import problems
-from tidewheel.server.auth import Authenticator
+from tidewheel.server.auth import Authenticator, csrf_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.refusals import (
@@ -52,7 +53,7 @@ class Gateway:
         self, store: Store, settings: ServerSettings, routes: tuple[Route, ...]
     ) -> None:
         self._store, self._settings, self._routes = store, settings, routes
-        self._authenticator = Authenticator(store)
+        self._authenticator = Authenticator(store, settings.failures_max)
         self._metrics = Metrics()
         self._reading = 0
 
@@ -95,9 +96,10 @@ class Gateway:
     async def _answered(self, route: Route, request: Request, correlation: str) -> Response:
         call = self._call(request, correlation)
         if isinstance(route.policy, Needs):
-            call.token = await self._authenticator.token_of(
-                request.headers.get("authorization"), call.client
-            )
+            shown = shown_by(request.headers, request.cookies)
+            call.token = await self._authenticator.token_of(shown, call.client)
+            if route.changes and call.token.kind is TokenKind.SESSION:
+                _require_csrf(request, call.token)
             _require_scope(call, route.policy.scopes)
         await self._read(route, request, call)
         if isinstance(route.policy, Needs):
@@ -111,6 +113,8 @@ class Gateway:
             store=self._store,
             settings=self._settings,
             metrics=self._metrics,
+            authenticator=self._authenticator,
+            secure=request.url.scheme == "https",
             routes=self._routes,
             path={name: unquote(text) for name, text in request.path_params.items()},
             client=request.client.host if request.client else "",
@@ -126,7 +130,7 @@ class Gateway:
             return
         call.key = _key(request)
         call.raw = await self._body(request)
-        if call.raw:
+        if call.raw and not route.form:
             _require_json(request)
         if route.parse is not None:
             call.body = route.parse(call)
@@ -224,6 +228,16 @@ async def _judge(call: Call, policy: Needs) -> None:
         call.require_workflows(await policy.workflows(call))
     if policy.worker is not None and (worker := policy.worker(call)) is not None:
         await call.require_worker(worker)
+
+
+def _require_csrf(request: Request, session: TokenView) -> None:
+    """A browser sends the cookie whoever makes it send something; this header it does not."""
+    given = request.headers.get("x-csrf-token", "")
+    if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
+        raise NotAllowed(
+            "a change in a browser's session needs the header X-CSRF-Token, "
+            "as GET /api/v1/session tells it"
+        )
 
 
 def _require_json(request: Request) -> None:

@@ -59,6 +59,7 @@ class Route:
     answers: object = None  # a type, or several: one of them
     status: int = 200
     parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
+    form: bool = False  # whether a form of a browser is read instead of JSON
     audited: bool = True  # where a call changes something
     seconds_max: float | None = None  # instead of what the settings say
 

@@ -9,6 +9,7 @@ from tidewheel.server.resources import (
     queues,
     reports,
     runs,
+    sessions,
     task_changes,
     task_edges,
     task_looks,
@@ -32,4 +33,5 @@ ROUTES: tuple[Route, ...] = (
     *workers.ROUTES,
     *runs.ROUTES,
     *tokens.ROUTES,
+    *sessions.ROUTES,
 )

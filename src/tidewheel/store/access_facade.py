@@ -35,6 +35,13 @@ class AccessOperations(ABC):
     async def revoke_token(self, number: int) -> TokenView:
         return await self._write("revoke_token", lambda tx, _: access.revoke_token(tx, number))
 
+    async def spend_token(self, number: int) -> bool:
+        return bool(
+            await self._write(
+                "spend_token", lambda tx, _: tx.rows("spend_token", number=number)
+            )
+        )
+
     async def touch_token(self, number: int) -> None:
         await self._write("touch_token", lambda tx, _: tx.rows("touch_token", number=number))
 

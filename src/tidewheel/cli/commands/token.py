@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.ports import Store
 
-HEADERS = ("TOKEN", "NAME", "SCOPES", "QUEUES", "WORKFLOWS", "USED", "ENDS", "STATE")
+HEADERS = ("TOKEN", "KIND", "NAME", "SCOPES", "QUEUES", "WORKFLOWS", "USED", "ENDS", "STATE")
 EPILOG = """\b
 Examples:
   tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
@@ -119,6 +119,7 @@ def _row(view: TokenView, now: Instant) -> Row:
     state = "good" if view.is_valid(now) else "ran out"
     return (
         str(view.number),
+        view.kind.value,
         view.name,
         ",".join(sorted(view.grant.scopes)),
         ",".join(view.grant.queues),
@@ -132,6 +133,7 @@ def _row(view: TokenView, now: Instant) -> Row:
 def _document(view: TokenView) -> dict[str, object]:
     return {
         "number": view.number,
+        "kind": view.kind.value,
         "name": view.name,
         "scopes": sorted(view.grant.scopes),
         "queues": list(view.grant.queues),

@@ -47,10 +47,20 @@ class Grant:
     workflows: tuple[str, ...] = EVERYTHING
 
 
+class TokenKind(StrEnum):
+    """Where a token counts; each kind is worthless in the places of the others."""
+
+    BEARER = "bearer"  # in a header, until it ends or is revoked
+    LOGIN = "login"  # in a link, once: it becomes a session
+    SESSION = "session"  # in a browser's cookie
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
     """A token to be stored; whoever made it keeps the secret."""
 
+    kind: TokenKind = TokenKind.BEARER
+    parent: int | None = None  # the token that it was made from, and that it ends with
     name: str
     digest: str  # SHA-256 of the secret, as hexadecimal digits
     grant: Grant
@@ -62,6 +72,8 @@ class TokenView:
     """A stored token; its secret is known to nobody here."""
 
     number: int
+    kind: TokenKind
+    parent: int | None
     name: str
     digest: str
     grant: Grant

@@ -25,6 +25,7 @@ class TokenOut(Out):
     """A stored token; the secret is known to nobody here."""
 
     number: int
+    kind: str
     name: str
     scopes: list[str]
     queues: list[str]
@@ -70,6 +71,7 @@ class AuditPage(Out):
 def token_out(view: TokenView) -> TokenOut:
     return TokenOut(
         number=view.number,
+        kind=view.kind.value,
         name=view.name,
         scopes=sorted(view.grant.scopes),
         queues=list(view.grant.queues),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidewheel.store.memory.tables import Tables
+from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.transaction import Row
 
 __all__ = [
@@ -19,11 +19,12 @@ __all__ = [
     "list_audit",
     "list_tokens",
     "revoke_token",
+    "spend_token",
     "touch_token",
 ]
 
 _TOKEN = (
-    *("number", "name", "digest", "scopes", "queues", "workflows"),
+    *("number", "kind", "parent", "name", "digest", "scopes", "queues", "workflows"),
     *("created_at", "expires_at", "used_at", "revoked_at"),
 )
 _AUDIT = ("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")
@@ -40,11 +41,22 @@ def insert_token(t: Tables, *, lasts_seconds: float | None, **row: Any) -> list[
 
 def get_token(t: Tables, number: int) -> list[Row]:
     row = t.token.get(number)
-    return [] if row is None else [(*(row[name] for name in _TOKEN), t.clock())]
+    return [] if row is None else [(*_token_row(t, row), t.clock())]
 
 
 def list_tokens(t: Tables) -> list[Row]:
-    return [tuple(row[name] for name in _TOKEN) for _, row in sorted(t.token.items())[::-1]]
+    return [_token_row(t, row) for _, row in sorted(t.token.items())[::-1]]
+
+
+def _token_row(t: Tables, row: Record) -> Row:
+    """It ends with the one that it was made from."""
+    parent = t.token.get(row["parent"], {})
+    ends = [row["expires_at"], parent.get("expires_at")]
+    effective = {
+        "expires_at": min((end for end in ends if end is not None), default=None),
+        "revoked_at": row["revoked_at"] or parent.get("revoked_at"),
+    }
+    return tuple((row | effective)[name] for name in _TOKEN)
 
 
 def revoke_token(t: Tables, number: int) -> list[Row]:
@@ -52,6 +64,16 @@ def revoke_token(t: Tables, number: int) -> list[Row]:
         return []
     if t.token[number]["revoked_at"] is None:
         t.update(t.token, number, revoked_at=t.clock())
+    return [(number,)]
+
+
+def spend_token(t: Tables, number: int) -> list[Row]:
+    row, now = t.token.get(number), t.clock()
+    if row is None or row["kind"] != "login" or row["revoked_at"] is not None:
+        return []
+    if row["expires_at"] is not None and row["expires_at"] <= now:
+        return []
+    t.update(t.token, number, revoked_at=now, used_at=now)
     return [(number,)]
 
 

@@ -13,6 +13,7 @@ from tidewheel.core.tasks.access import (
     KeptAnswer,
     NewToken,
     Scope,
+    TokenKind,
     TokenView,
     token_findings,
 )
@@ -32,6 +33,8 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
         raise BadSetting("token", new.name, "; ".join(findings))
     [[number]] = tx.rows(
         "insert_token",
+        kind=new.kind,
+        parent=new.parent,
         name=new.name,
         digest=new.digest,
         scopes=json.dumps(sorted(new.grant.scopes)),
@@ -99,9 +102,12 @@ def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
 
 
 def _token_view(row: Sequence[Any]) -> TokenView:
-    number, name, digest, scopes, queues, workflows, created, expires, used, revoked = row
+    number, kind, parent, name, digest, scopes, queues, workflows, *times = row
+    created, expires, used, revoked = times
     return TokenView(
         number=number,
+        kind=TokenKind(kind),
+        parent=parent,
         name=name,
         digest=digest,
         grant=Grant(

@@ -2,6 +2,8 @@
 
 CREATE TABLE tidewheel.token (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('bearer', 'login', 'session')),
+    parent bigint REFERENCES tidewheel.token (number) ON DELETE CASCADE,  -- ends with it
     name text NOT NULL,
     digest text NOT NULL UNIQUE CHECK (length(digest) = 64),  -- SHA-256 of the secret
     scopes text NOT NULL,  -- JSON array
@@ -15,7 +17,7 @@ CREATE TABLE tidewheel.token (
 
 CREATE TABLE tidewheel.worker_token (  -- whose workers they are; a worker of a store itself has none
     worker bigint PRIMARY KEY REFERENCES tidewheel.worker (number) ON DELETE CASCADE,
-    token bigint NOT NULL REFERENCES tidewheel.token (number)
+    token bigint NOT NULL REFERENCES tidewheel.token (number) ON DELETE CASCADE
 );
 
 CREATE TABLE tidewheel.audit (

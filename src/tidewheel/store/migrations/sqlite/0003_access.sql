@@ -2,6 +2,8 @@
 
 CREATE TABLE token (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('bearer', 'login', 'session')),
+    parent INTEGER REFERENCES token (number) ON DELETE CASCADE,  -- ends with it
     name TEXT NOT NULL,
     digest TEXT NOT NULL UNIQUE CHECK (length(digest) = 64),  -- SHA-256 of the secret
     scopes TEXT NOT NULL,  -- JSON array
@@ -15,7 +17,7 @@ CREATE TABLE token (
 
 CREATE TABLE worker_token (  -- whose workers they are; a worker of a store itself has none
     worker INTEGER PRIMARY KEY REFERENCES worker (number) ON DELETE CASCADE,
-    token INTEGER NOT NULL REFERENCES token (number)
+    token INTEGER NOT NULL REFERENCES token (number) ON DELETE CASCADE
 ) STRICT;
 
 CREATE TABLE audit (
