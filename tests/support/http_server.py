@@ -16,6 +16,7 @@ from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.server.serving import Serving
+from tidewheel.server.table import ROUTES
 
 API = "/api/v1"
 
@@ -75,8 +76,8 @@ class Caller:
 class RunningServer:
     """One server over one store; a test makes tokens and callers as it likes."""
 
-    def __init__(self, url: str, settings: ServerSettings) -> None:
-        self._where, self._settings = url, settings
+    def __init__(self, url: str, settings: ServerSettings, routes: Any = ROUTES) -> None:
+        self._where, self._settings, self._routes = url, settings, routes
         self._started = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="server under test")
@@ -97,11 +98,12 @@ class RunningServer:
         self._loop = asyncio.get_running_loop()
         async with wiring.opened_store(self._where) as store:
             self.store = store
-            self._serving = Serving(store, self._settings, lambda _: self._started.set())
+            ready = lambda _: self._started.set()  # noqa: E731 - a name for one line
+            self._serving = Serving(store, self._settings, ready, self._routes)
             await self._serving.run()
 
     def stop(self) -> None:
-        self._serving.ask_stop()
+        self._loop.call_soon_threadsafe(self._serving.ask_stop)
         self._thread.join(30)
         assert not self._thread.is_alive()
 
@@ -130,9 +132,9 @@ class RunningServer:
 
 
 @contextmanager
-def running_server(url: str, **settings: Any) -> Any:
+def running_server(url: str, routes: Any = ROUTES, **settings: Any) -> Any:
     """A server that is stopped at the end of the block."""
-    server = RunningServer(url, ServerSettings(**({"port": 0} | settings)))
+    server = RunningServer(url, ServerSettings(**({"port": 0} | settings)), routes)
     try:
         yield server
     finally:

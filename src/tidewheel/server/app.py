@@ -12,23 +12,18 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
 from tidewheel.config import ServerSettings
-from tidewheel.ports import Store
 from tidewheel.server import problems
 from tidewheel.server.doorman import Doorman
 from tidewheel.server.gateway import Gateway
 from tidewheel.server.routes import Route
-from tidewheel.server.table import ROUTES
 
 WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", "")}
 
 
-def build_app(
-    store: Store, settings: ServerSettings, routes: tuple[Route, ...] = ROUTES
-) -> ASGIApp:
-    """An ASGI application for one store."""
-    gateway = Gateway(store, settings, routes)
+def build_app(gateway: Gateway, settings: ServerSettings) -> ASGIApp:
+    """An ASGI application of the gateway's routes."""
     application = Starlette(
-        routes=[_mounted(gateway, route) for route in routes],
+        routes=[_mounted(gateway, route) for route in gateway.routes],
         exception_handlers={HTTPException: _not_routed},
     )
     application.router.redirect_slashes = False

@@ -110,6 +110,16 @@ class Authenticator:
         await self._note_use(found)
         return found
 
+    async def is_valid(self, token: TokenView) -> bool:
+        """Whether a token that somebody showed a while ago is still good."""
+        until, _ = self._believed.get(token.digest, (0.0, None))
+        if self._clock() < until:
+            return True
+        found = await self._checked(token.number, token.digest)
+        if found is not None:
+            self._believed[token.digest] = (self._clock() + BELIEVED_SECONDS, found)
+        return found is not None
+
     async def spend(self, code: str, client: str) -> TokenView:
         """Use up a login; what it allows is what its session will."""
         found = await self.token_of(Shown(TokenKind.LOGIN, code), client)

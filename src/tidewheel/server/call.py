@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +47,7 @@ class Call:
     settings: ServerSettings
     metrics: Metrics
     authenticator: Authenticator
+    stopping: asyncio.Event  # the server wants to end: whoever waits shall not
     secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
     path: Mapping[str, str]

@@ -52,7 +52,8 @@ class Gateway:
     def __init__(
         self, store: Store, settings: ServerSettings, routes: tuple[Route, ...]
     ) -> None:
-        self._store, self._settings, self._routes = store, settings, routes
+        self.stopping = asyncio.Event()
+        self._store, self._settings, self.routes = store, settings, routes
         self._authenticator = Authenticator(store, settings.failures_max)
         self._metrics = Metrics()
         self._reading = 0
@@ -114,8 +115,9 @@ class Gateway:
             settings=self._settings,
             metrics=self._metrics,
             authenticator=self._authenticator,
+            stopping=self.stopping,
             secure=request.url.scheme == "https",
-            routes=self._routes,
+            routes=self.routes,
             path={name: unquote(text) for name, text in request.path_params.items()},
             client=request.client.host if request.client else "",
             correlation=correlation,

@@ -23,6 +23,7 @@ class Metrics:
         self.seconds: Counter[float] = Counter()  # by the bucket's upper end
         self.seconds_sum = 0.0
         self.turned_away = 0
+        self.channels = 0  # open now
 
     def count(self, verb: str, status: int, seconds: float) -> None:
         """A request was answered."""
@@ -74,6 +75,12 @@ def text(metrics: Metrics, queues: Sequence[QueueView], workers: Sequence[Worker
             "counter",
             "Reads refused because there was too much to do.",
             [({}, float(metrics.turned_away))],
+        ),
+        *_family(
+            "tidewheel_worker_channels",
+            "gauge",
+            "Workers that listen to this server.",
+            [({}, float(metrics.channels))],
         ),
         *_histogram(metrics),
     ]

@@ -13,7 +13,10 @@ from tidewheel.config import ServerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.ports import Store
 from tidewheel.server.app import build_app
+from tidewheel.server.gateway import Gateway
 from tidewheel.server.protocol import guarded_protocol
+from tidewheel.server.routes import Route
+from tidewheel.server.table import ROUTES
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
@@ -58,9 +61,11 @@ class Serving:
         store: Store,
         settings: ServerSettings,
         on_ready: Callable[[str], None] = lambda _: None,
+        routes: tuple[Route, ...] = ROUTES,
     ) -> None:
         self._settings, self._on_ready = settings, on_ready
-        app: ASGIApp = build_app(store, settings)
+        self._gateway = Gateway(store, settings, routes)
+        app: ASGIApp = build_app(self._gateway, settings)
         config = uvicorn.Config(
             app,
             http=guarded_protocol(settings),
@@ -101,7 +106,8 @@ class Serving:
         await self._server.shutdown(sockets=[self._socket])
 
     def ask_stop(self) -> None:
-        """Finish what is under way, then end; from any thread."""
+        """Finish what is under way, then end; in the thread of ``run``."""
+        self._gateway.stopping.set()
         self._server.should_exit = True
 
 

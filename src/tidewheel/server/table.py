@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidewheel.server.resources import (
+    channels,
     documentation,
     execution_info,
     health,
@@ -31,6 +32,7 @@ ROUTES: tuple[Route, ...] = (
     *task_looks.ROUTES,
     *queues.ROUTES,
     *workers.ROUTES,
+    *channels.ROUTES,
     *runs.ROUTES,
     *tokens.ROUTES,
     *sessions.ROUTES,

@@ -7,9 +7,10 @@ from typing import Any
 
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.requests import ANY_RESOURCES, ClaimRequest, Wake
+from tidewheel.core.tasks.requests import ANY_RESOURCES, Claimed, ClaimRequest
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.server.call import Call
+from tidewheel.server.listening import Listening
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
 from tidewheel.server.wire.queues import QueueIn, QueueOut, QueuesOut, queue_out
 from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
@@ -68,29 +69,18 @@ async def claim(call: Call) -> object:
     return ClaimsOut(tasks=[claimed_out(task) for task in found])
 
 
-async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Any]:
+async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Claimed]:
     found = await call.store.claim(request)
     if found or not seconds:
         return found
-    loop, woken = asyncio.get_running_loop(), asyncio.Event()
-
-    def ring(wake: Wake) -> None:
-        if wake.everything or request.queue in wake.queues:
-            loop.call_soon_threadsafe(woken.set)
-
-    stop_listening = call.store.listen(ring)
-    end = loop.time() + seconds
-    try:
-        while not found and (left := end - loop.time()) > 0:
-            try:
-                async with asyncio.timeout(min(left, POLL_SECONDS)):
-                    await woken.wait()
-            except TimeoutError:
-                pass
-            woken.clear()
+    end = asyncio.get_running_loop().time() + seconds
+    with Listening(call, lambda wake: wake.everything or request.queue in wake.queues) as ears:
+        found = await call.store.claim(request)  # for what came before we listened
+        while not found and (left := end - asyncio.get_running_loop().time()) > 0:
+            await ears.heard(min(left, POLL_SECONDS))
+            if call.stopping.is_set():
+                return found
             found = await call.store.claim(request)
-    finally:
-        stop_listening()
     return found
 
 
