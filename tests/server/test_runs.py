@@ -159,3 +159,18 @@ def test_what_is_no_plain_file_of_the_run_is_not_read(server, reader, job_log, t
             folder.with_name("moved").rename(folder)
         if kind == "folder":
             job_log.rmdir()
+
+
+def test_the_log_of_a_task_is_read_where_its_worker_ran_it(server, tidewheel):
+    caller = server.caller("submit")
+    assert (
+        caller.post("/tasks", {"id": "says", "command": "echo hello; echo no >&2"}).status
+        == 201
+    )
+    assert caller.get("/tasks/says/logs/out").status == 404
+    assert tidewheel("worker", "--exit-when-idle").status == 0
+    assert caller.get("/tasks/says/logs/out").body == b"hello\n"
+    assert caller.get("/tasks/says/logs/err?offset=1").body == b"o\n"
+    assert caller.get("/tasks/says/logs/out?attempt=2").status == 404
+    for stream in ("status", "..%2Fjob.out", "job.out"):
+        assert caller.get(f"/tasks/says/logs/{stream}").status == 404

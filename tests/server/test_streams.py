@@ -133,7 +133,7 @@ def test_under_load_those_who_look_are_turned_away_and_those_who_report_are_not(
 
     anybody = Open(because="it is a test")
     routes = tuple(
-        Route(method=method, path=path, policy=anybody, handler=handler, says="A test.")
+        Route(method=method, path=path, guard=anybody, handler=handler, says="A test.")
         for method, path, handler in (
             ("GET", "/slow", slow),
             ("GET", "/quick", quick),
@@ -164,9 +164,9 @@ def test_a_mistake_of_ours_is_told_without_its_reasons_and_a_slow_store_in_time(
         await call.stopping.wait()
         return {}
 
-    policy = Needs(scopes=(Scope.READ,), queues=no_queue)
+    guard = Needs(scopes=(Scope.READ,), queues=no_queue)
     routes = tuple(
-        Route(method="GET", path=path, policy=policy, handler=handler, says="A test.")
+        Route(method="GET", path=path, guard=guard, handler=handler, says="A test.")
         for path, handler in (("/broken", broken), ("/stuck", stuck))
     )
     url = f"sqlite:///{tmp_path}/t.db"

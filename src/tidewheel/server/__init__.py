@@ -1,1 +1,1 @@
-"""REST for people and machines: one table of routes, each with the policy that guards it."""
+"""REST for people and machines: one table of routes, each with its guard."""

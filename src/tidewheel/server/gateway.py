@@ -96,15 +96,15 @@ class Gateway:
 
     async def _answered(self, route: Route, request: Request, correlation: str) -> Response:
         call = self._call(request, correlation)
-        if isinstance(route.policy, Needs):
+        if isinstance(route.guard, Needs):
             shown = shown_by(request.headers, request.cookies)
             call.token = await self._authenticator.token_of(shown, call.client)
             if route.changes and call.token.kind is TokenKind.SESSION:
                 _require_csrf(request, call.token)
-            _require_scope(call, route.policy.scopes)
+            _require_scope(call, route.guard.scopes)
         await self._read(route, request, call)
-        if isinstance(route.policy, Needs):
-            await _judge(call, route.policy)
+        if isinstance(route.guard, Needs):
+            await _judge(call, route.guard)
         if not route.changes:
             return _response(route, await route.handler(call))
         return await self._changed(route, request, call)
@@ -222,13 +222,13 @@ def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
         raise NotAllowed(f"this needs a token with scope {' or '.join(scopes)}; it has {has}")
 
 
-async def _judge(call: Call, policy: Needs) -> None:
-    if policy.narrow is not None:
-        _require_scope(call, policy.narrow(call))
-    call.require_queues(await policy.queues(call))
-    if policy.workflows is not None:
-        call.require_workflows(await policy.workflows(call))
-    if policy.worker is not None and (worker := policy.worker(call)) is not None:
+async def _judge(call: Call, guard: Needs) -> None:
+    if guard.narrow is not None:
+        _require_scope(call, guard.narrow(call))
+    call.require_queues(await guard.queues(call))
+    if guard.workflows is not None:
+        call.require_workflows(await guard.workflows(call))
+    if guard.worker is not None and (worker := guard.worker(call)) is not None:
         await call.require_worker(worker)
 
 

@@ -77,12 +77,12 @@ def _operation(route: Route, schemas: dict[str, Any]) -> Document:
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "responses": _responses(route, schemas),
     }
-    if isinstance(route.policy, Needs):
+    if isinstance(route.guard, Needs):
         operation["security"] = [{"token": []}]
-        operation["description"] = "Scope: " + " or ".join(route.policy.scopes) + "."
+        operation["description"] = "Scope: " + " or ".join(route.guard.scopes) + "."
     else:
         operation["security"] = []
-        operation["description"] = f"Open: {route.policy.because}."
+        operation["description"] = f"Open: {route.guard.because}."
     if route.changes:
         operation["parameters"].append(_IDEMPOTENCY)
     if route.body is not None:
@@ -159,6 +159,6 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
 
 
 def _may_answer(route: Route, status: int) -> bool:
-    if not isinstance(route.policy, Needs):
+    if not isinstance(route.guard, Needs):
         return status in (422, 503)
     return route.changes or status in (401, 403, 404, 409, 422, 429, 503)

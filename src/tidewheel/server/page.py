@@ -30,7 +30,7 @@ def html(routes: Iterable[Route]) -> str:
 
 def _row(route: Route) -> str:
     scopes = (
-        " or ".join(route.policy.scopes) if isinstance(route.policy, Needs) else "nobody asks"
+        " or ".join(route.guard.scopes) if isinstance(route.guard, Needs) else "nobody asks"
     )
     query = ", ".join(field_names(route.query)) if route.query is not None else ""
     cells = (scopes, query, _body(route))

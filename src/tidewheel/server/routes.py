@@ -19,7 +19,7 @@ Queues = Callable[[Call], Awaitable[Iterable[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """Anybody may call it, known or not; the reason is part of the policy."""
+    """Anybody may call it, known or not; the reason is part of the guard."""
 
     because: str
 
@@ -39,10 +39,10 @@ class Needs:
     worker: Callable[[Call], str | None] | None = None
 
     def __post_init__(self) -> None:
-        assert self.scopes, "a policy without a scope would let everybody in"
+        assert self.scopes, "a guard without a scope would let everybody in"
 
 
-Policy = Open | Needs
+Guard = Open | Needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Route:
 
     method: str
     path: str
-    policy: Policy
+    guard: Guard
     handler: Handler
     says: str  # one line of documentation
     query: type[msgspec.Struct] | None = None
@@ -64,8 +64,8 @@ class Route:
     seconds_max: float | None = None  # instead of what the settings say
 
     def __post_init__(self) -> None:
-        if not isinstance(self.policy, Open | Needs):
-            raise TypeError(f"{self.method} {self.path} has no policy: say who may call it")
+        if not isinstance(self.guard, Open | Needs):
+            raise TypeError(f"{self.method} {self.path} has no guard: say who may call it")
         assert self.method in ("GET", "POST", "PATCH", "PUT", "DELETE"), self.method
 
     @property

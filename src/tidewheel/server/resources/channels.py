@@ -98,7 +98,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/workers/{{id}}/channel",
-        policy=Needs(
+        guard=Needs(
             scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
         ),
         handler=channel,

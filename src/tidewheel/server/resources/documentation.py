@@ -19,12 +19,12 @@ async def page(call: Call) -> object:
     return Answer(body=html(call.routes), media_type="text/html; charset=utf-8")
 
 
-_POLICY = Needs(scopes=(Scope.READ,), queues=no_queue)
+_GUARD = Needs(scopes=(Scope.READ,), queues=no_queue)
 ROUTES = (
     Route(
         method="GET",
         path=f"{API}/openapi.json",
-        policy=_POLICY,
+        guard=_GUARD,
         handler=openapi,
         says="This interface as an OpenAPI 3.1 document.",
         answers=dict[str, Any],
@@ -32,7 +32,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/docs",
-        policy=_POLICY,
+        guard=_GUARD,
         handler=page,
         says="This interface as a page to read.",
         answers=str,

@@ -131,7 +131,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/tasks/{{id}}/current_history",
-        policy=_READS,
+        guard=_READS,
         handler=current_history,
         says="Every attempt in seed 003's words.",
         answers=dict[str, Any],
@@ -139,7 +139,7 @@ ROUTES = (
     Route(
         method="GET",
         path=_INFO,
-        policy=_READS,
+        guard=_READS,
         handler=whole,
         says="The current attempt in seed 003's words.",
         answers=dict[str, Any],
@@ -147,7 +147,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{_INFO}/{{field}}",
-        policy=_READS,
+        guard=_READS,
         handler=part,
         says="One field of the current attempt: " + ", ".join(FIELDS) + ".",
         answers=dict[str, Any],
@@ -156,7 +156,7 @@ ROUTES = (
         Route(
             method=method,
             path=f"{_INFO}/{name}",
-            policy=_REPORTS,
+            guard=_REPORTS,
             handler=handler,
             says=says,
             body=body,

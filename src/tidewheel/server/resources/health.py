@@ -45,7 +45,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/healthz",
-        policy=Open(because="a supervisor has no token"),
+        guard=Open(because="a supervisor has no token"),
         handler=live,
         says="Whether the process answers.",
         answers=Health,
@@ -53,7 +53,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/readyz",
-        policy=Open(because="a load balancer has no token"),
+        guard=Open(because="a load balancer has no token"),
         handler=ready,
         says="Whether the store answers; 503 if not.",
         answers=Health,
@@ -61,7 +61,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/metrics",
-        policy=Needs(scopes=(Scope.READ,), queues=no_queue),
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=figures,
         says="Figures for Prometheus: depth and age of queues, workers, leases, requests.",
         answers=str,

@@ -90,7 +90,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/queues",
-        policy=Needs(scopes=(Scope.READ,), queues=no_queue),
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=list_queues,
         says="Every queue that has settings or open tasks, and how much waits in it.",
         answers=QueuesOut,
@@ -98,7 +98,7 @@ ROUTES = (
     Route(
         method="GET",
         path=_QUEUE,
-        policy=Needs(scopes=(Scope.READ,), queues=queue_of_path),
+        guard=Needs(scopes=(Scope.READ,), queues=queue_of_path),
         handler=get_queue,
         says="One queue; one that nobody has named yet is empty.",
         answers=QueueOut,
@@ -106,7 +106,7 @@ ROUTES = (
     Route(
         method="PATCH",
         path=_QUEUE,
-        policy=_OPERATES,
+        guard=_OPERATES,
         handler=configure,
         says="Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
         body=QueueIn,
@@ -115,7 +115,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{_QUEUE}/pause",
-        policy=_OPERATES,
+        guard=_OPERATES,
         handler=pause,
         says="Hand out no task of the queue; what runs goes on.",
         answers=QueueOut,
@@ -123,7 +123,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{_QUEUE}/resume",
-        policy=_OPERATES,
+        guard=_OPERATES,
         handler=resume,
         says="Let tasks of the queue be claimed again.",
         answers=QueueOut,
@@ -131,7 +131,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{_QUEUE}/claim",
-        policy=Needs(
+        guard=Needs(
             scopes=(Scope.WORKER,),
             queues=queue_of_path,
             worker=lambda call: call.body_as(ClaimIn).worker,

@@ -122,7 +122,7 @@ def _reporting(name: str, body: type, handler: Handler, answers: type, says: str
     return Route(
         method="POST",
         path=f"{API}/tasks/{{id}}/{name}",
-        policy=Needs(scopes=(Scope.WORKER,), queues=queue_of_task, worker=_worker_of_body),
+        guard=Needs(scopes=(Scope.WORKER,), queues=queue_of_task, worker=_worker_of_body),
         handler=handler,
         says=says,
         body=body,
@@ -142,7 +142,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/heartbeats",
-        policy=Needs(
+        guard=Needs(
             scopes=(Scope.WORKER,), queues=queues_of_own_leases, worker=_worker_of_body
         ),
         handler=heartbeats,

@@ -6,7 +6,6 @@ prints; what can be asked are the verbs of ``core.runs.commands``.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,13 +19,13 @@ from tidewheel.config import home_directory
 from tidewheel.core.runs.commands import VERBS, Trigger, read_command
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.server.call import Answer, Call
+from tidewheel.server.call import Call
+from tidewheel.server.log_parts import PartQuery, log_answer
 from tidewheel.server.refusals import BadBody, BadRequest
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.forms import In, Out
 
 ANSWER_SECONDS_MAX = 25.0  # for a scheduler to obey; less than a request may take
-LOG_BYTES_MAX = 1_000_000
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Document = dict[str, Any]
 
@@ -55,15 +54,13 @@ class HistoryQuery(In):
     limit: Count = 100
 
 
-class LogQuery(In):
+class LogQuery(PartQuery):
     """Which log: of the run, or of a job (the latest submission and attempt)."""
 
     id: str = ""
     file: str = "out"
     submit: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
-    offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX
 
 
 class CommandQuery(In):
@@ -132,9 +129,7 @@ def _ids(call: Call) -> list[str]:
 
 
 async def log(call: Call) -> object:
-    """As plain text, whatever it holds; only files of the run's own folder are opened (S11)."""
-    from tidewheel.services.run_views.log_files import part_of_file  # noqa: PLC0415 - heavy
-
+    """Only files of the run's own folder are opened."""
     query, run = call.query_as(LogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
     home = call.settings.home or home_directory()
@@ -152,13 +147,7 @@ async def log(call: Call) -> object:
     except (Refused, OSError):
         # Why it is not there may be told with paths of this host.
         raise NotFound("log", what) from None
-    path = Path(str(found["path"]))
-    part = await asyncio.to_thread(part_of_file, home, path, query.offset, query.limit)
-    if part is None:
-        raise NotFound("log", what)
-    text, offset, size = part
-    headers = {"x-log-offset": str(offset), "x-log-size": str(size)}
-    return Answer(body=text, media_type="text/plain; charset=utf-8", headers=headers)
+    return await log_answer(home / "runs", Path(str(found["path"])), query, what)
 
 
 # ---- commands ----
@@ -206,7 +195,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/runs",
-        policy=Needs(scopes=(Scope.READ,), queues=no_queue),
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=list_runs,
         says="Runs, newest first.",
         query=RunsQuery,
@@ -216,7 +205,7 @@ ROUTES = (
         Route(
             method="GET",
             path=_RUN + part,
-            policy=_READS,
+            guard=_READS,
             handler=handler,
             says=says,
             query=query,
@@ -227,7 +216,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{_RUN}/log",
-        policy=_READS,
+        guard=_READS,
         handler=log,
         says="The log of a run or of a job: its end, or a part by offset and limit.",
         query=LogQuery,
@@ -237,7 +226,7 @@ ROUTES = (
         Route(
             method="POST",
             path=f"{_RUN}/{verb}",
-            policy=_OPERATES,
+            guard=_OPERATES,
             handler=give,
             says=(kind.__doc__ or verb).splitlines()[0],
             query=CommandQuery,

@@ -117,7 +117,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/login-links",
-        policy=_ANYBODY,
+        guard=_ANYBODY,
         handler=make_link,
         says="A link for a browser, good once: it allows what this token allows.",
         answers=LinkOut,
@@ -126,7 +126,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/login",
-        policy=_LOGIN,
+        guard=_LOGIN,
         handler=login_page,
         says="The page behind such a link.",
         query=LoginQuery,
@@ -135,7 +135,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/login",
-        policy=_LOGIN,
+        guard=_LOGIN,
         handler=login,
         says="Use up the link: answers with the cookie of a session.",
         parse=read_form,
@@ -144,7 +144,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/session",
-        policy=_ANYBODY,
+        guard=_ANYBODY,
         handler=session,
         says="Who is calling, and what a browser needs to send with changes.",
         answers=SessionOut,
@@ -152,7 +152,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/logout",
-        policy=_ANYBODY,
+        guard=_ANYBODY,
         handler=logout,
         says="End a browser's session.",
     ),

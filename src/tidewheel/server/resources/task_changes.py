@@ -191,7 +191,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tasks/cancel",
-        policy=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queues_to_cancel),
+        guard=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queues_to_cancel),
         handler=cancel_many,
         says="Cancel many tasks, by their ids or by a filter, and whatever needs them.",
         body=CancelIn,
@@ -200,7 +200,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tasks/{{id}}/arm",
-        policy=Needs(scopes=(Scope.SUBMIT,), queues=queue_of_task),
+        guard=Needs(scopes=(Scope.SUBMIT,), queues=queue_of_task),
         handler=arm,
         says="Let a task that was created unarmed run.",
         answers=TaskOut,
@@ -208,7 +208,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tasks/{{id}}/cancel",
-        policy=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queue_of_task),
+        guard=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queue_of_task),
         handler=cancel,
         says="Cancel a task and whatever needs it; again changes nothing.",
         answers=CancelledOut,
@@ -216,7 +216,7 @@ ROUTES = (
     Route(
         method="PATCH",
         path=f"{API}/tasks/{{id}}",
-        policy=Needs(
+        guard=Needs(
             scopes=(Scope.SUBMIT, Scope.OPERATE, Scope.WORKER),
             queues=queue_of_task,
             narrow=scopes_for_patch,

@@ -79,7 +79,7 @@ async def remove(call: Call) -> object:
     return EdgesOut(edges=len(edges))
 
 
-_POLICY = Needs(scopes=(Scope.SUBMIT,), queues=queues_of_both_ends)
+_GUARD = Needs(scopes=(Scope.SUBMIT,), queues=queues_of_both_ends)
 _VERBS = (
     ("add_continuation", add, "Let tasks wait for {}."),
     ("remove_continuation", remove, "Let tasks no longer wait for {}."),
@@ -92,7 +92,7 @@ ROUTES = tuple(
         Route(
             method="POST",
             path=f"{API}/tasks/{name}",
-            policy=_POLICY,
+            guard=_GUARD,
             handler=handler,
             says=says.format("others, for many at once"),
             body=list[BulkContinuationsIn],
@@ -102,7 +102,7 @@ ROUTES = tuple(
         Route(
             method="POST",
             path=f"{API}/tasks/{{id}}/{name}",
-            policy=_POLICY,
+            guard=_GUARD,
             handler=handler,
             says=says.format("this one"),
             body=ContinuationsIn,

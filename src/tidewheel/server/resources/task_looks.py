@@ -10,12 +10,16 @@ import msgspec
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.explain import reasons
 from tidewheel.client.filters import task_filter
+from tidewheel.client.log_places import STREAMS, attempt_log
+from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.requests import Page
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.core.tasks.views import HistoryEntry, TaskView
+from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.log_parts import PartQuery, log_answer
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire import tasks as wire
@@ -52,6 +56,12 @@ class HistoryQuery(In):
 
     after: Number = 0
     limit: Count = 100
+
+
+class LogQuery(PartQuery):
+    """Which attempt; by default the last."""
+
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
 
 class HistoryPage(Out):
@@ -221,6 +231,19 @@ async def why(call: Call) -> object:
     return wire.WhyOut(id=task.id, reasons=await reasons(call.store, task.id))
 
 
+async def log(call: Call) -> object:
+    """Of the last attempt, unless another is asked for; where it ran on this host."""
+    query, task = call.query_as(LogQuery), await call.found_task()
+    stream = call.path["stream"]
+    if stream not in STREAMS:
+        raise NotFound("stream", stream)
+    home = call.settings.home or home_directory()
+    attempt = query.attempt or max(1, task.attempt)
+    path = await attempt_log(call.store, home, (task.id, task.seq), stream, attempt)
+    root = home / path.relative_to(home).parts[0]
+    return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
+
+
 _READS = Needs(scopes=(Scope.READ,), queues=queue_of_task)
 _TASK = f"{API}/tasks/{{id}}"
 _PARTS = (
@@ -234,7 +257,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/tasks",
-        policy=Needs(scopes=(Scope.READ,), queues=queue_asked),
+        guard=Needs(scopes=(Scope.READ,), queues=queue_asked),
         handler=list_tasks,
         says="Tasks, newest first, page by page; specs only if fields= names them.",
         query=ListQuery,
@@ -243,7 +266,7 @@ ROUTES = (
     Route(
         method="GET",
         path=_TASK,
-        policy=_READS,
+        guard=_READS,
         handler=get_task,
         says="One task.",
         query=OneQuery,
@@ -252,17 +275,26 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{_TASK}/history",
-        policy=_READS,
+        guard=_READS,
         handler=history,
         says="Every step of a task's life, oldest first, page by page.",
         query=HistoryQuery,
         answers=HistoryPage,
     ),
+    Route(
+        method="GET",
+        path=f"{_TASK}/logs/{{stream}}",
+        guard=_READS,
+        handler=log,
+        says="What an attempt wrote (out, err): the end, or a part by offset and limit.",
+        query=LogQuery,
+        answers=str,
+    ),
     *(
         Route(
             method="GET",
             path=f"{_TASK}/{name}",
-            policy=_READS,
+            guard=_READS,
             handler=handler,
             says=says,
             answers=answers,

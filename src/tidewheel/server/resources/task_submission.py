@@ -172,7 +172,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tasks",
-        policy=Needs(scopes=(Scope.SUBMIT,), queues=queues_concerned),
+        guard=Needs(scopes=(Scope.SUBMIT,), queues=queues_concerned),
         handler=submit,
         says="Store a task, or a list of tasks: all or none, or each by itself (atomic=each).",
         query=SubmitQuery,

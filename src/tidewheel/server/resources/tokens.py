@@ -71,7 +71,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tokens",
-        policy=_ADMINS,
+        guard=_ADMINS,
         handler=create,
         says="Make a token; its text is shown this once.",
         body=TokenIn,
@@ -81,7 +81,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/tokens",
-        policy=_ADMINS,
+        guard=_ADMINS,
         handler=list_tokens,
         says="Every token with its last use, without its secret.",
         answers=TokensOut,
@@ -89,7 +89,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/tokens/{{number}}/revoke",
-        policy=_ADMINS,
+        guard=_ADMINS,
         handler=revoke,
         says="Let a token open nothing any more, within a second.",
         answers=TokenOut,
@@ -97,7 +97,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/audit",
-        policy=_ADMINS,
+        guard=_ADMINS,
         handler=audit,
         says="Who changed what, newest first, page by page.",
         query=AuditQuery,

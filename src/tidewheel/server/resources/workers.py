@@ -93,7 +93,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/workers",
-        policy=Needs(scopes=(Scope.WORKER,), queues=queues_served),
+        guard=Needs(scopes=(Scope.WORKER,), queues=queues_served),
         handler=register,
         says="Take a worker id from the store; it is this token's.",
         body=WorkerIn,
@@ -103,7 +103,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{API}/workers",
-        policy=Needs(scopes=(Scope.READ,), queues=no_queue),
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=list_workers,
         says="Workers alive and what they hold; with all=true also those that stopped.",
         query=WorkersQuery,
@@ -112,7 +112,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/workers/{{id}}/stop",
-        policy=_OWN,
+        guard=_OWN,
         handler=stop,
         says="Sign off; leases that the worker still holds run out by themselves.",
         answers=WorkerIdOut,
@@ -120,7 +120,7 @@ ROUTES = (
     Route(
         method="POST",
         path=f"{API}/workers/{{id}}/trouble",
-        policy=_OWN,
+        guard=_OWN,
         handler=trouble,
         says="Let people know why the worker takes no tasks just now.",
         body=TroubleIn,

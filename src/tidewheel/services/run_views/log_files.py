@@ -60,15 +60,14 @@ def found_files(folder: Path) -> list[str]:
 
 
 def part_of_file(
-    home: Path, path: Path, offset: int | None, bytes_max: int
+    root: Path, path: Path, offset: int | None, bytes_max: int
 ) -> tuple[bytes, int, int] | None:
     """Some bytes of a log, where they begin, and how long it is; without an offset, its end.
 
-    None if there is no plain file of a run: whatever a job made of its folder, nothing outside
-    the folders of runs is opened.
+    None if there is no plain file below the root: whatever a job made of its folder, nothing
+    outside is opened.
     """
-    runs = (home / "runs").resolve()
-    if runs not in path.parent.resolve().parents:
+    if root.resolve() not in path.parent.resolve().parents:
         return None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -30,7 +30,7 @@ def body_of(route):
 
 def test_only_these_routes_are_open():
     """S2: a new route that is open has to be added here by somebody who means it."""
-    found = {(route.method, route.path) for route in ROUTES if isinstance(route.policy, Open)}
+    found = {(route.method, route.path) for route in ROUTES if isinstance(route.guard, Open)}
     assert found == OPEN
 
 
@@ -40,10 +40,10 @@ def test_a_route_without_a_policy_cannot_be_made():
     async def handler(call: Call) -> object:
         return call
 
-    with pytest.raises(TypeError, match="policy"):
+    with pytest.raises(TypeError, match="guard"):
         Route(method="GET", path="/x", handler=handler, says="x")
-    with pytest.raises(TypeError, match="no policy"):
-        Route(method="GET", path="/x", policy=None, handler=handler, says="x")
+    with pytest.raises(TypeError, match="no guard"):
+        Route(method="GET", path="/x", guard=None, handler=handler, says="x")
     with pytest.raises(AssertionError):
         Needs(scopes=(), queues=handler)
 
@@ -111,7 +111,7 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(server, scope):
         reply = caller.ask(route.method, path_of(route), body_of(route))
         includes = {scope, Scope.READ} if scope is not Scope.ADMIN else set(Scope)
         # PATCH of a task asks for more where it looks into the body, which is empty here.
-        needed = (Scope.SUBMIT,) if route.policy.narrow else route.policy.scopes
+        needed = (Scope.SUBMIT,) if route.guard.narrow else route.guard.scopes
         may = not includes.isdisjoint(needed)
         # Whoever has the scope may be told that the worker named is not its own.
         refused = reply.status == 403 and "needs a token with scope" in reply.json["message"]
