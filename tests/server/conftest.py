@@ -1,16 +1,29 @@
 """One server per module, over a file of its own, with somebody for each scope."""
 
+from itertools import count
+
 import pytest
 
 from tests.support.http_server import running_server
 
+_numbers = count(1)
+
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def kind():
+    """Which database; a module whose tests concern the store tries both."""
+    return "sqlite"
+
+
+@pytest.fixture(scope="module")
+def server(kind, tmp_path_factory, request):
     """A real server on a socket."""
-    folder = tmp_path_factory.mktemp("server")
+    if kind == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('server')}/tidewheel.db"
+    else:
+        database = request.getfixturevalue("postgres_server")
+        url = database.create_database(f"server_{next(_numbers)}")
     # All callers come from one address here, and some are meant to fail.
-    url = f"sqlite:///{folder}/tidewheel.db"
     with running_server(url, failures_max=1_000) as running:
         yield running
 

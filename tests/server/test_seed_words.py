@@ -8,6 +8,11 @@ _numbers = count(1)
 BANYAN = "?vocabulary=banyan"
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def kind(request):
+    return request.param
+
+
 def fresh():
     return f"s-{next(_numbers)}"
 

@@ -12,6 +12,11 @@ from tidewheel.server.table import ROUTES
 _numbers = count(1)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def kind(request):
+    return request.param
+
+
 def fresh(prefix="t"):
     return f"{prefix}-{next(_numbers)}"
 
@@ -278,3 +283,24 @@ def test_the_openapi_document_names_every_route_and_resolves(reader):
     page = reader.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert b"<script" not in page.body and b"http" not in page.body.split(b"<table")[1]
+
+
+def test_what_the_document_says_about_answers_is_what_comes(client, reader):
+    """As an outsider's generated client would read them: media types and required fields."""
+    document = reader.get("/openapi.json").json
+    task_id = submit(client, queue="q")
+    for path, filled_in in (
+        ("/api/v1/tasks", "/tasks?queue=q&limit=1"),
+        ("/api/v1/tasks/{id}", f"/tasks/{task_id}"),
+        ("/api/v1/tasks/{id}/history", f"/tasks/{task_id}/history"),
+        ("/api/v1/queues", "/queues"),
+        ("/api/v1/docs", "/docs"),
+        ("/metrics", "//metrics"),
+        ("/login", "//login"),
+    ):
+        reply = reader.get(filled_in)
+        [(media, told)] = document["paths"][path]["get"]["responses"]["200"]["content"].items()
+        assert reply.headers["content-type"].startswith(media), path
+        if name := told["schema"].get("$ref", "").rpartition("/")[2]:
+            required = document["components"]["schemas"][name].get("required", [])
+            assert set(required) <= reply.json.keys(), path

@@ -11,6 +11,11 @@ from tests.support.postgres import PostgresServer
 _numbers = count(1)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def kind(request):
+    return request.param
+
+
 def key():
     return f"key-{next(_numbers)}"
 

@@ -146,8 +146,7 @@ def _inlined(schema: Any, definitions: Document) -> Any:  # noqa: ANN401 - JSON
 def _responses(route: Route, schemas: dict[str, Any]) -> Document:
     good: Document = {"description": "Done."}
     if route.answers is not None:
-        kind = "text/plain" if route.answers is str else "application/json"
-        good["content"] = {kind: {"schema": _schema(route.answers, schemas)}}
+        good["content"] = {route.media_type: {"schema": _schema(route.answers, schemas)}}
     problem = {"application/problem+json": {"schema": schemas[repr(Problem)]}}
     bad = {
         str(status): {"description": _WORDS[status], "content": problem}

@@ -57,6 +57,7 @@ class Route:
     query: type[msgspec.Struct] | None = None
     body: object = None  # a type; None: no body is read
     answers: object = None  # a type, or several: one of them
+    media_type: str = "application/json"  # of the answer
     status: int = 200
     parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
     form: bool = False  # whether a form of a browser is read instead of JSON

@@ -102,6 +102,7 @@ ROUTES = (
             scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
         ),
         handler=channel,
+        media_type="text/event-stream",
         says="Server-sent events for a worker: cancel, at once; wake, when there may be work.",
         answers=str,
     ),

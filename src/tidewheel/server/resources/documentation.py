@@ -34,6 +34,7 @@ ROUTES = (
         path=f"{API}/docs",
         guard=_GUARD,
         handler=page,
+        media_type="text/html",
         says="This interface as a page to read.",
         answers=str,
     ),

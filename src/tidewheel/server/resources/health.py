@@ -63,6 +63,7 @@ ROUTES = (
         path="/metrics",
         guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=figures,
+        media_type="text/plain",
         says="Figures for Prometheus: depth and age of queues, workers, leases, requests.",
         answers=str,
     ),

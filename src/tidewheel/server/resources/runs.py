@@ -218,6 +218,7 @@ ROUTES = (
         path=f"{_RUN}/log",
         guard=_READS,
         handler=log,
+        media_type="text/plain",
         says="The log of a run or of a job: its end, or a part by offset and limit.",
         query=LogQuery,
         answers=str,

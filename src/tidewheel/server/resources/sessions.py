@@ -128,6 +128,7 @@ ROUTES = (
         path="/login",
         guard=_LOGIN,
         handler=login_page,
+        media_type="text/html",
         says="The page behind such a link.",
         query=LoginQuery,
         answers=str,

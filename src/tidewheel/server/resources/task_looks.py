@@ -24,6 +24,7 @@ from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire import tasks as wire
 from tidewheel.server.wire.forms import In, Out, field_names
+from tidewheel.server.wire.parts import TaskPage, TaskPart
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
@@ -261,7 +262,7 @@ ROUTES = (
         handler=list_tasks,
         says="Tasks, newest first, page by page; specs only if fields= names them.",
         query=ListQuery,
-        answers=wire.TaskPage,
+        answers=TaskPage,
     ),
     Route(
         method="GET",
@@ -270,7 +271,7 @@ ROUTES = (
         handler=get_task,
         says="One task.",
         query=OneQuery,
-        answers=wire.TaskOut,
+        answers=TaskPart,
     ),
     Route(
         method="GET",
@@ -286,6 +287,7 @@ ROUTES = (
         path=f"{_TASK}/logs/{{stream}}",
         guard=_READS,
         handler=log,
+        media_type="text/plain",
         says="What an attempt wrote (out, err): the end, or a part by offset and limit.",
         query=LogQuery,
         answers=str,

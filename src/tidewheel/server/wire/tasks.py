@@ -119,13 +119,6 @@ class TaskOut(Out):
     errors: list[ErrorOut]
 
 
-class TaskPage(Out):
-    """Tasks, newest first; ``next`` is what ``before`` is for the page after."""
-
-    tasks: list[TaskOut]
-    next: int | None
-
-
 class SubmittedOut(Out):
     """What became of one task."""
 
