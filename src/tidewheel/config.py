@@ -105,6 +105,7 @@ class ServerSettings:
     body_seconds_max: float = 30.0
     request_seconds_max: float = 30.0
     wait_seconds_max: float = 60.0  # of a claim that waits for tasks
+    connections_max: int = 2_000
     channels_max: int = 500  # of workers that listen
     reads_max: int = 64  # at once; what workers say is never turned away
     failures_max: int = 10  # wrong tokens from one address within a minute

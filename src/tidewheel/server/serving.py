@@ -81,6 +81,7 @@ class Serving:
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.key,
             backlog=BACKLOG,
+            limit_concurrency=settings.connections_max,
         )
         self._server = uvicorn.Server(config)
         # Signals are the business of whoever runs us.

@@ -61,8 +61,10 @@ def many(call: Call) -> Edges:
 
 async def queues_of_both_ends(call: Call) -> Iterable[str]:
     """Every task that is tied or untied."""
-    ids = dict.fromkeys(end for edge in call.body_as(list) for end in edge)
-    return {task.queue for task in await call.store.get_many(list(ids))}
+    ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
+    portions = [ids[start : start + EDGES_MAX] for start in range(0, len(ids), EDGES_MAX)]
+    found = [task for some in portions for task in await call.store.get_many(some)]
+    return {task.queue for task in found}
 
 
 async def add(call: Call) -> object:
