@@ -304,3 +304,23 @@ def test_what_the_document_says_about_answers_is_what_comes(client, reader):
         if name := told["schema"].get("$ref", "").rpartition("/")[2]:
             required = document["components"]["schemas"][name].get("required", [])
             assert set(required) <= reply.json.keys(), path
+
+
+@pytest.mark.req("R003-60")
+def test_statistics_are_there_for_all_for_queues_and_for_names(server, client, worker, reader):
+    queue, name = fresh("statistics"), fresh("model")
+    for number, ending in enumerate(("succeeded", "failed")):
+        task_id = submit(client, queue=queue, name=f"{name}{number}")
+        end = claim(worker, task_id) | {"ending": ending}
+        if ending == "failed":
+            end["error"] = {"code": "x"}
+        assert worker.post(f"/tasks/{task_id}/finish", end).status == 200
+    found = reader.get(f"/statistics?queue={queue}&by=name").json
+    assert found["all"]["ended_by"] == {"succeed": 1, "fail": 1}
+    assert found["all"]["success_rate"] == 0.5
+    assert found["all"]["run_seconds"]["count"] == 2
+    assert found["groups"].keys() == {f"{name}0", f"{name}1"}
+    assert reader.get("/statistics?by=queue").json["groups"][queue]["attempts"] == 2
+    assert reader.get(f"/tasks/{task_id}/statistics").json["all"]["attempts"] == 1
+    other = server.caller("read", queues=["elsewhere"])
+    assert other.get("/statistics?by=queue").json["groups"] == {}

@@ -11,6 +11,7 @@ from tidewheel.server.resources import (
     reports,
     runs,
     sessions,
+    statistics,
     task_changes,
     task_edges,
     task_looks,
@@ -34,6 +35,7 @@ ROUTES: tuple[Route, ...] = (
     *workers.ROUTES,
     *channels.ROUTES,
     *runs.ROUTES,
+    *statistics.ROUTES,
     *tokens.ROUTES,
     *sessions.ROUTES,
 )

@@ -28,6 +28,7 @@ from tidewheel.core.tasks.requests import (
     TaskFilter,
     Wake,
 )
+from tidewheel.core.tasks.statistics import EndedAttempt
 from tidewheel.core.tasks.status import Signal
 from tidewheel.core.tasks.submission import SubmitLimits, message_refusal, refusal
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
@@ -274,6 +275,9 @@ class ScriptedStore(RunOperations, AccessOperations):
 
     async def edges(self, task_id: TaskId) -> list[EdgeView]:
         return await self.look(lambda tx: look.edges(tx, task_id))
+
+    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
+        return await self.look(lambda tx: look.ended_attempts(tx, count))
 
     async def queues(self) -> list[QueueView]:
         return await self.look(look.queues)
