@@ -1,5 +1,6 @@
 """`tidewheel server` and `tidewheel token` as real processes (S1, S4, S31)."""
 
+import http.client
 import json
 import re
 import signal
@@ -114,3 +115,41 @@ def test_nothing_of_the_web_is_loaded_unless_a_server_runs():
     )
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, check=True)
     assert done.stdout == b"[]\n"
+
+
+@pytest.mark.parametrize("point", ["submit_before_commit", "submit_after_commit"])
+def test_a_server_that_dies_in_a_request_makes_no_second_task(tidewheel, point):
+    """Scenario 12, T12, D1: repeated with the same key, nothing is lost or doubled."""
+    token = tidewheel("token", "create", "x", "--scope", "submit").word
+    body, key = [{"queue": "once"}, {"queue": "once"}], {"Idempotency_Key": "k"}
+    arguments = ("server", "--port", "0")
+    with tidewheel.started(*arguments, TIDEWHEEL_FAILPOINT=point) as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            caller.post("/tasks", body, **key)
+    with tidewheel.started(*arguments) as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        replies = [caller.post("/tasks", body, **key) for _ in range(2)]
+        assert {reply.status for reply in replies} <= {200, 201}
+        assert len(caller.get("/tasks?queue=once").json["tasks"]) == 2
+
+
+def test_two_servers_share_everything_but_their_memory(tidewheel):
+    """Tokens, workers, kept answers: whichever server is asked, the answer is the same."""
+    token = tidewheel("token", "create", "x", "--scope", "submit", "--scope", "worker").word
+    with (
+        tidewheel.started("server", "--port", "0") as first,
+        tidewheel.started("server", "--port", "0") as second,
+    ):
+        one = caller_of(first.read_until("answering at"), token)
+        two = caller_of(second.read_until("answering at"), token)
+        made = one.post("/tasks", {"queue": "q", "spec": 1}, Idempotency_Key="k")
+        assert (
+            two.post("/tasks", {"queue": "q", "spec": 1}, Idempotency_Key="k").body == made.body
+        )
+        worker = one.post("/workers", {"name": "w", "queues": ["q"]}).json["id"]
+        [task] = two.post("/queues/q/claim", {"worker": worker}).json["tasks"]
+        end = {"worker": worker, "attempt": task["attempt"], "ending": "succeeded"}
+        assert one.post(f"/tasks/{task['id']}/finish", end).json["status"] == "succeeded"
+        late = two.post(f"/tasks/{task['id']}/finish", end)
+        assert (late.status, late.code) == (409, "wrong_status")

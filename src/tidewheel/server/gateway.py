@@ -161,9 +161,13 @@ class Gateway:
     # ---- requests that change something ----
 
     async def _changed(self, route: Route, request: Request, call: Call) -> Response:
-        fingerprint = hashlib.sha256(
-            b"\0".join((request.method.encode(), str(request.url).encode(), call.raw))
-        ).hexdigest()
+        # Not the host: the same request may come again by another server.
+        said = (
+            request.method,
+            request.scope["path"],
+            request.scope["query_string"].decode("latin-1"),
+        )
+        fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
         if kept := await self._kept(call, fingerprint):
             return kept
         try:
