@@ -1,4 +1,4 @@
-"""Statistics of attempts: all together, per queue, per name of a task (seed 003's TODO)."""
+"""Statistics of attempts: all together, per queue, per name of a task (seed 003)."""
 
 from __future__ import annotations
 
