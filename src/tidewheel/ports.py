@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
     Amendment,
@@ -31,7 +30,6 @@ from tidewheel.core.tasks.requests import (
     UsageSample,
     Wake,
 )
-from tidewheel.core.tasks.statistics import EndedAttempt
 from tidewheel.core.tasks.status import Signal
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
@@ -48,7 +46,7 @@ from tidewheel.core.tasks.views import (
 )
 
 if TYPE_CHECKING:
-    # Only workflows need them, and loading them takes as long as all of the queue.
+    # Only workflows and servers need them, and loading them takes as long as all of the queue.
     from tidewheel.core.runs.definition import NewRun, StoredDefinition
     from tidewheel.core.runs.requests import (
         Batch,
@@ -61,6 +59,8 @@ if TYPE_CHECKING:
     from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
+    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.tasks.statistics import EndedAttempt
 
 
 class TaskStore(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
@@ -28,7 +29,6 @@ from tidewheel.core.tasks.requests import (
     TaskFilter,
     Wake,
 )
-from tidewheel.core.tasks.statistics import EndedAttempt
 from tidewheel.core.tasks.status import Signal
 from tidewheel.core.tasks.submission import SubmitLimits, message_refusal, refusal
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
@@ -52,6 +52,9 @@ from tidewheel.store.scripts import claim, clients, edges, look, report, submit,
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 from tidewheel.store.worker_rows import abilities_text
+
+if TYPE_CHECKING:
+    from tidewheel.core.tasks.statistics import EndedAttempt
 
 
 class ScriptedStore(RunOperations, AccessOperations):
@@ -277,7 +280,10 @@ class ScriptedStore(RunOperations, AccessOperations):
         return await self.look(lambda tx: look.edges(tx, task_id))
 
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
-        return await self.look(lambda tx: look.ended_attempts(tx, count))
+        # Only whoever asks for figures needs it.
+        from tidewheel.store.scripts import statistics  # noqa: PLC0415
+
+        return await self.look(lambda tx: statistics.ended_attempts(tx, count))
 
     async def queues(self) -> list[QueueView]:
         return await self.look(look.queues)

@@ -13,8 +13,7 @@ from tidewheel.core.tasks.requests import (
     QueueSettings,
     TaskFilter,
 )
-from tidewheel.core.tasks.statistics import EndedAttempt
-from tidewheel.core.tasks.status import Signal, Status
+from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
@@ -190,27 +189,6 @@ def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
             parent=TaskId(parent), child=TaskId(child), output=output, state=EdgeState(state)
         )
         for parent, child, output, state in tx.rows("list_edges", seq=_seq_of(tx, task_id))
-    ]
-
-
-def ended_attempts(tx: Transaction, count: int) -> list[EndedAttempt]:
-    """The newest that are over."""
-    return [
-        EndedAttempt(
-            queue=queue,
-            name=name,
-            ended_by=Signal(ended_by),
-            # A clock that was set back makes nothing shorter than nothing.
-            queue_seconds=None if waited is None else max(0.0, waited),
-            run_seconds=max(0.0, ran),
-            cpu_asked=cpu,
-            memory_asked_bytes=memory,
-            memory_used_bytes=used,
-            cpu_used_percent=busy,
-        )
-        for queue, name, ended_by, waited, ran, cpu, memory, used, busy in tx.rows(
-            "list_ended_attempts", count=page_count(count)
-        )
     ]
 
 
