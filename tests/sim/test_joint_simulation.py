@@ -15,7 +15,7 @@ import pytest
 from tests.sim.joint_world import run_schedule
 
 ROOT = Path(__file__).parents[2]
-CAMPAIGN_SECONDS = 35
+CAMPAIGN_SECONDS = 28
 SCHEDULES_MIN = 100
 SCHEDULES_MAX = 100_000  # for each core: the time ends the campaign
 CORES = 2

@@ -13,7 +13,7 @@ import pytest
 
 from tidewheel.testing.world import run_schedule
 
-CAMPAIGN_SECONDS = 90
+CAMPAIGN_SECONDS = 70
 SCHEDULES_MIN = 500
 SCHEDULES_MAX = 100_000  # for each core: the time ends the campaign
 CORES = 2
