@@ -66,6 +66,7 @@ SUITES = (
         args=("--timeout=110",),
     ),
     Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
+    Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
 )
 

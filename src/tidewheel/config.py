@@ -24,6 +24,8 @@ WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
 ADOPT_INTERVAL_SECONDS_DEFAULT = 10.0
 WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
+PORTS = 65_536
+
 
 class OnStop(StrEnum):
     """What a worker does with its jobs when it is asked to stop."""
@@ -91,6 +93,38 @@ class SchedulerSettings:
         if not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
             accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
             raise BadSetting("scheduler lease", self.lease_seconds, accepted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where a server listens, and how much it takes from strangers."""
+
+    host: str = "127.0.0.1"
+    port: int = 8450
+    hosts: tuple[str, ...] = ()  # names under which it may be called, besides its own
+    certificate: Path | None = None  # TLS; with the next one
+    key: Path | None = None
+    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
+    body_bytes_max: int = 8 * 1024 * 1024
+    header_bytes_max: int = 32 * 1024
+    url_bytes_max: int = 8 * 1024
+    header_seconds_max: float = 10.0
+    body_seconds_max: float = 30.0
+    request_seconds_max: float = 30.0
+    wait_seconds_max: float = 60.0  # of a claim that waits for tasks
+    connections_max: int = 2_000
+    channels_max: int = 500  # of workers that listen
+    reads_max: int = 64  # at once; what workers say is never turned away
+    failures_max: int = 10  # wrong tokens from one address within a minute
+    stop_seconds_max: float = 10.0
+    home: Path | None = None  # where the files of runs are; None: as for this user
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise BadSetting("TLS", "one file", "a certificate together with its key")
+        if not 0 <= self.port < PORTS:
+            raise BadSetting("port", self.port, f"0 (any) to {PORTS - 1}")
+        _positive(self, "body_bytes_max", "header_bytes_max", "reads_max")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

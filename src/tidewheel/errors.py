@@ -18,7 +18,7 @@ TidewheelError
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
     NotRunning          no scheduler drives the run, so nobody could obey
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
-    InvalidDefinition; each carries what to write instead)
+    InvalidDefinition; each carries what to write instead. Of a server: server/refusals.py)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
     StoreBusy           a lock or a connection was not to be had in time
     StoreUnreachable    the database does not answer

@@ -46,7 +46,7 @@ from tidewheel.core.tasks.views import (
 )
 
 if TYPE_CHECKING:
-    # Only workflows need them, and loading them takes as long as all of the queue.
+    # Only workflows and servers need them, and loading them takes as long as all of the queue.
     from tidewheel.core.runs.definition import NewRun, StoredDefinition
     from tidewheel.core.runs.requests import (
         Batch,
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
+    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.tasks.statistics import EndedAttempt
 
 
 class TaskStore(Protocol):
@@ -145,6 +147,10 @@ class TaskStore(Protocol):
     async def outputs(self, task_id: TaskId) -> list[OutputView]: ...
     async def usage(self, task_id: TaskId) -> list[UsageView]: ...
     async def edges(self, task_id: TaskId) -> list[EdgeView]: ...
+    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
+        """The newest that are over, newest first, for statistics."""
+        ...
+
     async def queues(self) -> list[QueueView]: ...
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
     async def verify(self) -> list[Violation]: ...
@@ -250,8 +256,48 @@ class RunStore(Protocol):
         ...
 
 
-class Store(TaskStore, RunStore, Protocol):
-    """All of it: tasks and runs in one database."""
+class AccessStore(Protocol):
+    """Who may speak to a server, what they did, and what they were answered."""
+
+    async def create_token(self, new: NewToken) -> TokenView: ...
+    async def token(self, number: int) -> tuple[TokenView, Instant]:
+        """A token, and the time at the database; NotFound if there is none."""
+        ...
+
+    async def tokens(self) -> list[TokenView]:
+        """All of them, newest first."""
+        ...
+
+    async def revoke_token(self, number: int) -> TokenView: ...
+    async def spend_token(self, number: int) -> bool:
+        """Use up a login; of several that try, one hears that it was the one."""
+        ...
+
+    async def touch_token(self, number: int) -> None:
+        """It was used now."""
+        ...
+
+    async def assign_worker(self, worker: WorkerId, token: int) -> None:
+        """The worker belongs to this token from now on; the first one counts."""
+        ...
+
+    async def worker_token(self, worker: WorkerId) -> int | None:
+        """Whose worker it is; None if it came past every server."""
+        ...
+
+    async def add_audit(self, entry: AuditEntry) -> None: ...
+    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+        """Newest first, those with smaller numbers than ``before``."""
+        ...
+
+    async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """For a day; the first answer to a key counts."""
+        ...
+
+
+class Store(TaskStore, RunStore, AccessStore, Protocol):
+    """All of it: tasks, runs and who may use them, in one database."""
 
 
 class Clock(Protocol):

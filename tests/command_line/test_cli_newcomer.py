@@ -93,6 +93,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
             "monitor",
             "scheduler",
         ),
+        *("server", "token"),
         *("verify", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"

@@ -10,40 +10,21 @@ from pathlib import Path
 
 import click
 
-from tidewheel import wiring
 from tidewheel.cli.printing import safe_lines
 from tidewheel.client import AsyncClient
+from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task
 from tidewheel.config import home_directory
 from tidewheel.errors import Refused
 
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2
-STREAMS = {"out": "job.out", "err": "job.err"}
 
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Where the log of an attempt would be, were it run on this host."""
-    if await _is_submission(client, task):
-        folder = wiring.submission_directory(home_directory(), task.id, attempt)
-    else:
-        store_id = await client.store.store_id()
-        folder = wiring.attempt_directory(home_directory(), store_id, task.seq, attempt)
-    return folder / STREAMS[stream]
-
-
-async def _is_submission(client: AsyncClient, task: Task) -> bool:
-    """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
-    run, *rest = task.id.rsplit("/", 3)
-    if len(rest) != 3 or not rest[2].isdecimal():  # noqa: PLR2004 - point, name and number
-        return False
-    store = client.runs.store
-    try:
-        view = await store.find_run(run)
-    except Refused:
-        return False
-    found = await store.submissions(view.number, point=rest[0], name=rest[1])
-    return any(one.task_id == task.id for one in found)
+    place = (task.id, task.seq)
+    return await attempt_log(client.runs.store, home_directory(), place, stream, attempt)
 
 
 async def say_log(

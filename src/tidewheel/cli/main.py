@@ -66,6 +66,10 @@ SECTIONS = {
         "monitor": "Watch leases and retention until stopped.",
         "scheduler": "Take over runs whose scheduler died, until stopped.",
     },
+    "Server": {
+        "server": "Answer requests over HTTP until stopped.",
+        "token": "Make, list and revoke the tokens that a server accepts.",
+    },
     "Store": {
         "verify": "Check every promise against the store.",
         "export": "Write tasks to a file as JSON lines.",

@@ -16,7 +16,7 @@ from typing import Any
 
 from tidewheel import wiring
 from tidewheel.cli.journal import Journal
-from tidewheel.cli.printing import note, plural, safe
+from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
 from tidewheel.client.idle import until_idle
@@ -26,6 +26,7 @@ from tidewheel.config import (
     MonitorSettings,
     OnStop,
     SchedulerSettings,
+    ServerSettings,
     monitor_settings,
 )
 from tidewheel.core.tasks.resources import Resources
@@ -165,6 +166,42 @@ def run_scheduler(
         note("taking over runs whose scheduler died; Ctrl-C stops")
     wiring.spare_garbage_collector()
     asyncio.run(_attend(scheduler, [], None))
+    return 0
+
+
+def run_server(
+    session: Session,
+    settings: ServerSettings,
+    wait_for_store: float | None,
+    *,
+    monitored: bool,
+) -> int:
+    """Until a signal."""
+    # The one command that loads a web server.
+    from tidewheel.server.role import Server, run_in_fast_loop
+
+    journal = Journal(as_json=session.as_json)
+
+    def ready(url: str, token_file: Path | None) -> None:
+        if session.as_json:
+            say_json(
+                {"url": url, "token_file": None if token_file is None else str(token_file)}
+            )
+            return
+        note(f"answering at {url}; Ctrl-C stops")
+        if token_file is not None:
+            note(f"an admin token was made, there was none: {safe(str(token_file))}")
+
+    server = Server(
+        session.store,
+        settings=settings,
+        on_ready=ready,
+        wait_for_store_seconds=_patience(wait_for_store),
+    )
+    beside = []
+    if wiring.is_embedded(session.store) and monitored:
+        beside.append(Monitor(session.store, on_report=journal.report))
+    run_in_fast_loop(_attend(server, beside, None))
     return 0
 
 

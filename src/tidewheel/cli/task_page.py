@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tidewheel.cli import documents
-from tidewheel.cli.logs import STREAMS, log_path
+from tidewheel.cli.logs import log_path
 from tidewheel.cli.printing import (
     Row,
     coloured,
@@ -21,6 +21,7 @@ from tidewheel.cli.printing import (
     say_table,
 )
 from tidewheel.client import AsyncClient
+from tidewheel.client.log_places import STREAMS
 from tidewheel.client.results import Task
 from tidewheel.core.tasks.retry import FixedDelays, RetryPolicy
 from tidewheel.core.tasks.status import Status

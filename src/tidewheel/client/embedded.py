@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from typing import Protocol, Self, TypedDict, Unpack
 
 from tidewheel import wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
@@ -39,7 +39,7 @@ from tidewheel.ports import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
-from tidewheel.services.service import OnReport, Service
+from tidewheel.services.service import OnReport
 
 
 class WorkerFields(TypedDict, total=False):
@@ -72,6 +72,13 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields
 
 
+class Attended(Protocol):
+    """What runs until it is asked to stop."""
+
+    async def run(self) -> None: ...
+    def ask_stop(self) -> None: ...
+
+
 class Embedded(ABC):
     """A service with the store it works on, started and stopped in one of three ways."""
 
@@ -85,7 +92,7 @@ class Embedded(ABC):
         self._wait_for_store_seconds = wait_for_store_seconds
         self._stop_alarm = Alarm(SystemClock())
         self._on_report = on_report
-        self._service: Service | None = None
+        self._service: Attended | None = None
         self._arrived: asyncio.Event | None = None
         self._stop_asked = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,7 +125,7 @@ class Embedded(ABC):
         if self._service is None:
             await self._arrived.wait()
 
-    async def attend(self, service: Service) -> None:
+    async def attend(self, service: Attended) -> None:
         """Run the service; requests to stop that came before it was there count."""
         self._service = service
         if self._arrived is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
@@ -44,6 +45,7 @@ from tidewheel.core.tasks.views import (
 )
 from tidewheel.errors import BadSetting, InvalidTask, NotFound
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
@@ -51,8 +53,11 @@ from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 from tidewheel.store.worker_rows import abilities_text
 
+if TYPE_CHECKING:
+    from tidewheel.core.tasks.statistics import EndedAttempt
 
-class ScriptedStore(RunOperations):
+
+class ScriptedStore(RunOperations, AccessOperations):
     """A Store whose operations are scripts."""
 
     def __init__(
@@ -273,6 +278,12 @@ class ScriptedStore(RunOperations):
 
     async def edges(self, task_id: TaskId) -> list[EdgeView]:
         return await self.look(lambda tx: look.edges(tx, task_id))
+
+    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
+        # Only whoever asks for figures needs it.
+        from tidewheel.store.scripts import statistics  # noqa: PLC0415
+
+        return await self.look(lambda tx: statistics.ended_attempts(tx, count))
 
     async def queues(self) -> list[QueueView]:
         return await self.look(look.queues)

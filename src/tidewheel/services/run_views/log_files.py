@@ -59,6 +59,30 @@ def found_files(folder: Path) -> list[str]:
     return [str(folder / name) for name in JOB_FILES.values() if (folder / name).is_file()]
 
 
+def part_of_file(
+    root: Path, path: Path, offset: int | None, bytes_max: int
+) -> tuple[bytes, int, int] | None:
+    """Some bytes of a log, where they begin, and how long it is; without an offset, its end.
+
+    None if there is no plain file below the root: whatever a job made of its folder, nothing
+    outside is opened.
+    """
+    if root.resolve() not in path.parent.resolve().parents:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        size = facts.st_size
+        start = max(0, size - bytes_max) if offset is None else min(offset, size)
+        file.seek(start)
+        return file.read(bytes_max), start, size
+
+
 def last_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
     """The end of a file, and whether something before it was left out."""
     # A job may have put anything there: no link is followed, no pipe is waited for.

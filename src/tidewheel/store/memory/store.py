@@ -8,13 +8,21 @@ from typing import Any
 
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.store.facade import ScriptedStore
-from tidewheel.store.memory import changes, leases, run_batches, runs, views, workers
+from tidewheel.store.memory import (
+    access,
+    changes,
+    leases,
+    run_batches,
+    runs,
+    views,
+    workers,
+)
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.rows import lease_rows
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views, workers, runs, run_batches)
+_MODULES = (changes, leases, views, workers, runs, run_batches, access)
 
 
 class MemoryTransaction:

@@ -61,6 +61,10 @@ class Tables:
         self.broadcast = self._table()  # by (run, point, namespace, setting)
         self.xtrigger = self._table()  # by (run, signature)
         self.run_change = self._table()  # by (run, batch)
+        self.token = self._table()  # by number
+        self.worker_token = self._table()  # worker's number -> token
+        self.audit = self._table()  # by number
+        self.answer = self._table()  # by (token, key)
         self.number = self._table()  # sequences by name
 
     def _table(self) -> Table:

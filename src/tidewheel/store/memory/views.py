@@ -34,6 +34,7 @@ __all__ = [
     "list_edges",
     "list_history",
     "list_limits",
+    "list_ended_attempts",
     "list_messages",
     "list_queues",
     "list_usage",
@@ -179,6 +180,27 @@ def list_attempts(t: Tables, seq: int) -> list[Row]:
         live = (lease["attempt"], lease["owner"], lease["claimed_at"], lease["started_at"])
         rows.append(live + (None,) * 7)
     return rows
+
+
+def list_ended_attempts(t: Tables, count: int) -> list[Row]:
+    latest = sorted(t.attempt.items(), reverse=True)[:count]
+    return [_ended_attempt(t, seq, attempt, row) for (seq, attempt), row in latest]
+
+
+def _ended_attempt(t: Tables, seq: int, attempt: int, row: Record) -> Row:
+    task = t.task[seq]
+    used = [one for one in t.usage.values() if one[:2] == (seq, attempt)]
+    memory = [one[3] for one in used if one[3] is not None]
+    cpu = [one[4] for one in used if one[4] is not None]
+    begun = row["claimed_at"] if row["started_at"] is None else row["started_at"]
+    return (
+        *(task["queue"], task["name"], row["ended_by"]),
+        row["claimed_at"] - task["created_at"] if attempt == 1 else None,
+        row["ended_at"] - begun,
+        *(task["cpu"], task["memory_bytes"]),
+        max(memory, default=None),
+        sum(cpu) / len(cpu) if cpu else None,
+    )
 
 
 def list_messages(t: Tables, seq: int) -> list[Row]:

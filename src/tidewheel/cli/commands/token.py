@@ -1,0 +1,145 @@
+"""``tidewheel token``: make, list and revoke the tokens that a server accepts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
+
+import click
+
+from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
+from tidewheel.cli.session import Session, session_command
+from tidewheel.core.tasks.access import Grant, Scope, TokenView
+from tidewheel.core.tasks.task import Instant
+from tidewheel.vocabulary import time_text
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.ports import Store
+
+HEADERS = ("TOKEN", "KIND", "NAME", "SCOPES", "QUEUES", "WORKFLOWS", "USED", "ENDS", "STATE")
+EPILOG = """\b
+Examples:
+  tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
+  tidewheel token list
+  tidewheel token revoke 3
+"""
+
+
+class Options(TypedDict):
+    """What a new token allows."""
+
+    scope: tuple[str, ...]
+    queue: tuple[str, ...]
+    workflow: tuple[str, ...]
+    lasts: float | None
+
+
+@session_command("token", epilog=EPILOG)
+@click.argument("action", type=click.Choice(["create", "list", "revoke"]))
+@click.argument("name", required=False)
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in Scope]),
+    multiple=True,
+    help="What it allows; again for more. All but read include read; admin is everything.",
+)
+@click.option("--queue", metavar="GLOB", multiple=True, help="Only for these queues.")
+@click.option("--workflow", metavar="GLOB", multiple=True, help="Only for these workflows.")
+@click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
+def command(session: Session, action: str, name: str | None, **options: Unpack[Options]) -> int:
+    """Make a token called NAME, list tokens, or revoke the one with this number.
+
+    The token is printed once; the store keeps a hash of it.
+    """
+    if action == "list":
+        return _list(session)
+    if name is None:
+        raise click.UsageError(f"say which: tidewheel token {action} " + _WANTED[action])
+    return _create(session, name, options) if action == "create" else _revoke(session, name)
+
+
+_WANTED = {"create": "NAME --scope SCOPE", "revoke": "NUMBER"}
+
+
+def _create(session: Session, name: str, options: Options) -> int:
+    from tidewheel.client.tokens import make_token
+
+    if not options["scope"]:
+        raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
+    grant = Grant(
+        scopes=frozenset(map(Scope, options["scope"])),
+        queues=options["queue"] or ("*",),
+        workflows=options["workflow"] or ("*",),
+    )
+    text, view = session.ask(
+        lambda client: make_token(_store(client), name, grant, options["lasts"])
+    )
+    if session.as_json:
+        say_json({"token": text, "stored": _document(view)})
+    else:
+        say(text)
+        revoke = f"tidewheel token revoke {view.number}"
+        note(f"token {view.number}, shown this once; revoke it: {revoke}")
+    return 0
+
+
+def _list(session: Session) -> int:
+    async def look(client: AsyncClient) -> tuple[list[TokenView], Instant]:
+        return await _store(client).tokens(), await client.store.now()
+
+    tokens, now = session.ask(look)
+    if session.as_json:
+        say_json({"tokens": [_document(view) for view in tokens]})
+    elif not tokens:
+        note("no tokens; make one: tidewheel token create NAME --scope admin")
+    else:
+        say_table(HEADERS, [_row(view, now) for view in tokens], drop=("WORKFLOWS", "ENDS"))
+    return 0
+
+
+def _revoke(session: Session, number: str) -> int:
+    if not (number.isascii() and number.isdigit()):
+        raise click.UsageError(
+            f"{safe(number)!r} is no number of a token: tidewheel token list"
+        )
+    view = session.ask(lambda client: _store(client).revoke_token(int(number)))
+    if session.as_json:
+        say_json(_document(view))
+    else:
+        note(f"token {view.number} ({safe(view.name)}) opens nothing any more")
+    return 0
+
+
+def _store(client: AsyncClient) -> Store:
+    return cast("Store", client.store)
+
+
+def _row(view: TokenView, now: Instant) -> Row:
+    state = "good" if view.is_valid(now) else "ran out"
+    return (
+        str(view.number),
+        view.kind.value,
+        view.name,
+        ",".join(sorted(view.grant.scopes)),
+        ",".join(view.grant.queues),
+        ",".join(view.grant.workflows),
+        time_text(view.used_at) or "never",
+        time_text(view.expires_at) or "",
+        state if view.revoked_at is None else "revoked",
+    )
+
+
+def _document(view: TokenView) -> dict[str, object]:
+    return {
+        "number": view.number,
+        "kind": view.kind.value,
+        "name": view.name,
+        "scopes": sorted(view.grant.scopes),
+        "queues": list(view.grant.queues),
+        "workflows": list(view.grant.workflows),
+        "created_at": time_text(view.created_at),
+        "expires_at": time_text(view.expires_at),
+        "used_at": time_text(view.used_at),
+        "revoked_at": time_text(view.revoked_at),
+    }

@@ -1,0 +1,37 @@
+"""Where the logs of attempts are, on the host that ran them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidewheel import wiring
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.errors import Refused
+from tidewheel.ports import Store
+
+STREAMS = {"out": "job.out", "err": "job.err"}
+
+
+async def attempt_log(
+    store: Store, home: Path, task: tuple[TaskId, int], stream: str, attempt: int
+) -> Path:
+    """Where the log of an attempt would be, were it run on this host; a task is (id, seq)."""
+    task_id, seq = task
+    if await is_submission(store, task_id):
+        folder = wiring.submission_directory(home, task_id, attempt)
+    else:
+        folder = wiring.attempt_directory(home, await store.store_id(), seq, attempt)
+    return folder / STREAMS[stream]
+
+
+async def is_submission(store: Store, task_id: TaskId) -> bool:
+    """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
+    run, *rest = task_id.rsplit("/", 3)
+    if len(rest) != 3 or not rest[2].isdecimal():  # noqa: PLR2004 - point, name and number
+        return False
+    try:
+        view = await store.find_run(run)
+    except Refused:
+        return False
+    found = await store.submissions(view.number, point=rest[0], name=rest[1])
+    return any(one.task_id == task_id for one in found)

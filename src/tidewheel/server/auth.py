@@ -1,0 +1,161 @@
+"""Who is calling: tokens, and addresses from which too many wrong ones came.
+
+A token that was found valid is believed for half a second, so that a revocation counts within
+one. Whether a token is unknown, wrong, expired or revoked looks the same from outside, and
+takes the same steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tidewheel.client.tokens import secret_digest, split_token
+from tidewheel.core.tasks.access import TokenKind, TokenView
+from tidewheel.errors import NotFound
+from tidewheel.ports import AccessStore
+from tidewheel.server.refusals import NotAuthenticated, TooManyFailures
+
+BELIEVED_SECONDS = 0.5
+BELIEVED_MAX = 10_000
+USE_NOTED_SECONDS = 60.0
+FAILURES_SECONDS = 60.0
+ADDRESSES_MAX = 10_000
+TOKEN_LENGTH_MAX = 200
+SESSION_COOKIE = "tidewheel_session"
+_NOBODYS = "0" * 64
+
+
+class Shown(NamedTuple):
+    """What a caller shows, and as what; no text if there is nothing."""
+
+    kind: TokenKind
+    text: str | None
+
+
+def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Shown:
+    """A header counts before a cookie, which browsers send without being asked."""
+    authorization = headers.get("authorization")
+    if authorization is None and SESSION_COOKIE in cookies:
+        return Shown(TokenKind.SESSION, cookies[SESSION_COOKIE])
+    if authorization is None:
+        return Shown(TokenKind.BEARER, None)
+    kind, _, text = authorization.partition(" ")
+    return Shown(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
+
+
+def csrf_token(session: TokenView) -> str:
+    """What a page of ours sends with every change, and no other site can know."""
+    return hashlib.sha256(f"csrf/{session.number}/{session.digest}".encode()).hexdigest()
+
+
+class FailedLogins:
+    """How many wrong tokens came from where, within the last minute."""
+
+    def __init__(self, count_max: int, clock: Callable[[], float]) -> None:
+        self._count_max, self._clock = count_max, clock
+        self._seen: dict[str, deque[float]] = {}
+
+    def check(self, client: str) -> None:
+        """TooManyFailures if this address has to wait."""
+        times = self._recent(client)
+        if len(times) >= self._count_max:
+            raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
+
+    def note(self, client: str) -> None:
+        """One more."""
+        times = self._recent(client)
+        times.append(self._clock())
+        # Taken out and put in again: the one that failed longest ago is forgotten first.
+        self._seen.pop(client, None)
+        self._seen[client] = times
+        while len(self._seen) > ADDRESSES_MAX:
+            del self._seen[next(iter(self._seen))]
+
+    def _recent(self, client: str) -> deque[float]:
+        times = self._seen.get(client) or deque(maxlen=self._count_max)
+        while times and times[0] <= self._clock() - FAILURES_SECONDS:
+            times.popleft()
+        return times
+
+
+class Authenticator:
+    """Finds the token behind what a caller shows."""
+
+    def __init__(
+        self,
+        store: AccessStore,
+        failures_max: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._clock = store, clock
+        self._failed = FailedLogins(failures_max, clock)
+        self._believed: dict[str, tuple[float, TokenView]] = {}
+        self._noted: dict[int, float] = {}
+
+    async def token_of(self, shown: Shown, client: str) -> TokenView:
+        """The caller's token; NotAuthenticated, or TooManyFailures."""
+        self._failed.check(client)
+        found = None
+        if shown.text is not None and len(shown.text) <= TOKEN_LENGTH_MAX:
+            found = await self._valid(shown.text)
+        if found is None or found.kind is not shown.kind:
+            if shown.text is not None:
+                self._failed.note(client)
+            raise NotAuthenticated()
+        await self._note_use(found)
+        return found
+
+    async def is_valid(self, token: TokenView) -> bool:
+        """Whether a token that somebody showed a while ago is still good."""
+        until, _ = self._believed.get(token.digest, (0.0, None))
+        if self._clock() < until:
+            return True
+        found = await self._checked(token.number, token.digest)
+        if found is not None:
+            self._believed[token.digest] = (self._clock() + BELIEVED_SECONDS, found)
+        return found is not None
+
+    async def spend(self, code: str, client: str) -> TokenView:
+        """Use up a login; what it allows is what its session will."""
+        found = await self.token_of(Shown(TokenKind.LOGIN, code), client)
+        self._believed.pop(found.digest, None)
+        if not await self._store.spend_token(found.number):
+            raise NotAuthenticated()
+        return found
+
+    async def _valid(self, text: str) -> TokenView | None:
+        split = split_token(text)
+        if split is None:
+            return None
+        number, secret = split
+        digest, now = secret_digest(secret), self._clock()
+        until, token = self._believed.get(digest, (0.0, None))
+        if token is not None and now < until and token.number == number:
+            return token
+        self._believed.pop(digest, None)
+        found = await self._checked(number, digest)
+        if found is not None:
+            if len(self._believed) >= BELIEVED_MAX:
+                self._believed.clear()
+            self._believed[digest] = (now + BELIEVED_SECONDS, found)
+        return found
+
+    async def _checked(self, number: int, digest: str) -> TokenView | None:
+        try:
+            token, now = await self._store.token(number)
+        except NotFound:
+            hmac.compare_digest(_NOBODYS, digest)
+            return None
+        same = hmac.compare_digest(token.digest, digest)
+        return token if same and token.is_valid(now) else None
+
+    async def _note_use(self, token: TokenView) -> None:
+        now = self._clock()
+        if now - self._noted.get(token.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
+            self._noted[token.number] = now
+            await self._store.touch_token(token.number)

@@ -1,0 +1,134 @@
+"""One request as its handler sees it: read, checked and allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tidewheel.config import ServerSettings
+from tidewheel.core.tasks.access import (
+    Grant,
+    TokenView,
+    allowed_scopes,
+    covers_queue,
+    covers_workflow,
+)
+from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.core.tasks.views import TaskView
+from tidewheel.ports import Store
+from tidewheel.server.refusals import NotAllowed
+
+if TYPE_CHECKING:
+    from tidewheel.core.runs.views import RunView
+    from tidewheel.server.auth import Authenticator
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.routes import Route
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a handler answers if a status, headers or other media than JSON matter."""
+
+    body: object
+    status: int = 200
+    media_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """Everything about one request; ``seen`` holds what was looked up to judge it."""
+
+    store: Store
+    settings: ServerSettings
+    metrics: Metrics
+    authenticator: Authenticator
+    stopping: asyncio.Event  # the server wants to end: whoever waits shall not
+    secure: bool  # whether the caller came by TLS
+    routes: tuple[Route, ...]
+    path: Mapping[str, str]
+    client: str
+    correlation: str
+    raw: bytes = b""
+    query: Any = None
+    body: Any = None
+    key: str | None = None  # idempotency
+    token: TokenView | None = None
+    task: TaskView | None = None
+    run: RunView | None = None
+    targets: list[str] = field(default_factory=list)  # for the audit
+
+    @property
+    def grant(self) -> Grant:
+        """What the caller may do."""
+        assert self.token is not None, "an open route asks for a grant"
+        return self.token.grant
+
+    def query_as(self, kind: type[Kind]) -> Kind:
+        """The parameters, of the type that the route promises."""
+        assert isinstance(self.query, kind), self.query
+        return self.query
+
+    def body_as(self, kind: type[Kind]) -> Kind:
+        """The body, of the type that the route promises."""
+        assert isinstance(self.body, kind), self.body
+        return self.body
+
+    async def found_task(self) -> TaskView:
+        """The task that the path names."""
+        if self.task is None:
+            self.task = await self.store.get(TaskId(self.path["id"]))
+        return self.task
+
+    async def found_run(self) -> RunView:
+        """The run that the path names: by name, number, or the beginning of a name."""
+        if self.run is None:
+            self.run = await self.store.find_run(self.path["run"])
+        return self.run
+
+    def covers(self, queue: str) -> bool:
+        """Whether the caller may see this queue."""
+        return covers_queue(self.grant, queue)
+
+    def require_queues(self, queues: Iterable[str]) -> None:
+        """All of them, or nothing is done."""
+        for queue in queues:
+            if not self.covers(queue):
+                raise NotAllowed(
+                    f"this token is not for queue {queue!r}; it is for "
+                    + ", ".join(self.grant.queues)
+                )
+
+    def require_workflows(self, workflows: Iterable[str]) -> None:
+        """All of them, or nothing is done."""
+        for workflow in workflows:
+            if not covers_workflow(self.grant, workflow):
+                raise NotAllowed(
+                    f"this token is not for workflow {workflow!r}; it is for "
+                    + ", ".join(self.grant.workflows)
+                )
+
+    async def require_worker(self, worker: str) -> WorkerId:
+        """A worker that this caller registered, so that it can speak for no other."""
+        assert self.token is not None
+        owner = await self.store.worker_token(WorkerId(worker))
+        if owner != self.token.number:
+            raise NotAllowed(
+                f"worker {worker!r} was not registered with this token; "
+                "register one: POST /api/v1/workers"
+            )
+        return WorkerId(worker)
+
+    async def speaks_for(self, worker: str | None) -> bool:
+        """Whether a worker, if any, is one of this caller's."""
+        if worker is None or self.token is None:
+            return False
+        return await self.store.worker_token(WorkerId(worker)) == self.token.number
+
+    def allows(self, scopes: Iterable[str]) -> bool:
+        """Whether the caller has one of these scopes."""
+        return not allowed_scopes(self.grant).isdisjoint(scopes)

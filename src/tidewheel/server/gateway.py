@@ -1,0 +1,272 @@
+"""The way of every request: known, read, judged, done, written down, answered.
+
+The order matters. Who calls is asked before the body is read, so that strangers cost little;
+what the request concerns is judged before anything is done; what was done is in the audit
+before the caller hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from tidewheel.config import ServerSettings
+from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
+from tidewheel.errors import TidewheelError
+from tidewheel.ports import Store
+from tidewheel.server import problems
+from tidewheel.server.auth import Authenticator, csrf_token, shown_by
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.metrics import Metrics
+from tidewheel.server.refusals import (
+    BadRequest,
+    BodyTooLarge,
+    KeyReused,
+    NotAllowed,
+    Overloaded,
+    TookTooLong,
+    TooSlow,
+    WrongMediaType,
+)
+from tidewheel.server.routes import Needs, Route
+from tidewheel.server.wire.forms import read, read_query
+
+KEY_LENGTH_MAX = 256
+KEPT_BYTES_MAX = 256 * 1024
+TARGET_LENGTH_MAX = 500
+_log = logging.getLogger("tidewheel.server")
+
+
+class Gateway:
+    """Answers requests for the routes of one table."""
+
+    def __init__(
+        self, store: Store, settings: ServerSettings, routes: tuple[Route, ...]
+    ) -> None:
+        self.stopping = asyncio.Event()
+        self._store, self._settings, self.routes = store, settings, routes
+        self._authenticator = Authenticator(store, settings.failures_max)
+        self._metrics = Metrics()
+        self._reading = 0
+
+    async def answer(self, route: Route, request: Request) -> Response:
+        """One request; whatever happens is an answer."""
+        started = time.monotonic()
+        correlation = secrets.token_hex(8)
+        try:
+            async with asyncio.timeout(route.seconds_max or self._settings.request_seconds_max):
+                response = await self._admitted(route, request, correlation)
+        except TimeoutError:
+            response = problems.error_response(TookTooLong(), correlation)
+        except TidewheelError as error:
+            response = problems.error_response(error, correlation)
+        except ClientDisconnect:
+            response = Response(status_code=499)  # nobody will read it
+        except Exception:
+            _log.exception("request %s: %s failed", correlation, route.verb)
+            response = problems.plain(
+                500, "internal", "this is a mistake of the server, not yours", correlation
+            )
+        response.headers["x-request-id"] = correlation
+        self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
+        return response
+
+    async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
+        if route.changes:
+            return await self._answered(route, request, correlation)
+        # Under load those who only look are turned away first: were workers, their leases
+        # would run out and there would be even more to do.
+        if self._reading >= self._settings.reads_max:
+            self._metrics.turned_away += 1
+            raise Overloaded()
+        self._reading += 1
+        try:
+            return await self._answered(route, request, correlation)
+        finally:
+            self._reading -= 1
+
+    async def _answered(self, route: Route, request: Request, correlation: str) -> Response:
+        call = self._call(request, correlation)
+        if isinstance(route.guard, Needs):
+            shown = shown_by(request.headers, request.cookies)
+            call.token = await self._authenticator.token_of(shown, call.client)
+            if route.changes and call.token.kind is TokenKind.SESSION:
+                _require_csrf(request, call.token)
+            _require_scope(call, route.guard.scopes)
+        await self._read(route, request, call)
+        if isinstance(route.guard, Needs):
+            await _judge(call, route.guard)
+        if not route.changes:
+            return _response(route, await route.handler(call))
+        return await self._changed(route, request, call)
+
+    def _call(self, request: Request, correlation: str) -> Call:
+        return Call(
+            store=self._store,
+            settings=self._settings,
+            metrics=self._metrics,
+            authenticator=self._authenticator,
+            stopping=self.stopping,
+            secure=request.url.scheme == "https",
+            routes=self.routes,
+            path={name: unquote(text) for name, text in request.path_params.items()},
+            client=request.client.host if request.client else "",
+            correlation=correlation,
+        )
+
+    async def _read(self, route: Route, request: Request, call: Call) -> None:
+        if route.query is not None:
+            call.query = read_query(request.query_params.multi_items(), route.query)
+        elif request.query_params:
+            raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
+        if not route.changes:
+            return
+        call.key = _key(request)
+        call.raw = await self._body(request)
+        if call.raw and not route.form:
+            _require_json(request)
+        if route.parse is not None:
+            call.body = route.parse(call)
+        elif route.body is not None:
+            assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
+            call.body = read(call.raw or b"{}", route.body)
+        elif call.raw.strip() not in (b"", b"{}"):
+            raise BadRequest(["this takes no body"])
+
+    async def _body(self, request: Request) -> bytes:
+        limit = self._settings.body_bytes_max
+        if int(request.headers.get("content-length") or 0) > limit:
+            raise BodyTooLarge(limit)
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._settings.body_seconds_max):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise BodyTooLarge(limit)
+                    parts.append(part)
+        except TimeoutError:
+            raise TooSlow(TooSlow.__doc__) from None
+        return b"".join(parts)
+
+    # ---- requests that change something ----
+
+    async def _changed(self, route: Route, request: Request, call: Call) -> Response:
+        # Not the host: the same request may come again by another server.
+        said = (
+            request.method,
+            request.scope["path"],
+            request.scope["query_string"].decode("latin-1"),
+        )
+        fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
+        if kept := await self._kept(call, fingerprint):
+            return kept
+        try:
+            response = _response(route, await route.handler(call))
+        except TidewheelError as error:
+            await self._write_down(route, call, problems.status_of(error))
+            raise
+        await self._write_down(route, call, response.status_code)
+        await self._keep(call, fingerprint, response)
+        return response
+
+    async def _kept(self, call: Call, fingerprint: str) -> Response | None:
+        if call.key is None or call.token is None:
+            return None
+        kept = await self._store.kept_answer(call.token.number, call.key)
+        if kept is None:
+            return None
+        if kept.fingerprint != fingerprint:
+            raise KeyReused(call.key)
+        headers = {"idempotency-replayed": "true"}
+        return Response(kept.body, kept.status, headers, media_type="application/json")
+
+    async def _keep(self, call: Call, fingerprint: str, response: Response) -> None:
+        if call.key is None or call.token is None or len(response.body) > KEPT_BYTES_MAX:
+            return
+        await self._store.keep_answer(
+            KeptAnswer(
+                token=call.token.number,
+                key=call.key,
+                fingerprint=fingerprint,
+                status=response.status_code,
+                body=bytes(response.body).decode(),
+            )
+        )
+
+    async def _write_down(self, route: Route, call: Call, status: int) -> None:
+        if not route.audited or call.token is None:
+            return
+        named = [*call.path.values(), *call.targets]
+        await self._store.add_audit(
+            AuditEntry(
+                token=call.token.number,
+                who=call.token.name,
+                client=call.client,
+                verb=route.verb,
+                target=", ".join(named)[:TARGET_LENGTH_MAX],
+                status=status,
+                correlation=call.correlation,
+            )
+        )
+
+
+def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
+    if not call.allows(scopes):
+        has = ", ".join(sorted(call.grant.scopes))
+        raise NotAllowed(f"this needs a token with scope {' or '.join(scopes)}; it has {has}")
+
+
+async def _judge(call: Call, guard: Needs) -> None:
+    if guard.narrow is not None:
+        _require_scope(call, guard.narrow(call))
+    call.require_queues(await guard.queues(call))
+    if guard.workflows is not None:
+        call.require_workflows(await guard.workflows(call))
+    if guard.worker is not None and (worker := guard.worker(call)) is not None:
+        await call.require_worker(worker)
+
+
+def _require_csrf(request: Request, session: TokenView) -> None:
+    """A browser sends the cookie whoever makes it send something; this header it does not."""
+    given = request.headers.get("x-csrf-token", "")
+    if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
+        raise NotAllowed(
+            "a change in a browser's session needs the header X-CSRF-Token, "
+            "as GET /api/v1/session tells it"
+        )
+
+
+def _require_json(request: Request) -> None:
+    """A form of another site can send no JSON, so this is a defence as well (S8)."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise WrongMediaType(WrongMediaType.__doc__)
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
+        raise BadRequest([f"Idempotency-Key: give 1 to {KEY_LENGTH_MAX} printable characters"])
+    return key
+
+
+def _response(route: Route, outcome: object) -> Response:
+    if isinstance(outcome, Response):
+        return outcome
+    answer = (
+        outcome if isinstance(outcome, Answer) else Answer(body=outcome, status=route.status)
+    )
+    body = answer.body
+    if not isinstance(body, str | bytes):
+        body = msgspec.json.encode(body)
+    return Response(body, answer.status, dict(answer.headers), media_type=answer.media_type)

@@ -1,0 +1,163 @@
+"""The OpenAPI 3.1 document, made from the table of routes and the types on the wire."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tidewheel import __version__
+from tidewheel.server.problems import STATUSES
+from tidewheel.server.routes import Needs, Route
+from tidewheel.server.wire.problem import Problem
+
+Document = dict[str, Any]
+_REF = "#/components/schemas/{name}"
+_WORDS = {
+    400: "The body cannot be read.",
+    401: "No valid token.",
+    403: "The token does not allow this.",
+    404: "There is no such thing.",
+    408: "The body did not arrive in time.",
+    409: "It conflicts with what is stored.",
+    413: "Too large.",
+    415: "Not JSON.",
+    422: "The request breaks rules; findings names them all.",
+    429: "Too many wrong tokens.",
+    503: "Not now; Retry-After says when.",
+}
+
+
+def document(routes: Iterable[Route]) -> Document:
+    """All routes; nothing that is not in the table is in the document."""
+    listed = tuple(routes)
+    types = [Problem, *(kind for route in listed for kind in _types(route))]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    by_type = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, Document] = {}
+    for route in listed:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_type)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tidewheel",
+            "version": __version__,
+            "description": "Runs graphs of tasks that repeat over cycle points.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _types(route: Route) -> list[object]:
+    return [*_kinds(route.body), *_kinds(route.answers)]
+
+
+def _kinds(given: object) -> tuple[object, ...]:
+    if given is None:
+        return ()
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _schema(given: object, schemas: dict[str, Any]) -> Document:
+    found = [schemas[repr(kind)] for kind in _kinds(given)]
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def _operation(route: Route, schemas: dict[str, Any]) -> Document:
+    operation: Document = {
+        "operationId": _operation_id(route),
+        "summary": route.says,
+        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "responses": _responses(route, schemas),
+    }
+    if isinstance(route.guard, Needs):
+        operation["security"] = [{"token": []}]
+        operation["description"] = "Scope: " + " or ".join(route.guard.scopes) + "."
+    else:
+        operation["security"] = []
+        operation["description"] = f"Open: {route.guard.because}."
+    if route.changes:
+        operation["parameters"].append(_IDEMPOTENCY)
+    if route.body is not None:
+        content = {"application/json": {"schema": _schema(route.body, schemas)}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+_IDEMPOTENCY: Document = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same request with the same key is done once.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+}
+
+
+def _operation_id(route: Route) -> str:
+    words = re.findall(r"\w+", route.path.removeprefix("/api/v1"))
+    return "_".join([route.method.lower(), *words])
+
+
+def _path_parameters(route: Route) -> list[Document]:
+    schema = {"type": "string", "minLength": 1}
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in route.path_names
+    ]
+
+
+def _query_parameters(route: Route) -> list[Document]:
+    if route.query is None:
+        return []
+    schema = msgspec.json.schema(route.query, ref_template=_REF)
+    definitions = schema["$defs"]
+    form = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in form.get("required", ()),
+            "schema": _inlined(one, definitions),
+        }
+        for name, one in form["properties"].items()
+    ]
+
+
+def _inlined(schema: Any, definitions: Document) -> Any:  # noqa: ANN401 - JSON
+    """Parameters are few and small: each carries its whole schema."""
+    match schema:
+        case {"$ref": str(name)}:
+            return _inlined(definitions[name.rsplit("/", 1)[-1]], definitions)
+        case dict():
+            return {key: _inlined(value, definitions) for key, value in schema.items()}
+        case list():
+            return [_inlined(value, definitions) for value in schema]
+        case _:
+            return schema
+
+
+def _responses(route: Route, schemas: dict[str, Any]) -> Document:
+    good: Document = {"description": "Done."}
+    if route.answers is not None:
+        good["content"] = {route.media_type: {"schema": _schema(route.answers, schemas)}}
+    problem = {"application/problem+json": {"schema": schemas[repr(Problem)]}}
+    bad = {
+        str(status): {"description": _WORDS[status], "content": problem}
+        for status in sorted({status for _, status in STATUSES})
+        if _may_answer(route, status)
+    }
+    fine = {route.status, 200} if route.changes else {route.status}
+    return {**{str(status): good for status in sorted(fine)}, **bad}
+
+
+def _may_answer(route: Route, status: int) -> bool:
+    if not isinstance(route.guard, Needs):
+        return status in (422, 503)
+    return route.changes or status in (401, 403, 404, 409, 422, 429, 503)

@@ -1,0 +1,100 @@
+"""What only a server refuses; the tree is in ``tidewheel.errors``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidewheel.errors import Refused, Unavailable
+
+
+class BadRequest(Refused):
+    """The request breaks one or more rules."""
+
+    code = "invalid"
+
+    def __init__(self, findings: Iterable[str]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("; ".join(self.findings))
+
+
+class BadBody(Refused):
+    """The body cannot be read at all."""
+
+    code = "bad_json"
+
+
+class WrongMediaType(Refused):
+    """Only JSON is accepted; send the header Content-Type: application/json."""
+
+    code = "wrong_media_type"
+
+
+class BodyTooLarge(Refused):
+    """The body has more bytes than the server accepts."""
+
+    code = "too_large"
+
+    def __init__(self, size_max: int) -> None:
+        super().__init__(
+            f"the body has more than {size_max} bytes; send less, or in several requests"
+        )
+
+
+class TooSlow(Refused):
+    """The body did not arrive in time."""
+
+    code = "too_slow"
+
+
+class NotAuthenticated(Refused):
+    """Nobody is known by what was shown."""
+
+    code = "unauthenticated"
+
+    def __init__(self) -> None:
+        # The same words for every reason: which it was is nobody's business.
+        super().__init__(
+            "this needs a valid token; send the header Authorization: Bearer TOKEN "
+            "(tidewheel token create makes one)"
+        )
+
+
+class NotAllowed(Refused):
+    """The caller is known, but may not do this."""
+
+    code = "forbidden"
+
+
+class TooManyFailures(Refused):
+    """Too many wrong tokens came from this address."""
+
+    code = "too_many_failures"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(
+            f"too many wrong tokens came from this address; try again in {seconds:.0f} s"
+        )
+
+
+class KeyReused(Refused):
+    """An idempotency key was used for another request before."""
+
+    code = "key_reused"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"Idempotency-Key {key!r} was used for another request; use a new one for each"
+        )
+
+
+class Overloaded(Unavailable):
+    """The server has too much to do; try again soon."""
+
+    code = "overloaded"
+
+
+class TookTooLong(Unavailable):
+    """The store did not answer in time; whether the request was done is not known."""
+
+    code = "timed_out"

@@ -1,0 +1,1 @@
+"""What can be asked of the server, one module per kind of thing."""

@@ -1,0 +1,146 @@
+"""Queues: what waits in them, how they are set, and claiming from them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.requests import ANY_RESOURCES, Claimed, ClaimRequest
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.server.call import Call
+from tidewheel.server.listening import Listening
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
+from tidewheel.server.wire.queues import QueueIn, QueueOut, QueuesOut, queue_out
+from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
+from tidewheel.server.wire.tasks import claimed_out
+
+POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
+CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
+
+
+async def list_queues(call: Call) -> object:
+    found = await call.store.queues()
+    return QueuesOut(queues=[queue_out(view) for view in found if call.covers(view.queue)])
+
+
+async def get_queue(call: Call) -> object:
+    return queue_out(await AsyncClient(call.store).queue(call.path["queue"]))
+
+
+async def pause(call: Call) -> object:
+    await call.store.pause_queue(call.path["queue"], paused=True)
+    return await get_queue(call)
+
+
+async def resume(call: Call) -> object:
+    await call.store.pause_queue(call.path["queue"], paused=False)
+    return await get_queue(call)
+
+
+async def configure(call: Call) -> object:
+    form = call.body_as(QueueIn)
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("aging", "fence_kill", "lease_seconds")
+        if (value := getattr(form, name)) is not None
+    }
+    if form.limits is not None:
+        changes["limits"] = tuple(limit.value() for limit in form.limits)
+    await AsyncClient(call.store).configure_queue(call.path["queue"], **changes)
+    return await get_queue(call)
+
+
+async def claim(call: Call) -> object:
+    form = call.body_as(ClaimIn)
+    request = ClaimRequest(
+        queue=call.path["queue"],
+        worker=WorkerId(form.worker),
+        count=form.n,
+        lease_seconds=form.lease_s,
+        free=form.resources.value() if form.resources else ANY_RESOURCES,
+        commands=form.commands,
+        handlers=None if form.handlers is None else frozenset(form.handlers),
+        bare=form.bare,
+    )
+    wait = min(form.wait_s, call.settings.wait_seconds_max)
+    found = await _claim_or_wait(call, request, wait)
+    return ClaimsOut(tasks=[claimed_out(task) for task in found])
+
+
+async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Claimed]:
+    found = await call.store.claim(request)
+    if found or not seconds:
+        return found
+    end = asyncio.get_running_loop().time() + seconds
+    with Listening(call, lambda wake: wake.everything or request.queue in wake.queues) as ears:
+        found = await call.store.claim(request)  # for what came before we listened
+        while not found and (left := end - asyncio.get_running_loop().time()) > 0:
+            await ears.heard(min(left, POLL_SECONDS))
+            if call.stopping.is_set():
+                return found
+            found = await call.store.claim(request)
+    return found
+
+
+_QUEUE = f"{API}/queues/{{queue}}"
+_OPERATES = Needs(scopes=(Scope.OPERATE,), queues=queue_of_path)
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/queues",
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
+        handler=list_queues,
+        says="Every queue that has settings or open tasks, and how much waits in it.",
+        answers=QueuesOut,
+    ),
+    Route(
+        method="GET",
+        path=_QUEUE,
+        guard=Needs(scopes=(Scope.READ,), queues=queue_of_path),
+        handler=get_queue,
+        says="One queue; one that nobody has named yet is empty.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="PATCH",
+        path=_QUEUE,
+        guard=_OPERATES,
+        handler=configure,
+        says="Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
+        body=QueueIn,
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/pause",
+        guard=_OPERATES,
+        handler=pause,
+        says="Hand out no task of the queue; what runs goes on.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/resume",
+        guard=_OPERATES,
+        handler=resume,
+        says="Let tasks of the queue be claimed again.",
+        answers=QueueOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{_QUEUE}/claim",
+        guard=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_path,
+            worker=lambda call: call.body_as(ClaimIn).worker,
+        ),
+        handler=claim,
+        says="Up to n tasks, the oldest of the highest priority; wait_s waits for some.",
+        body=ClaimIn,
+        answers=ClaimsOut,
+        audited=False,  # in the history of each task
+        seconds_max=CLAIM_SECONDS_MAX,
+    ),
+)

@@ -1,0 +1,160 @@
+"""Browsers: a link that is good once becomes a session, in a cookie that no script can read.
+
+The link leads to a page with one button, since a GET changes nothing and whoever only previews
+a link must not use it up. The session allows what its maker's token allowed (S8).
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Annotated
+from urllib.parse import parse_qs, quote
+
+import msgspec
+from starlette.responses import Response
+
+from tidewheel.client.tokens import derive_token
+from tidewheel.core.tasks.access import Scope, TokenKind
+from tidewheel.server.auth import SESSION_COOKIE, csrf_token
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.refusals import BadRequest, NotAllowed
+from tidewheel.server.routes import API, Needs, Open, Route, no_queue
+from tidewheel.server.wire.forms import In, Out
+
+LOGIN_SECONDS = 300.0
+SESSION_SECONDS = 12 * 3600.0
+AFTER_LOGIN = f"{API}/docs"
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
+<h1>tidewheel</h1><form method="post" action="/login">
+<input type="hidden" name="code" value="{code}"><button>Log in</button></form></body></html>
+"""
+
+
+class LoginQuery(In):
+    code: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
+class LinkOut(Out):
+    """A path of this server, good once and for five minutes."""
+
+    path: str
+
+
+class SessionOut(Out):
+    """Who is logged in; ``csrf`` goes into the header X-CSRF-Token of every change."""
+
+    name: str
+    kind: str
+    scopes: list[str]
+    queues: list[str]
+    workflows: list[str]
+    csrf: str | None
+
+
+async def make_link(call: Call) -> object:
+    assert call.token is not None
+    text, _ = await derive_token(call.store, call.token, TokenKind.LOGIN, LOGIN_SECONDS)
+    call.key = None  # what is good once is kept nowhere
+    return Answer(body=LinkOut(path=f"/login?code={quote(text)}"), status=201)
+
+
+async def login_page(call: Call) -> object:
+    page = _PAGE.format(code=escape(call.query_as(LoginQuery).code))
+    return Answer(body=page, media_type="text/html; charset=utf-8")
+
+
+def read_form(call: Call) -> str:
+    """The code that the page sends."""
+    given = parse_qs(call.raw.decode("ascii", "replace")).get("code", [])
+    if len(given) != 1:
+        raise BadRequest(["code is missing: open the link once more"])
+    return given[0]
+
+
+async def login(call: Call) -> object:
+    used = await call.authenticator.spend(call.body_as(str), call.client)
+    text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
+    answer = Response(status_code=303, headers={"location": AFTER_LOGIN})
+    answer.set_cookie(
+        SESSION_COOKIE,
+        text,
+        max_age=int(SESSION_SECONDS),
+        secure=call.secure,
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+async def session(call: Call) -> object:
+    assert call.token is not None
+    token = call.token
+    return SessionOut(
+        name=token.name,
+        kind=token.kind.value,
+        scopes=sorted(token.grant.scopes),
+        queues=list(token.grant.queues),
+        workflows=list(token.grant.workflows),
+        csrf=csrf_token(token) if token.kind is TokenKind.SESSION else None,
+    )
+
+
+async def logout(call: Call) -> object:
+    assert call.token is not None
+    if call.token.kind is not TokenKind.SESSION:
+        raise NotAllowed("only a session can be ended so; revoke a token instead")
+    await call.store.revoke_token(call.token.number)
+    answer = Response(status_code=204)
+    answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
+    return answer
+
+
+_ANYBODY = Needs(scopes=(Scope.READ,), queues=no_queue)
+_LOGIN = Open(because="whoever logs in is not known yet")
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{API}/login-links",
+        guard=_ANYBODY,
+        handler=make_link,
+        says="A link for a browser, good once: it allows what this token allows.",
+        answers=LinkOut,
+        status=201,
+    ),
+    Route(
+        method="GET",
+        path="/login",
+        guard=_LOGIN,
+        handler=login_page,
+        media_type="text/html",
+        says="The page behind such a link.",
+        query=LoginQuery,
+        answers=str,
+    ),
+    Route(
+        method="POST",
+        path="/login",
+        guard=_LOGIN,
+        handler=login,
+        says="Use up the link: answers with the cookie of a session.",
+        parse=read_form,
+        form=True,
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/session",
+        guard=_ANYBODY,
+        handler=session,
+        says="Who is calling, and what a browser needs to send with changes.",
+        answers=SessionOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/logout",
+        guard=_ANYBODY,
+        handler=logout,
+        says="End a browser's session.",
+    ),
+)

@@ -1,0 +1,306 @@
+"""Looking at tasks: pages of them, one of them, and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.client.explain import reasons
+from tidewheel.client.filters import task_filter
+from tidewheel.client.log_places import STREAMS, attempt_log
+from tidewheel.config import home_directory
+from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.requests import Page
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.tasks.views import HistoryEntry, TaskView
+from tidewheel.errors import NotFound
+from tidewheel.exact_json import encode
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.log_parts import PartQuery, log_answer
+from tidewheel.server.refusals import BadRequest
+from tidewheel.server.routes import API, Needs, Route, queue_of_task
+from tidewheel.server.wire import tasks as wire
+from tidewheel.server.wire.forms import In, Out, field_names
+from tidewheel.server.wire.parts import TaskPage, TaskPart
+from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+SPEC = "spec"  # left out of lists unless it is asked for: it may be large
+
+
+class OneQuery(In):
+    """Whose words, and which fields."""
+
+    vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
+    fields: str | None = None  # names, separated by commas
+
+
+class ListQuery(OneQuery):
+    """Which tasks; everything given must match."""
+
+    status: str | None = None  # any of several, separated by commas, in any vocabulary
+    queue: str | None = None
+    worker: str | None = None
+    tag: str | None = None
+    name: str | None = None
+    run: str | None = None
+    limit: Count = 100
+    before: Number | None = None
+
+
+class HistoryQuery(In):
+    """A page of a task's history."""
+
+    after: Number = 0
+    limit: Count = 100
+
+
+class LogQuery(PartQuery):
+    """Which attempt; by default the last."""
+
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
+
+
+class HistoryPage(Out):
+    """Oldest first; ``next`` is what ``after`` is for the page after."""
+
+    history: list[wire.HistoryOut]
+    next: int | None
+
+
+class AttemptsOut(Out):
+    attempts: list[wire.AttemptOut]
+
+
+class OutputsOut(Out):
+    outputs: list[wire.OutputOut]
+
+
+class SeriesOut(Out):
+    usage: list[wire.UsageOut]
+
+
+class GraphOut(Out):
+    """What the task waits for, and what waits for it."""
+
+    edges: list[wire.EdgeOut]
+
+
+async def queue_asked(call: Call) -> Iterable[str]:
+    """The queue of the filter; without one, the handler shows what the caller may see."""
+    query = call.query_as(ListQuery)
+    return () if query.queue is None else (query.queue,)
+
+
+async def list_tasks(call: Call) -> object:
+    query = call.query_as(ListQuery)
+    which = task_filter(
+        status=query.status.split(",") if query.status else None,
+        queue=await _queue_filter(call, query),
+        worker=query.worker,
+        tag=query.tag,
+        name=query.name,
+        vocabulary=query.vocabulary,
+    )
+    found = await call.store.list_tasks(which, Page(count=query.limit, before=query.before))
+    following = found[-1].seq if len(found) == query.limit else None
+    shown = [task for task in found if call.covers(task.queue)]
+    fields = _fields(query, leave_out=SPEC)
+    told = [await _document(call, task, query.vocabulary, fields) for task in shown]
+    return _told({"tasks": told, "next": following}, query.vocabulary)
+
+
+async def _queue_filter(call: Call, query: ListQuery) -> str | None:
+    if query.run is None:
+        return query.queue
+    run = await call.store.find_run(query.run)
+    if query.queue not in (None, run.queue):
+        raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
+    return run.queue
+
+
+async def get_task(call: Call) -> object:
+    query = call.query_as(OneQuery)
+    task = await call.found_task()
+    told = await _document(call, task, query.vocabulary, _fields(query))
+    return _told(told, query.vocabulary)
+
+
+def _fields(query: OneQuery, leave_out: str | None = None) -> tuple[str, ...]:
+    """Which fields are shown; a name that is none is refused."""
+    known = _known_fields(query.vocabulary)
+    if query.fields is None:
+        return tuple(name for name in known if name != leave_out)
+    wanted = tuple(dict.fromkeys(name.strip() for name in query.fields.split(",")))
+    if unknown := [name for name in wanted if name not in known]:
+        accepted = ", ".join(known)
+        raise BadRequest([f"there is no field {unknown[0][:100]!r}; known are {accepted}"])
+    return wanted
+
+
+def _known_fields(vocabulary: Vocabulary) -> tuple[str, ...]:
+    names = FIELD_WORDS[vocabulary]
+    return tuple(names.get(name, name) for name in _FIELDS[vocabulary])
+
+
+_FIELDS = {
+    Vocabulary.TIDEWHEEL: tuple(field_names(wire.TaskOut)),
+    Vocabulary.SCYLLA: (
+        *("id", "spec", "queue", "priority", "status", "eligible", "progress"),
+        *("created_at", "updated_at", "errors", "owner", "deadline_at", "history"),
+    ),
+    Vocabulary.BANYAN: (
+        *("id", "name", "command", "status", "children", "resources"),
+        *("estimated_runtime_seconds", "max_termination_seconds", "max_retries"),
+        *("attempt", "open_needs", "execution_info", "attempts"),
+    ),
+}
+
+
+async def _document(
+    call: Call, task: TaskView, vocabulary: Vocabulary, fields: tuple[str, ...]
+) -> dict[str, object]:
+    """A task in somebody's words; what nobody asked for is not looked up."""
+    if vocabulary is Vocabulary.TIDEWHEEL:
+        out = wire.task_out(task)
+        return {name: getattr(out, name) for name in fields}
+    speak = _scylla if vocabulary is Vocabulary.SCYLLA else _banyan
+    whole = await speak(call, task, frozenset(fields))
+    return {name: whole[name] for name in fields}
+
+
+async def _scylla(call: Call, task: TaskView, fields: frozenset[str]) -> dict[str, object]:
+    known = "history" in fields
+    return scylla_task(task, await _whole_history(call, task.id) if known else ())
+
+
+async def _whole_history(call: Call, task_id: TaskId) -> list[HistoryEntry]:
+    return await AsyncClient(call.store).history(task_id)
+
+
+async def _banyan(call: Call, task: TaskView, fields: frozenset[str]) -> dict[str, object]:
+    store, known = call.store, bool({"execution_info", "history"} & fields)
+    return banyan_task(
+        task,
+        await store.attempts(task.id) if known or "state" in fields else (),
+        await store.edges(task.id) if "continuations" in fields else (),
+        await store.usage(task.id) if known else (),
+    )
+
+
+def _told(document: object, vocabulary: Vocabulary) -> object:
+    """Documents of the seeds hold decoded JSON, whose numbers may be of any size."""
+    if vocabulary is Vocabulary.TIDEWHEEL:
+        return document
+    return Answer(body=encode(document))
+
+
+async def history(call: Call) -> object:
+    query = call.query_as(HistoryQuery)
+    task = await call.found_task()
+    found = await call.store.history(task.id, query.after, query.limit)
+    following = found[-1].seq if len(found) == query.limit else None
+    return HistoryPage(history=[wire.history_out(one) for one in found], next=following)
+
+
+async def attempts(call: Call) -> object:
+    found = await call.store.attempts(TaskId(call.path["id"]))
+    return AttemptsOut(attempts=[wire.attempt_out(one) for one in found])
+
+
+async def outputs(call: Call) -> object:
+    found = await call.store.outputs(TaskId(call.path["id"]))
+    return OutputsOut(outputs=[wire.output_out(one) for one in found])
+
+
+async def usage(call: Call) -> object:
+    found = await call.store.usage(TaskId(call.path["id"]))
+    return SeriesOut(usage=[wire.usage_out(one) for one in found])
+
+
+async def graph(call: Call) -> object:
+    found = await call.store.edges(TaskId(call.path["id"]))
+    return GraphOut(edges=[wire.edge_out(one) for one in found])
+
+
+async def why(call: Call) -> object:
+    task = await call.found_task()
+    return wire.WhyOut(id=task.id, reasons=await reasons(call.store, task.id))
+
+
+async def log(call: Call) -> object:
+    """Of the last attempt, unless another is asked for; where it ran on this host."""
+    query, task = call.query_as(LogQuery), await call.found_task()
+    stream = call.path["stream"]
+    if stream not in STREAMS:
+        raise NotFound("stream", stream)
+    home = call.settings.home or home_directory()
+    attempt = query.attempt or max(1, task.attempt)
+    path = await attempt_log(call.store, home, (task.id, task.seq), stream, attempt)
+    root = home / path.relative_to(home).parts[0]
+    return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
+
+
+_READS = Needs(scopes=(Scope.READ,), queues=queue_of_task)
+_TASK = f"{API}/tasks/{{id}}"
+_PARTS = (
+    ("attempts", attempts, AttemptsOut, "Every attempt of a task, the live one last."),
+    ("outputs", outputs, OutputsOut, "Messages and outputs in the order they were made."),
+    ("usage", usage, SeriesOut, "What the task used over time."),
+    ("graph", graph, GraphOut, "What the task waits for, and what waits for it."),
+    ("why", why, wire.WhyOut, "Why the task does not run, in words."),
+)
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/tasks",
+        guard=Needs(scopes=(Scope.READ,), queues=queue_asked),
+        handler=list_tasks,
+        says="Tasks, newest first, page by page; specs only if fields= names them.",
+        query=ListQuery,
+        answers=TaskPage,
+    ),
+    Route(
+        method="GET",
+        path=_TASK,
+        guard=_READS,
+        handler=get_task,
+        says="One task.",
+        query=OneQuery,
+        answers=TaskPart,
+    ),
+    Route(
+        method="GET",
+        path=f"{_TASK}/history",
+        guard=_READS,
+        handler=history,
+        says="Every step of a task's life, oldest first, page by page.",
+        query=HistoryQuery,
+        answers=HistoryPage,
+    ),
+    Route(
+        method="GET",
+        path=f"{_TASK}/logs/{{stream}}",
+        guard=_READS,
+        handler=log,
+        media_type="text/plain",
+        says="What an attempt wrote (out, err): the end, or a part by offset and limit.",
+        query=LogQuery,
+        answers=str,
+    ),
+    *(
+        Route(
+            method="GET",
+            path=f"{_TASK}/{name}",
+            guard=_READS,
+            handler=handler,
+            says=says,
+            answers=answers,
+        )
+        for name, handler, answers, says in _PARTS
+    ),
+)

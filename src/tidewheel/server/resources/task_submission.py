@@ -1,0 +1,184 @@
+"""Submitting tasks: one or many, all or each, in our words or those of the seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from tidewheel.client.fields import QUEUE_DEFAULT, new_task
+from tidewheel.client.ids import new_id
+from tidewheel.core.tasks.access import EVERYTHING, Scope
+from tidewheel.core.tasks.requests import Submitted
+from tidewheel.core.tasks.task import NewTask, TaskId
+from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.refusals import BadRequest
+from tidewheel.server.routes import API, Needs, Route
+from tidewheel.server.wire.forms import In, read, read_many
+from tidewheel.server.wire.seeds import banyan_fields, scylla_fields
+from tidewheel.server.wire.tasks import (
+    BatchOut,
+    RefusedOut,
+    SubmittedOut,
+    TaskIn,
+    refused_out,
+)
+from tidewheel.vocabulary import Vocabulary
+
+REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue
+
+
+class SubmitQuery(In):
+    """How many tasks are stored together, and in whose words they are described."""
+
+    atomic: Literal["all", "each"] = "all"
+    vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
+
+
+class Item(NamedTuple):
+    """One task of a request: as it can be stored, or why it cannot."""
+
+    task: NewTask | None
+    refused: Submitted | None
+
+
+class Submission(NamedTuple):
+    """A request to store tasks."""
+
+    items: list[Item]
+    many: bool
+
+
+def parse(call: Call) -> Submission:
+    """One object or a list of them; with atomic=all the first mistake is the answer."""
+    query = call.query_as(SubmitQuery)
+    many = call.raw.lstrip()[:1] == b"["
+    raws = read_many(call.raw) if many else [msgspec.Raw(call.raw)]
+    each = many and query.atomic == "each"
+    items, findings = [], []
+    for index, raw in enumerate(raws):
+        try:
+            items.append(Item(_task(call, bytes(raw), index, query.vocabulary), None))
+        except (BadRequest, InvalidTask) as error:
+            if not each:
+                where = f"[{index}]: " if many else ""
+                findings += [f"{where}{finding}" for finding in error.findings]
+                continue
+            name = TaskId(getattr(error, "task_id", ""))
+            items.append(Item(None, Submitted(id=name, refused=error)))
+    if findings:
+        raise BadRequest(findings)
+    return Submission(items, many)
+
+
+def _task(call: Call, raw: bytes, index: int, vocabulary: Vocabulary) -> NewTask:
+    fields = _READERS[vocabulary](raw)
+    queue = fields.pop("queue", None) or QUEUE_DEFAULT
+    return new_task(queue, fields, lambda: _own_id(call, index))
+
+
+def _own_id(call: Call, index: int) -> str:
+    """A repeated request gets the same ids, even if nobody could keep its answer."""
+    if call.key is None or call.token is None:
+        return new_id()
+    said = f"{call.token.number}/{call.key}/{index}".encode()
+    return "k-" + hashlib.sha256(said).hexdigest()[:32]
+
+
+def _our_fields(raw: bytes) -> dict[str, Any]:
+    form = read(raw, TaskIn)
+    given = {
+        name: value
+        for name in TaskIn.__struct_fields__
+        if name != "spec" and (value := getattr(form, name)) is not None
+    }
+    if isinstance(given.get("backoff"), msgspec.Struct):
+        given["backoff"] = msgspec.to_builtins(given["backoff"])
+    if bytes(form.spec):
+        given["spec_text"] = bytes(form.spec).decode()
+    return given
+
+
+_READERS: dict[Vocabulary, Callable[[bytes], dict[str, Any]]] = {
+    Vocabulary.TIDEWHEEL: _our_fields,
+    Vocabulary.SCYLLA: scylla_fields,
+    Vocabulary.BANYAN: banyan_fields,
+}
+
+
+async def queues_concerned(call: Call) -> Iterable[str]:
+    """Of every task, and of every stored task that one is tied to."""
+    tasks = [item.task for item in call.body_as(Submission).items if item.task]
+    queues = {task.queue for task in tasks}
+    if call.grant.queues != EVERYTHING:
+        queues |= await _queues_of(call, _references(tasks))
+    return queues
+
+
+def _references(tasks: Iterable[NewTask]) -> set[TaskId]:
+    named = {need.task_id for task in tasks for need in task.needs}
+    return named | {child for task in tasks for child in task.continuations}
+
+
+async def _queues_of(call: Call, ids: set[TaskId]) -> set[str]:
+    if len(ids) > REFERENCES_MAX:
+        accepted = f"up to {REFERENCES_MAX} for a token that is not for every queue"
+        raise BadSetting("dependencies", len(ids), accepted)
+    queues = set()
+    for one in ids:
+        with suppress(NotFound):  # it may come with this request
+            queues.add((await call.store.get(one)).queue)
+    return queues
+
+
+async def submit(call: Call) -> object:
+    submission = call.body_as(Submission)
+    tasks = [item.task for item in submission.items if item.task]
+    call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
+    each = submission.many and call.query_as(SubmitQuery).atomic == "each"
+    answers = await call.store.submit(tasks, atomic=not each)
+    if not submission.many:
+        [one] = answers
+        told = SubmittedOut(id=one.id, created=one.created)
+        return Answer(body=told, status=201 if one.created else 200)
+    batch = _batch(submission.items, answers)
+    return Answer(body=batch, status=201 if batch.inserted else 200)
+
+
+def _batch(items: list[Item], answers: list[Submitted]) -> BatchOut:
+    stored = iter(answers)
+    inserted: list[str] = []
+    present: list[str] = []
+    failed: list[RefusedOut] = []
+    invalid: list[RefusedOut] = []
+    for index, item in enumerate(items):
+        one = item.refused or next(stored)
+        if one.refused is not None:
+            (invalid if _is_invalid(one.refused) else failed).append(refused_out(index, one))
+        else:
+            (inserted if one.created else present).append(one.id)
+    return BatchOut(inserted=inserted, present=present, failed=failed, invalid=invalid)
+
+
+def _is_invalid(error: Refused) -> bool:
+    return isinstance(error, InvalidTask | PayloadTooLarge | BadRequest)
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{API}/tasks",
+        guard=Needs(scopes=(Scope.SUBMIT,), queues=queues_concerned),
+        handler=submit,
+        says="Store a task, or a list of tasks: all or none, or each by itself (atomic=each).",
+        query=SubmitQuery,
+        body=TaskIn | list[TaskIn],
+        parse=parse,
+        answers=(SubmittedOut, BatchOut),
+        status=201,
+    ),
+)

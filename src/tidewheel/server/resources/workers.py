@@ -1,0 +1,130 @@
+"""Workers: introduce themselves, sign off, and can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.tasks.submission import name_finding
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.tasks.views import WorkerView
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.refusals import BadRequest
+from tidewheel.server.routes import API, Needs, Route, no_queue
+from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.queues import (
+    TroubleIn,
+    WorkerIdOut,
+    WorkerIn,
+    WorkersOut,
+    worker_out,
+)
+
+
+class WorkersQuery(In):
+    """Whether those that stopped are shown, too."""
+
+    all: bool = False
+
+
+async def queues_served(call: Call) -> Iterable[str]:
+    """All that the worker wants to serve."""
+    return call.body_as(WorkerIn).queues
+
+
+async def register(call: Call) -> object:
+    assert call.token is not None
+    form = call.body_as(WorkerIn)
+    named = [("name", form.name), ("host", form.host or "-"), *_each("queues", form.queues)]
+    named += _each("labels", form.capacity.labels) + _each("handlers", form.handlers or ())
+    findings = [finding for what, text in named if (finding := name_finding(what, text))]
+    if findings:
+        raise BadRequest(findings)
+    worker = await call.store.register_worker(
+        NewWorker(
+            name=form.name,
+            # No process of this host: nobody shall take over its jobs by looking for its pid.
+            process=HostProcess(
+                host=form.host or call.client or "-", boot_id="http", pid=form.pid, started=0.0
+            ),
+            queues=tuple(form.queues),
+            slots=form.slots,
+            capacity=form.capacity.value(),
+            abilities=Abilities(
+                commands=form.commands,
+                handlers=None if form.handlers is None else frozenset(form.handlers),
+                bare=form.bare,
+            ),
+        )
+    )
+    await call.store.assign_worker(worker, call.token.number)
+    call.targets.append(worker)
+    return Answer(body=WorkerIdOut(id=worker), status=201)
+
+
+def _each(what: str, texts: Iterable[str]) -> list[tuple[str, str]]:
+    return [(what, text) for text in texts]
+
+
+async def list_workers(call: Call) -> object:
+    found = await call.store.workers(live_only=not call.query_as(WorkersQuery).all)
+    return WorkersOut(workers=[worker_out(one) for one in found if _visible(call, one)])
+
+
+def _visible(call: Call, worker: WorkerView) -> bool:
+    return any(call.covers(queue) for queue in worker.queues)
+
+
+async def stop(call: Call) -> object:
+    worker = WorkerId(call.path["id"])
+    await call.store.stop_worker(worker)
+    return WorkerIdOut(id=worker)
+
+
+async def trouble(call: Call) -> object:
+    worker = WorkerId(call.path["id"])
+    await call.store.set_trouble(worker, call.body_as(TroubleIn).trouble)
+    return WorkerIdOut(id=worker)
+
+
+_OWN = Needs(scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"])
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{API}/workers",
+        guard=Needs(scopes=(Scope.WORKER,), queues=queues_served),
+        handler=register,
+        says="Take a worker id from the store; it is this token's.",
+        body=WorkerIn,
+        answers=WorkerIdOut,
+        status=201,
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/workers",
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
+        handler=list_workers,
+        says="Workers alive and what they hold; with all=true also those that stopped.",
+        query=WorkersQuery,
+        answers=WorkersOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/workers/{{id}}/stop",
+        guard=_OWN,
+        handler=stop,
+        says="Sign off; leases that the worker still holds run out by themselves.",
+        answers=WorkerIdOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/workers/{{id}}/trouble",
+        guard=_OWN,
+        handler=trouble,
+        says="Let people know why the worker takes no tasks just now.",
+        body=TroubleIn,
+        answers=WorkerIdOut,
+        audited=False,
+    ),
+)

@@ -1,0 +1,106 @@
+"""The form of a route: nothing can be registered without saying who may call it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from tidewheel.core.tasks.access import Scope
+from tidewheel.server.call import Call
+
+API = "/api/v1"
+
+Handler = Callable[[Call], Awaitable[object]]
+Queues = Callable[[Call], Awaitable[Iterable[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """Anybody may call it, known or not; the reason is part of the guard."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """A caller with one of these scopes, for every queue that the request concerns.
+
+    ``narrow`` looks into the request where one route does several kinds of things. ``worker``
+    names the worker that the request speaks for, which must be the caller's own.
+    """
+
+    scopes: tuple[Scope, ...]
+    queues: Queues
+    workflows: Queues | None = None  # the same for workflows
+    narrow: Callable[[Call], tuple[Scope, ...]] | None = None
+    worker: Callable[[Call], str | None] | None = None
+
+    def __post_init__(self) -> None:
+        assert self.scopes, "a guard without a scope would let everybody in"
+
+
+Guard = Open | Needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One thing that can be asked for."""
+
+    method: str
+    path: str
+    guard: Guard
+    handler: Handler
+    says: str  # one line of documentation
+    query: type[msgspec.Struct] | None = None
+    body: object = None  # a type; None: no body is read
+    answers: object = None  # a type, or several: one of them
+    media_type: str = "application/json"  # of the answer
+    status: int = 200
+    parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
+    form: bool = False  # whether a form of a browser is read instead of JSON
+    audited: bool = True  # where a call changes something
+    seconds_max: float | None = None  # instead of what the settings say
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guard, Open | Needs):
+            raise TypeError(f"{self.method} {self.path} has no guard: say who may call it")
+        assert self.method in ("GET", "POST", "PATCH", "PUT", "DELETE"), self.method
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call may change something."""
+        return self.method != "GET"
+
+    @property
+    def verb(self) -> str:
+        """For logs, metrics and the audit."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def path_names(self) -> list[str]:
+        """What the path has to name."""
+        return re.findall(r"{(\w+)}", self.path)
+
+
+async def no_queue(call: Call) -> Iterable[str]:
+    """The request concerns no queue, or its handler shows only what the caller may see."""
+    del call
+    return ()
+
+
+async def queue_of_path(call: Call) -> Iterable[str]:
+    """The queue that the path names."""
+    return (call.path["queue"],)
+
+
+async def workflow_of_run(call: Call) -> Iterable[str]:
+    """The workflow of the run that the path names."""
+    return ((await call.found_run()).workflow,)
+
+
+async def queue_of_task(call: Call) -> Iterable[str]:
+    """The queue of the task that the path names."""
+    return ((await call.found_task()).queue,)

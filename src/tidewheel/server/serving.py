@@ -1,0 +1,129 @@
+"""A server in this process: whether it may listen where it is asked to, and until when."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from tidewheel.config import ServerSettings
+from tidewheel.errors import BadSetting
+from tidewheel.ports import Store
+from tidewheel.server.app import build_app
+from tidewheel.server.gateway import Gateway
+from tidewheel.server.protocol import guarded_protocol
+from tidewheel.server.routes import Route
+from tidewheel.server.table import ROUTES
+
+KEEP_ALIVE_SECONDS = 30
+BACKLOG = 512
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def require_safe(store: Store, settings: ServerSettings) -> None:
+    """Refuse to be reached from elsewhere without tokens and something that encrypts (S1)."""
+    if is_loopback(settings.host):
+        return
+    if settings.certificate is None and not settings.proxies:
+        raise BadSetting(
+            "host",
+            settings.host,
+            "a loopback address; to listen elsewhere, give --certificate and --key, "
+            "or --behind-proxy ADDRESS for a proxy that speaks TLS",
+        )
+    now = await store.now()
+    if not any(view.is_valid(now) for view in await store.tokens()):
+        raise BadSetting(
+            "host",
+            settings.host,
+            "a loopback address while there is no valid token; make one: "
+            "tidewheel token create NAME --scope admin",
+        )
+
+
+class Serving:
+    """A listening server; ``run`` ends when it is told to stop."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: ServerSettings,
+        on_ready: Callable[[str], None] = lambda _: None,
+        routes: tuple[Route, ...] = ROUTES,
+    ) -> None:
+        self._settings, self._on_ready = settings, on_ready
+        self._gateway = Gateway(store, settings, routes)
+        app: ASGIApp = build_app(self._gateway, settings)
+        config = uvicorn.Config(
+            app,
+            http=guarded_protocol(settings),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(settings.stop_seconds_max),
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.key,
+            backlog=BACKLOG,
+            limit_concurrency=settings.connections_max,
+        )
+        self._server = uvicorn.Server(config)
+        # Signals are the business of whoever runs us.
+        self._socket = listening_socket(settings)
+
+    @property
+    def url(self) -> str:
+        """Where it can be reached from this machine."""
+        host, port = self._socket.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        scheme = "https" if self._settings.certificate else "http"
+        return f"{scheme}://{shown}:{port}"
+
+    async def run(self) -> None:
+        """Answer requests until asked to stop."""
+        self._server.config.load()
+        self._server.lifespan = self._server.config.lifespan_class(self._server.config)
+        await self._server.startup(sockets=[self._socket])
+        if self._server.should_exit:
+            return
+        self._on_ready(self.url)
+        await self._server.main_loop()
+        await self._server.shutdown(sockets=[self._socket])
+
+    def ask_stop(self) -> None:
+        """Finish what is under way, then end; in the thread of ``run``."""
+        self._gateway.stopping.set()
+        self._server.should_exit = True
+
+
+def listening_socket(settings: ServerSettings) -> socket.socket:
+    """Bound before anything else, so that a port that is taken is the first thing heard of."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((settings.host, settings.port))
+    except OSError as error:
+        found.close()
+        raise BadSetting(
+            "port",
+            settings.port,
+            f"one that is free on {settings.host} ({error.strerror}); 0 takes any",
+        ) from None
+    return found

@@ -1,0 +1,1 @@
+"""What travels over HTTP, as types: checked on the way in, described by OpenAPI."""

@@ -1,0 +1,114 @@
+"""The forms that all bodies share: unknown fields are refused, and every finding is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+
+from tidewheel.server.refusals import BadBody, BadRequest
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+Duration = int | float | str  # seconds, or a text such as "10m"
+Size = int | str  # bytes, or a text such as "2GiB"
+
+
+class In(msgspec.Struct, forbid_unknown_fields=True):
+    """Something that a caller sends."""
+
+
+class Out(msgspec.Struct):
+    """Something that the server answers."""
+
+
+def read(raw: bytes, form: type[Form], where: str = "") -> Form:
+    """The value of a JSON text; BadRequest names everything that is wrong with it."""
+    try:
+        return _read(raw, form, where)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadBody(f"the body is not valid JSON: {error}") from None
+
+
+def _read(raw: bytes, form: type[Form], where: str) -> Form:
+    try:
+        return msgspec.json.decode(raw, type=form)
+    except msgspec.ValidationError as error:
+        # Behind the first mistake there may be what is no JSON at all, so this may fail, too.
+        raise BadRequest(_findings(raw, form, where) or [f"{where}{error}"]) from None
+
+
+def read_many(raw: bytes) -> list[msgspec.Raw]:
+    """The elements of a JSON array, each to be read by itself."""
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError:
+        raise BadRequest(["the body is neither an object nor a list of objects"]) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadBody(f"the body is not valid JSON: {error}") from None
+
+
+def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
+    """Parameters of a URL; numbers and booleans are read from their texts."""
+    values: dict[str, str] = {}
+    for name, value in given:
+        # Given twice is either of two, as in status=ready&status=running.
+        values[name] = f"{values[name]},{value}" if name in values else value
+    try:
+        return msgspec.convert(values, form, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(_query_findings(values, form) or [str(error)]) from None
+
+
+def field_names(form: type[msgspec.Struct]) -> list[str]:
+    """As they are written in JSON."""
+    return [field.encode_name for field in msgspec.structs.fields(form)]
+
+
+def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
+    """Field by field, as one decoder stops at the first mistake."""
+    try:
+        given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return [f"{where}an object is wanted"]
+    found = _name_findings(given, form, where)
+    for field in msgspec.structs.fields(form):
+        if field.encode_name in given:
+            found += _field_findings(given[field.encode_name], field, where)
+        elif field.required:
+            found.append(f"{where}{field.encode_name} is missing")
+    return found
+
+
+def _field_findings(raw: msgspec.Raw, field: Any, where: str) -> list[str]:  # noqa: ANN401 - msgspec's FieldInfo
+    try:
+        msgspec.json.decode(bytes(raw), type=field.type)
+    except msgspec.ValidationError as error:
+        text = str(error).replace(" - at `$", f" - at `{field.encode_name}")
+        return [f"{where}{field.encode_name}: {text}"]
+    return []
+
+
+def _query_findings(given: dict[str, str], form: type[msgspec.Struct]) -> list[str]:
+    found = _name_findings(given, form, "")
+    for field in msgspec.structs.fields(form):
+        if field.encode_name in given:
+            try:
+                msgspec.convert(given[field.encode_name], field.type, strict=False)
+            except msgspec.ValidationError as error:
+                found.append(f"{field.encode_name}: {error}")
+        elif field.required:
+            found.append(f"{field.encode_name} is missing")
+    return found
+
+
+def _name_findings(given: dict[str, Any], form: type[msgspec.Struct], where: str) -> list[str]:
+    known = field_names(form)
+    found = []
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            found.append(f"{where}there is no field {name[:100]!r}; {hint}")
+    return found

@@ -1,0 +1,97 @@
+"""Tokens and the audit on their way in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tidewheel.core.tasks.access import AuditEntry, Scope, TokenView
+from tidewheel.server.wire.forms import Duration, In, Out
+from tidewheel.vocabulary import time_text
+
+
+class TokenIn(In):
+    """A token to be made."""
+
+    name: str
+    scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
+    queues: tuple[str, ...] = ("*",)
+    workflows: tuple[str, ...] = ("*",)
+    lasts: Duration | None = None  # null: until it is revoked
+
+
+class TokenOut(Out):
+    """A stored token; the secret is known to nobody here."""
+
+    number: int
+    kind: str
+    name: str
+    scopes: list[str]
+    queues: list[str]
+    workflows: list[str]
+    created_at: str | None
+    expires_at: str | None
+    used_at: str | None
+    revoked_at: str | None
+
+
+class NewTokenOut(Out):
+    """A new token; ``token`` is shown this once."""
+
+    token: str
+    stored: TokenOut
+
+
+class TokensOut(Out):
+    tokens: list[TokenOut]
+
+
+class AuditOut(Out):
+    """A call that changed something."""
+
+    number: int
+    at: str | None
+    token: int | None
+    who: str
+    client: str
+    verb: str
+    target: str
+    status: int
+    correlation: str
+
+
+class AuditPage(Out):
+    """Newest first; ``next`` is what ``before`` is for the page after."""
+
+    entries: list[AuditOut]
+    next: int | None
+
+
+def token_out(view: TokenView) -> TokenOut:
+    return TokenOut(
+        number=view.number,
+        kind=view.kind.value,
+        name=view.name,
+        scopes=sorted(view.grant.scopes),
+        queues=list(view.grant.queues),
+        workflows=list(view.grant.workflows),
+        created_at=time_text(view.created_at),
+        expires_at=time_text(view.expires_at),
+        used_at=time_text(view.used_at),
+        revoked_at=time_text(view.revoked_at),
+    )
+
+
+def audit_out(entry: AuditEntry) -> AuditOut:
+    return AuditOut(
+        number=entry.number,
+        at=time_text(entry.at),
+        token=entry.token,
+        who=entry.who,
+        client=entry.client,
+        verb=entry.verb,
+        target=entry.target,
+        status=entry.status,
+        correlation=entry.correlation,
+    )

@@ -1,0 +1,155 @@
+"""`tidewheel server` and `tidewheel token` as real processes (S1, S4, S31)."""
+
+import http.client
+import json
+import re
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.http_server import Caller
+from tests.support.patience import eventually
+
+
+def caller_of(line, token):
+    return Caller(re.search(r"http://([\d.:]+)", line)[1], token)
+
+
+def test_a_server_makes_its_first_token_and_answers_until_it_is_told_to_stop(tidewheel):
+    """S1: a fresh start listens on loopback only; S31: the token is its user's alone."""
+    with tidewheel.started("server", "--port", "0") as server:
+        line = server.read_until("answering at")
+        assert "http://127.0.0.1:" in line
+        server.read_until("admin token was made")
+        path = tidewheel.state / "token"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        caller = caller_of(line, path.read_text().strip())
+        assert caller.post("/tasks", {"id": "t", "command": "true"}).status == 201
+        assert tidewheel("task", "t", "--json").json["task"]["id"] == "t"
+        server.send(signal.SIGTERM)
+        assert server.wait().status == 0
+    with tidewheel.started("server", "--port", "0", "--json") as server:
+        said = json.loads(server.read_until("url"))
+        assert said["token_file"] is None
+
+
+def test_tokens_are_made_listed_and_revoked(tidewheel):
+    """S4: printed once; the store keeps a hash."""
+    made = tidewheel("token", "create", "ci", "--scope", "submit", "--queue", "ci-*")
+    assert (made.status, made.word[:3]) == (0, "tw_")
+    secret = made.word.split("_", 2)[2]
+    assert secret not in tidewheel("token", "list").out
+    [stored] = tidewheel("token", "list", "--json").json["tokens"]
+    assert (stored["scopes"], stored["queues"]) == (["submit"], ["ci-*"])
+    for file in tidewheel.state.iterdir():
+        assert secret.encode() not in file.read_bytes()
+    with tidewheel.started("server", "--port", "0") as server:
+        caller = caller_of(server.read_until("answering at"), made.word)
+        assert caller.post("/tasks", {"queue": "ci-1"}).status == 201
+        assert caller.post("/tasks", {"queue": "other"}).status == 403
+        assert tidewheel("token", "revoke", str(stored["number"])).status == 0
+        eventually(lambda: caller.get("/queues").status == 401, "revoked", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("create",), "NAME"),
+        (("create", "x"), "--scope"),
+        (("create", "x", "--scope", "root"), "root"),
+        (("create", "x", "--scope", "admin", "--queue", "a"), "admin is for every queue"),
+        (("revoke", "x"), "no number"),
+        (("revoke", "99"), "no token '99'"),
+    ],
+)
+def test_a_wrong_request_about_tokens_says_what_to_do(tidewheel, arguments, said):
+    answer = tidewheel("token", *arguments)
+    assert answer.status == 2 and said in answer.err
+
+
+def test_a_server_is_not_reached_from_elsewhere_without_token_and_tls(tidewheel, tmp_path):
+    """S1."""
+    answer = tidewheel("server", "--host", "0.0.0.0", "--port", "0")
+    assert answer.status == 2 and "--certificate" in answer.err
+    answer = tidewheel(
+        "server", "--host", "0.0.0.0", "--port", "0", "--behind-proxy", "10.0.0.1"
+    )
+    assert answer.status == 2 and "no valid token" in answer.err
+    assert not (tidewheel.state / "token").exists()
+    certificate = tmp_path / "cert.pem"
+    certificate.write_text("")
+    answer = tidewheel("server", "--certificate", str(certificate))
+    assert answer.status == 2 and "key" in answer.err
+    tidewheel("token", "create", "x", "--scope", "read")
+    with tidewheel.started(
+        "server", "--host", "0.0.0.0", "--port", "0", "--behind-proxy", "10.0.0.1"
+    ) as server:
+        assert "0.0.0.0" in server.read_until("answering at")
+
+
+def test_a_port_that_is_taken_is_named(tidewheel):
+    with tidewheel.started("server", "--port", "0") as server:
+        port = re.search(r":(\d+);", server.read_until("answering at"))[1]
+        answer = tidewheel("server", "--port", port)
+        assert answer.status == 2 and port in answer.err
+
+
+def test_a_proxy_says_who_called_and_nobody_else_can(tidewheel):
+    """S34: X-Forwarded-For counts only from the proxies that were named."""
+    token = tidewheel("token", "create", "x", "--scope", "admin").word
+    for proxy, seen in (("127.0.0.1", "10.9.8.7"), ("10.0.0.1", "127.0.0.1")):
+        with tidewheel.started("server", "--port", "0", "--behind-proxy", proxy) as server:
+            caller = caller_of(server.read_until("answering at"), token)
+            caller.post("/tasks", {"queue": "q"}, X_Forwarded_For="10.9.8.7")
+            assert caller.get("/audit?limit=1").json["entries"][0]["client"] == seen
+
+
+def test_nothing_of_the_web_is_loaded_unless_a_server_runs():
+    """Start-up matters: the command line and clients do not pay for the server."""
+    look = (
+        "import sys, tidewheel.cli.main, tidewheel.cli.roles, tidewheel.client.asynchronous\n"
+        "print([n for n in ('starlette', 'uvicorn', 'uvloop') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, check=True)
+    assert done.stdout == b"[]\n"
+
+
+@pytest.mark.parametrize("point", ["submit_before_commit", "submit_after_commit"])
+def test_a_server_that_dies_in_a_request_makes_no_second_task(tidewheel, point):
+    """Scenario 12, T12, D1: repeated with the same key, nothing is lost or doubled."""
+    token = tidewheel("token", "create", "x", "--scope", "submit").word
+    body, key = [{"queue": "once"}, {"queue": "once"}], {"Idempotency_Key": "k"}
+    arguments = ("server", "--port", "0")
+    with tidewheel.started(*arguments, TIDEWHEEL_FAILPOINT=point) as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            caller.post("/tasks", body, **key)
+    with tidewheel.started(*arguments) as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        replies = [caller.post("/tasks", body, **key) for _ in range(2)]
+        assert {reply.status for reply in replies} <= {200, 201}
+        assert len(caller.get("/tasks?queue=once").json["tasks"]) == 2
+
+
+def test_two_servers_share_everything_but_their_memory(tidewheel):
+    """Tokens, workers, kept answers: whichever server is asked, the answer is the same."""
+    token = tidewheel("token", "create", "x", "--scope", "submit", "--scope", "worker").word
+    with (
+        tidewheel.started("server", "--port", "0") as first,
+        tidewheel.started("server", "--port", "0") as second,
+    ):
+        one = caller_of(first.read_until("answering at"), token)
+        two = caller_of(second.read_until("answering at"), token)
+        made = one.post("/tasks", {"queue": "q", "spec": 1}, Idempotency_Key="k")
+        assert (
+            two.post("/tasks", {"queue": "q", "spec": 1}, Idempotency_Key="k").body == made.body
+        )
+        worker = one.post("/workers", {"name": "w", "queues": ["q"]}).json["id"]
+        [task] = two.post("/queues/q/claim", {"worker": worker}).json["tasks"]
+        end = {"worker": worker, "attempt": task["attempt"], "ending": "succeeded"}
+        assert one.post(f"/tasks/{task['id']}/finish", end).json["status"] == "succeeded"
+        late = two.post(f"/tasks/{task['id']}/finish", end)
+        assert (late.status, late.code) == (409, "wrong_status")

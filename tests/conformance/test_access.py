@@ -1,0 +1,191 @@
+"""Tokens, whose workers are whose, the audit, and answers to repeated requests."""
+
+from dataclasses import replace
+
+import pytest
+
+from tidewheel.core.tasks.access import (
+    AuditEntry,
+    Grant,
+    KeptAnswer,
+    NewToken,
+    Scope,
+    TokenKind,
+)
+from tidewheel.errors import BadSetting, NotFound
+
+DAY = 86_400.0
+
+
+def token(name="deploy", digest="a" * 64, lasts=None, **grant):
+    given = Grant(**({"scopes": frozenset({Scope.READ})} | grant))
+    return NewToken(name=name, digest=digest, grant=given, lasts_seconds=lasts)
+
+
+def test_a_token_is_kept_with_what_it_allows_and_only_the_hash_of_its_secret(store):
+    """S4."""
+    scopes = frozenset({Scope.SUBMIT, Scope.WORKER})
+    made = store.create_token(token(scopes=scopes, queues=("a*", "b"), workflows=("nightly",)))
+    found, _ = store.token(made.number)
+    assert found == made
+    assert (found.name, found.digest) == ("deploy", "a" * 64)
+    assert found.grant.scopes == scopes
+    assert (found.grant.queues, found.grant.workflows) == (("a*", "b"), ("nightly",))
+    assert (found.expires_at, found.used_at, found.revoked_at) == (None, None, None)
+
+
+def test_a_token_that_lasts_is_valid_until_its_time(store, clock):
+    made = store.create_token(token(lasts=60.0))
+    clock.advance(59)
+    found, now = store.token(made.number)
+    assert found.is_valid(now)
+    clock.advance(1)
+    found, now = store.token(made.number)
+    assert not found.is_valid(now)
+
+
+def test_a_revoked_token_is_never_valid_again(store, clock):
+    made = store.create_token(token())
+    first = store.revoke_token(made.number)
+    clock.advance(5)
+    assert store.revoke_token(made.number) == first
+    found, now = store.token(made.number)
+    assert not found.is_valid(now)
+
+
+def test_tokens_are_listed_newest_first_with_their_last_use(store, clock):
+    first = store.create_token(token("one", "1" * 64))
+    store.create_token(token("two", "2" * 64))
+    clock.advance(3)
+    store.touch_token(first.number)
+    assert [(view.name, view.used_at) for view in store.tokens()] == [
+        ("two", None),
+        ("one", clock.now),
+    ]
+
+
+def test_a_token_ends_with_the_one_it_was_made_from(store):
+    """S4, S8: a session is over when its maker's token is."""
+    parent = store.create_token(token(lasts=60.0))
+    child = store.create_token(
+        replace(
+            token(digest="b" * 64, lasts=3600.0), kind=TokenKind.SESSION, parent=parent.number
+        )
+    )
+    endless = store.create_token(replace(token(digest="c" * 64), parent=parent.number))
+    assert child.expires_at == endless.expires_at == parent.expires_at
+    store.revoke_token(parent.number)
+    for one in (child, endless):
+        found, now = store.token(one.number)
+        assert not found.is_valid(now)
+    assert all(view.revoked_at is not None for view in store.tokens())
+
+
+def test_a_login_is_used_up_once_and_in_time(store, clock):
+    """S8."""
+    login = store.create_token(replace(token(lasts=60.0), kind=TokenKind.LOGIN))
+    late = store.create_token(replace(token(digest="b" * 64, lasts=60.0), kind=TokenKind.LOGIN))
+    bearer = store.create_token(token(digest="c" * 64))
+    assert [store.spend_token(login.number) for _ in range(2)] == [True, False]
+    assert store.spend_token(bearer.number) is False
+    assert store.spend_token(99) is False
+    clock.advance(60)
+    assert store.spend_token(late.number) is False
+    found, now = store.token(login.number)
+    assert not found.is_valid(now)
+
+
+@pytest.mark.parametrize("number", [0, -1, 7, 2**63, 10**30])
+def test_a_token_that_is_not_there_is_not_found(store, number):
+    with pytest.raises(NotFound):
+        store.token(number)
+    with pytest.raises(NotFound):
+        store.revoke_token(number)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        token(name=""),
+        token(name="a\nb"),
+        token(scopes=frozenset()),
+        token(lasts=0.0),
+        token(lasts=float("nan")),
+        token(queues=()),
+        token(queues=("a\x1b",)),
+        token(workflows=("x",) * 101),
+    ],
+)
+def test_a_token_that_breaks_a_rule_is_not_stored(store, bad):
+    with pytest.raises(BadSetting):
+        store.create_token(bad)
+    assert store.tokens() == []
+
+
+def test_a_worker_belongs_to_the_token_that_brought_it(store):
+    """S6."""
+    one = store.create_token(token("one", "1" * 64))
+    two = store.create_token(token("two", "2" * 64))
+    worker, other = store.hire("w"), store.hire("v")
+    store.assign_worker(worker, one.number)
+    store.assign_worker(worker, two.number)
+    assert store.worker_token(worker) == one.number
+    assert store.worker_token(other) is None
+
+
+def test_the_audit_is_read_newest_first_page_by_page(store, clock):
+    """S30."""
+    for status in (201, 200, 409):
+        clock.advance(1)
+        store.add_audit(
+            AuditEntry(
+                token=None,
+                who="me",
+                client="127.0.0.1",
+                verb="POST /tasks",
+                target="a\0b",
+                status=status,
+                correlation="c",
+            )
+        )
+    page = store.audit(count=2)
+    assert [(entry.status, entry.at) for entry in page] == [
+        (409, clock.now),
+        (200, clock.now - 1),
+    ]
+    assert [entry.status for entry in store.audit(before=page[-1].number)] == [201]
+
+
+def test_nobody_can_change_the_audit(store, world):
+    if world.kind == "memory":
+        return  # no operation of the store changes it, and there is no other way in
+    store.add_audit(
+        AuditEntry(
+            token=1,
+            who="me",
+            client="",
+            verb="POST /x",
+            target="",
+            status=200,
+            correlation="c",
+        )
+    )
+    table = "audit" if world.kind == "sqlite" else "tidewheel.audit"
+    with pytest.raises(Exception, match="only added to"):
+        world.execute(f"UPDATE {table} SET who = 'somebody else'")
+
+
+def answer(key="k", status=201, token=1):
+    return KeptAnswer(token=token, key=key, fingerprint="f", status=status, body="{}")
+
+
+def test_the_first_answer_to_a_key_is_kept_for_a_day(store, clock):
+    """T12."""
+    store.keep_answer(answer())
+    store.keep_answer(answer(status=500))
+    assert store.kept_answer(1, "k") == answer()
+    assert store.kept_answer(2, "k") is None
+    clock.advance(DAY + 1)
+    store.keep_answer(answer(key="another"))
+    assert store.kept_answer(1, "k") is None
+    assert store.kept_answer(1, "another") == answer(key="another")

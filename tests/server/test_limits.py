@@ -1,0 +1,243 @@
+"""What strangers and mistakes get: limits, headers, corpora (S3, S9, S19, S27, S29, S35)."""
+
+import random
+import socket
+
+import pytest
+
+from tests.support.http_server import in_path, running_server
+
+HOSTILE = [
+    "..",
+    "../../etc/passwd",
+    "%2e%2e",
+    "/etc/passwd",
+    "a/b",
+    "-rf",
+    "'; DROP TABLE task; --",
+    '" OR 1=1 --',
+    "%_",
+    "x" * 300,
+    "\x00",
+    "a\x00b",
+    "\x1b[31m",
+    "a\r\nSet-Cookie: x=1",
+    "\u202e",
+    "healthz",
+    "<script>alert(1)</script>",
+    "\udcff",
+    "${jndi:x}",
+    "{id}",
+]
+
+
+def spelled(text):
+    return in_path(text.encode("utf-8", "surrogateescape").decode("latin-1"))
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_a_hostile_name_is_a_name_or_refused_and_never_more(admin, name):
+    """S3, S19, S29: nothing is found, nothing breaks, nothing of our insides is told."""
+    for method, path in (
+        ("GET", f"/tasks/{spelled(name)}"),
+        ("GET", f"/tasks/{spelled(name)}/history"),
+        ("GET", f"/queues/{spelled(name)}"),
+        ("GET", f"/tasks?queue={spelled(name)}"),
+        ("GET", f"/tasks?tag={spelled(name)}&name={spelled(name)}&worker={spelled(name)}"),
+        ("GET", f"/tasks?status={spelled(name)}"),
+        ("GET", f"/tasks?fields={spelled(name)}"),
+        ("GET", f"/tasks?run={spelled(name)}"),
+        ("POST", f"/queues/{spelled(name)}/pause"),
+        ("POST", f"/queues/{spelled(name)}/resume"),
+        ("POST", f"/tokens/{spelled(name)}/revoke"),
+        ("POST", f"/workers/{spelled(name)}/stop"),
+        ("GET", f"/tasks/x/execution_info/{spelled(name)}"),
+    ):
+        reply = admin.ask(method, path, {} if method == "POST" else None)
+        assert reply.status < 500, (path, reply.body)
+        assert b"Traceback" not in reply.body and b"SELECT" not in reply.body
+        assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_a_hostile_name_can_be_submitted_or_is_refused(admin, name):
+    """S3: what is accepted is found again under the same name."""
+    reply = admin.post("/tasks", {"id": name, "queue": "names", "name": f"n{name}"})
+    assert reply.status in (201, 200, 409, 422, 400)
+    if reply.status == 201:
+        assert admin.get(f"/tasks/{in_path(name)}").json["id"] == name
+
+
+def test_every_answer_carries_the_headers_that_protect_browsers(admin, server):
+    """S9; no CORS (S8)."""
+    for reply in (
+        admin.get("/tasks"),
+        admin.get("/docs"),
+        server.stranger().get("/tasks"),
+        admin.get("/nothing"),
+        server.stranger().get("//healthz", Origin="https://evil.example"),
+    ):
+        headers = reply.headers
+        assert "default-src 'self'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert not any(name.startswith("access-control") for name in headers)
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8450", "127.0.0.1.evil", ""])
+def test_a_server_answers_only_to_its_own_names(admin, host):
+    """S8: DNS rebinding."""
+    assert admin.get("/tasks", Host=host).status in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8450"])
+def test_its_own_names_are_accepted(admin, host):
+    assert admin.get("/tasks", Host=host).status == 200
+
+
+@pytest.fixture(scope="module")
+def small_server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    with running_server(
+        f"sqlite:///{folder}/tidewheel.db",
+        body_bytes_max=10_000,
+        header_bytes_max=4_000,
+        header_seconds_max=0.3,
+        body_seconds_max=0.3,
+    ) as running:
+        yield running
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(small_server):
+    """S27."""
+    caller = small_server.caller("submit")
+    reply = caller.post("/tasks", b"[" + b" " * 20_000 + b"]")
+    assert (reply.status, reply.code) == (413, "too_large")
+    said = exchange(
+        small_server,
+        b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n"
+        b"Authorization: Bearer " + caller.token.encode() + b"\r\n"
+        b"Content-Type: application/json\r\n\r\n",
+    )
+    assert b" 413 " in said.splitlines()[0]
+
+
+def test_a_body_without_a_length_is_counted(small_server):
+    caller = small_server.caller("submit")
+    chunk = b"fff\r\n" + b" " * 0xFFF + b"\r\n"
+    said = exchange(
+        small_server,
+        b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        b"Authorization: Bearer " + caller.token.encode() + b"\r\n"
+        b"Content-Type: application/json\r\n\r\n" + chunk * 10 + b"0\r\n\r\n",
+    )
+    assert b" 413 " in said.splitlines()[0]
+
+
+def test_headers_and_urls_have_limits(small_server, server):
+    caller = small_server.caller("read")
+    assert caller.get("/tasks", X_Large="x" * 5_000).status == 431
+    said = exchange(small_server, b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000)
+    assert b" 431 " in said.splitlines()[0]
+    assert server.caller("read").get("/tasks?queue=" + "x" * 20_000).status == 414
+
+
+def test_whoever_dawdles_is_cut_off(small_server):
+    """S27: slow loris, before the head is complete and within the body."""
+    assert b" 408 " in exchange(small_server, b"GET /healthz HT").splitlines()[0]
+    assert b" 408 " in exchange(small_server, b"").splitlines()[0]
+    caller = small_server.caller("submit")
+    said = exchange(
+        small_server,
+        b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+        b"Authorization: Bearer " + caller.token.encode() + b"\r\n"
+        b"Content-Type: application/json\r\n\r\n{",
+    )
+    assert b" 408 " in said.splitlines()[0]
+
+
+def test_only_json_is_accepted(client):
+    """S8, S27: a form of another site cannot be JSON."""
+    for kind in ("text/plain", "multipart/form-data; boundary=x", "application/x-www-form", ""):
+        reply = client.post("/tasks", b"{}", Content_Type=kind)
+        assert (reply.status, reply.code) == (415, "wrong_media_type")
+
+
+BAD_BODIES = [
+    (b"", 400),
+    (b"{", 400),
+    (b"nonsense", 400),
+    (b'{"id": NaN}', 400),
+    (b'{"id": "\xff"}', 400),
+    (b"[" * 100_000, 400),
+    (b'{"spec": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400),
+    (b'{"colour": 1, "id": "x"\x00}', 400),
+    (b'"text"', 422),
+    (b"[1, 2]", 422),
+    (b"null", 422),
+    (b'{"priority": 1e999}', 422),
+    (b'{"priority": 99999999999999999999999}', 422),
+    (b'{"id": "\\ud800"}', 400),
+    (b'{"id": "a\\u0000b"}', 422),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), BAD_BODIES, ids=[ascii(b)[:30] for b, _ in BAD_BODIES]
+)
+def test_a_body_that_is_no_task_is_refused(client, body, status):
+    """S15, S29."""
+    reply = client.post("/tasks", body)
+    assert reply.status == status, reply.body
+    assert {"code", "message", "status", "id", "allowed"} <= reply.json.keys()
+
+
+def exchange(server, sent):
+    """What a server says to raw bytes, until it closes."""
+    host, port = server.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(sent)
+        connection.settimeout(10)
+        return connection.recv(65_536)
+
+
+SMUGGLED = [
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n\r\n",
+    b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"NONSENSE\r\n\r\n",
+    b"GET \x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET http://evil/api/v1/tasks HTTP/1.1\r\nHost: evil\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("sent", SMUGGLED, ids=ascii)
+def test_a_request_that_can_be_read_in_two_ways_is_refused(server, sent):
+    status = int(exchange(server, sent).split()[1])
+    assert 400 <= status < 500
+
+
+def test_mutated_requests_cause_no_error_of_ours(admin, request):
+    """S35 in small: the seed is printed by pytest-randomly."""
+    chance = random.Random(request.config.getoption("randomly_seed", 1))
+    seeds = [
+        b'{"id": "m", "queue": "q", "spec": {"a": 1}, "needs": ["x"], "retries": 3}',
+        b'[{"queue": "q"}, {"backoff": true, "delay": "1m"}]',
+        b'{"worker": "worker-1", "attempt": 1, "ending": "failed", "error": {"code": "x"}}',
+        b'{"ids": ["a"], "filter": {"status": ["ready"]}}',
+        b'{"state": "running", "execution_info": {"worker": "worker-1", "exit_status": 0}}',
+    ]
+    paths = ["/tasks", "/tasks/m/finish", "/tasks/cancel", "/heartbeats", "/queues/q/claim"]
+    for _ in range(300):
+        body = bytearray(chance.choice(seeds))
+        for _ in range(chance.randint(0, 6)):
+            body[chance.randrange(len(body))] = chance.choice(b'{}[]",:0-9.eatr\\u \x00\xff')
+        path = chance.choice(paths)
+        reply = admin.post(path, bytes(body))
+        assert reply.status < 500, (path, bytes(body), reply.body)
+        patched = admin.patch("/tasks/m", bytes(body))
+        assert patched.status < 500, (bytes(body), patched.body)

@@ -1,0 +1,326 @@
+"""Tasks over HTTP: submit, look, cancel, claim, report."""
+
+import json
+import threading
+from itertools import count
+
+import pytest
+
+from tests.support.http_server import in_path
+from tidewheel.server.table import ROUTES
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def kind(request):
+    return request.param
+
+
+def fresh(prefix="t"):
+    return f"{prefix}-{next(_numbers)}"
+
+
+def submit(client, **task):
+    task.setdefault("id", fresh())
+    task.setdefault("spec", {})
+    reply = client.post("/tasks", task)
+    assert reply.status == 201, reply.body
+    return task["id"]
+
+
+def claim(worker, task_id):
+    reply = worker.post(f"/tasks/{in_path(task_id)}/claim", {"worker": worker.id})
+    assert reply.status == 200, reply.body
+    return {"worker": worker.id, "attempt": reply.json["attempt"]}
+
+
+@pytest.mark.req("R002-87", "R002-1", "R002-23")
+def test_a_task_is_stored_with_all_defaults_and_read_back(client, reader):
+    task_id = submit(client, id="rn/with slash%2F", queue="q", spec={"a": [1, 2]})
+    reply = reader.get(f"/tasks/{in_path(task_id)}")
+    assert reply.status == 200
+    task = reply.json
+    assert (task["id"], task["queue"], task["status"]) == (task_id, "q", "ready")
+    assert (task["progress"], task["attempt"], task["owner"]) == (0.0, 0, None)
+
+
+@pytest.mark.req("R002-4", "R002-87")
+@pytest.mark.parametrize(
+    "spec", ["null", "1.10", "123456789012345678901234567890", '{"a": 1e400}', '"\\u0000x"']
+)
+def test_a_spec_comes_back_letter_by_letter(client, reader, spec):
+    task_id = fresh()
+    body = f'{{"id": "{task_id}", "spec": {spec}}}'.encode()
+    assert client.post("/tasks", body).status == 201
+    assert f'"spec":{spec}'.encode() in reader.get(f"/tasks/{task_id}").body
+
+
+@pytest.mark.req("R002-2")
+def test_the_same_task_again_is_no_new_one_and_a_different_one_is_a_conflict(client):
+    task_id = submit(client, spec=1)
+    again = client.post("/tasks", {"id": task_id, "spec": 1})
+    assert (again.status, again.json["created"]) == (200, False)
+    other = client.post("/tasks", {"id": task_id, "spec": 2})
+    assert (other.status, other.code) == (409, "duplicate")
+
+
+def test_every_finding_of_a_bad_task_is_named(client):
+    body = {"priority": -1.5, "armed": "yes", "colour": 1, "needs": 3, "id": "x"}
+    reply = client.post("/tasks", body)
+    assert (reply.status, reply.code) == (422, "invalid")
+    said = " ".join(reply.json["findings"])
+    assert all(name in said for name in ("priority", "armed", "colour", "needs"))
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert reply.json["id"] == reply.headers["x-request-id"]
+
+
+@pytest.mark.req("R002-30")
+def test_a_batch_answers_each_by_itself(client):
+    good, taken = fresh(), submit(client, spec=1)
+    tasks = [
+        {"id": good, "spec": 1},
+        {"id": taken, "spec": 1},
+        {"id": taken, "spec": 2},
+        {"id": fresh(), "priority": -1},
+        {"id": fresh(), "colour": "red"},
+        7,
+    ]
+    reply = client.post("/tasks?atomic=each", tasks)
+    assert reply.status == 201
+    assert reply.json["inserted"] == [good] and reply.json["present"] == [taken]
+    assert [one["index"] for one in reply.json["failed"]] == [2]
+    assert [one["index"] for one in reply.json["invalid"]] == [3, 4, 5]
+
+
+def test_all_or_none_is_what_a_list_means_by_default(client, reader):
+    good = fresh()
+    reply = client.post("/tasks", [{"id": good}, {"id": fresh(), "priority": -1}])
+    assert reply.status == 422
+    assert reader.get(f"/tasks/{good}").status == 404
+
+
+@pytest.mark.req("R002-29")
+def test_tasks_are_listed_page_by_page_with_filters_and_without_specs(client, reader):
+    queue = fresh("queue")
+    ids = [submit(client, queue=queue, spec={"n": n}, tag="x") for n in range(5)]
+    first = reader.get(f"/tasks?queue={queue}&limit=2&status=ready,running&tag=x").json
+    assert [task["id"] for task in first["tasks"]] == ids[:2:-1]
+    assert "spec" not in first["tasks"][0]
+    rest = reader.get(f"/tasks?queue={queue}&limit=100&before={first['next']}").json
+    assert [task["id"] for task in rest["tasks"]] == ids[2::-1]
+    assert rest["next"] is None
+    named = reader.get(f"/tasks?queue={queue}&fields=id,spec&limit=1").json
+    assert named["tasks"] == [{"id": ids[4], "spec": {"n": 4}}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["status=sleeping", "limit=0", "limit=x", "colour=red", "fields=id,no", "before=-1"],
+)
+def test_a_filter_that_is_not_understood_is_refused(reader, query):
+    assert reader.get(f"/tasks?{query}").status == 422
+
+
+@pytest.mark.req("R002-38", "R002-44", "R002-48", "R002-87")
+def test_a_task_is_claimed_kept_alive_and_finished(client, worker, reader):
+    task_id = submit(client, queue="q")
+    held = claim(worker, task_id)
+    path = f"/tasks/{task_id}"
+    assert worker.post(f"{path}/started", held).json["status"] == "running"
+    beat = worker.post(f"{path}/heartbeat", held | {"progress": 0.5})
+    assert (beat.status, beat.json["answer"]) == (200, "go_on")
+    said = [{"number": 1, "text": "half", "output": "half"}]
+    assert worker.post(f"{path}/outputs", held | {"messages": said}).status == 200
+    samples = [{"memory_bytes": 5, "cpu_percent": 50.0}]
+    assert worker.post(f"{path}/usage", held | {"samples": samples}).status == 200
+    end = held | {"ending": "succeeded", "metrics": {"n": 1}, "exit_status": 0}
+    assert worker.post(f"{path}/finish", end).json["status"] == "succeeded"
+    assert reader.get(path).json["progress"] == 1.0
+    assert [o["output"] for o in reader.get(f"{path}/outputs").json["outputs"]] == ["half"]
+    assert reader.get(f"{path}/usage").json["usage"][0]["memory_bytes"] == 5
+    [attempt] = reader.get(f"{path}/attempts").json["attempts"]
+    assert (attempt["ended_by"], attempt["metrics"]) == ("succeed", {"n": 1})
+    steps = [one["to"] for one in reader.get(f"{path}/history").json["history"]]
+    assert steps == ["ready", "running", "succeeded"]
+
+
+@pytest.mark.req("R002-41", "R002-66", "R003-33")
+def test_a_claim_of_a_task_that_is_not_ready_names_the_status_it_needs(client, worker):
+    task_id = submit(client, queue="q")
+    claim(worker, task_id)
+    reply = worker.post(f"/tasks/{task_id}/claim", {"worker": worker.id})
+    assert (reply.status, reply.code) == (409, "wrong_status")
+    assert reply.json["allowed"] == ["ready"]
+
+
+@pytest.mark.req("R002-46", "R002-52", "R003-59")
+def test_a_report_for_a_superseded_attempt_is_a_conflict(client, worker):
+    """S6: the attempt is the fencing token."""
+    task_id = submit(client, queue="q")
+    held = claim(worker, task_id)
+    assert worker.post(f"/tasks/{task_id}/yield", held).json["status"] == "ready"
+    again = claim(worker, task_id)
+    for verb, more in (("heartbeat", {}), ("finish", {"ending": "succeeded"}), ("yield", {})):
+        reply = worker.post(f"/tasks/{task_id}/{verb}", held | more)
+        assert (reply.status, reply.code) == (409, "lease_lost"), verb
+    assert worker.post(f"/tasks/{task_id}/heartbeat", again).status == 200
+
+
+@pytest.mark.req("R002-63", "R002-65", "R002-68", "R003-39", "R003-41")
+def test_cancel_is_told_at_the_next_heartbeat_and_wins(client, worker):
+    task_id = submit(client, queue="q")
+    held = claim(worker, task_id)
+    asked = client.post(f"/tasks/{task_id}/cancel")
+    assert (asked.json["status"], asked.json["changed"]) == ("cancelling", True)
+    assert client.post(f"/tasks/{task_id}/cancel").json["changed"] is False
+    assert worker.post(f"/tasks/{task_id}/heartbeat", held).json["answer"] == "cancel"
+    end = worker.post(f"/tasks/{task_id}/finish", held | {"ending": "succeeded"})
+    assert end.json["status"] == "cancelled"
+    late = worker.post(f"/tasks/{task_id}/heartbeat", held)
+    assert (late.status, late.code) == (409, "cancelled")
+
+
+def test_many_heartbeats_are_answered_one_by_one(client, worker):
+    ids = [submit(client, queue="q") for _ in range(3)]
+    beats = [{"id": one, "attempt": claim(worker, one)["attempt"]} for one in ids]
+    client.post(f"/tasks/{ids[1]}/cancel")
+    beats[2]["attempt"] = 9
+    reply = worker.post("/heartbeats", {"worker": worker.id, "beats": beats})
+    assert [one["answer"] for one in reply.json["answers"]] == ["go_on", "cancel", "lost"]
+
+
+@pytest.mark.req("R002-32", "R002-33", "R002-34")
+def test_a_queue_hands_out_the_oldest_of_the_highest_priority(client, worker):
+    queue = fresh("claims")
+    low = submit(client, queue=queue, priority=9)
+    high = [submit(client, queue=queue, priority=100) for _ in range(2)]
+    body = {"worker": worker.id, "n": 2}
+    first = worker.post(f"/queues/{queue}/claim", body).json["tasks"]
+    assert [task["id"] for task in first] == high
+    then = worker.post(f"/queues/{queue}/claim", body).json["tasks"]
+    assert [task["id"] for task in then] == [low]
+
+
+def test_a_claim_can_wait_for_a_task(client, worker):
+    queue, got = fresh("waits"), []
+    body = {"worker": worker.id, "wait_s": 15}
+    asking = threading.Thread(
+        target=lambda: got.append(worker.post(f"/queues/{queue}/claim", body))
+    )
+    asking.start()
+    task_id = submit(client, queue=queue)
+    asking.join(20)
+    assert [task["id"] for task in got[0].json["tasks"]] == [task_id]
+
+
+def test_many_tasks_are_cancelled_by_filter_or_by_ids(client):
+    queue = fresh("cancels")
+    ids = [submit(client, queue=queue, tag="old") for _ in range(3)]
+    by_id = client.post("/tasks/cancel", {"ids": ids[:1]}).json["cancelled"]
+    assert [(one["id"], one["status"]) for one in by_id] == [(ids[0], "cancelled")]
+    rest = client.post("/tasks/cancel", {"filter": {"queue": queue, "tag": "old"}})
+    assert sorted(one["id"] for one in rest.json["cancelled"]) == sorted(ids[1:])
+    assert client.post("/tasks/cancel", {}).status == 422
+    assert client.post("/tasks/cancel", {"ids": ["nobody"]}).status == 404
+
+
+def test_why_a_task_does_not_run_is_said_in_words(client, reader):
+    parent = submit(client)
+    child = submit(client, needs=[parent])
+    [reason] = reader.get(f"/tasks/{child}/why").json["reasons"]
+    assert parent in reason
+    [edge] = reader.get(f"/tasks/{child}/graph").json["edges"]
+    assert (edge["parent"], edge["child"], edge["state"]) == (parent, child, "open")
+
+
+@pytest.mark.req("R002-28")
+def test_what_is_not_there_is_not_found(reader, client):
+    for path in ("/tasks/nobody", "/tasks/nobody/history", "/tasks/nobody/why"):
+        assert (reader.get(path).status, reader.get(path).code) == (404, "not_found")
+    assert client.post("/tasks/nobody/cancel").status == 404
+    assert reader.get("/nothing").status == 404
+    assert client.ask("DELETE", "/tasks").status == 405
+
+
+def test_a_queue_is_paused_resumed_and_configured(operator, client, worker, reader):
+    queue = fresh("paused")
+    submit(client, queue=queue)
+    assert operator.post(f"/queues/{queue}/pause").json["paused"] is True
+    assert worker.post(f"/queues/{queue}/claim", {"worker": worker.id}).json == {"tasks": []}
+    assert operator.post(f"/queues/{queue}/resume").json["paused"] is False
+    limits = [{"concurrency_max": 2}]
+    changed = operator.patch(f"/queues/{queue}", {"lease_seconds": 30, "limits": limits})
+    assert changed.json["lease_seconds"] == 30
+    assert changed.json["limits"][0]["concurrency_max"] == 2
+    [seen] = [q for q in reader.get("/queues").json["queues"] if q["queue"] == queue]
+    assert seen["counts"]["ready"] == 1
+    assert operator.patch(f"/queues/{queue}", {"lease_seconds": -1}).status == 422
+
+
+def test_workers_are_listed_until_they_sign_off(server, reader):
+    caller = server.caller("worker")
+    reply = caller.post("/workers", {"name": "once", "queues": ["q"]})
+    assert reply.status == 201
+    named = [one["name"] for one in reader.get("/workers").json["workers"]]
+    assert "once" in named
+    assert caller.post(f"/workers/{reply.json['id']}/stop").status == 200
+    named = [one["name"] for one in reader.get("/workers").json["workers"]]
+    assert "once" not in named
+    assert caller.post("/workers", {"name": "a\nb", "queues": ["q"]}).status == 422
+
+
+def test_the_openapi_document_names_every_route_and_resolves(reader):
+    document = reader.get("/openapi.json").json
+    assert document["openapi"] == "3.1.0"
+    listed = {(m.upper(), p) for p, one in document["paths"].items() for m in one}
+    assert listed == {(route.method, route.path) for route in ROUTES}
+    text = json.dumps(document)
+    names = {ref.split('"')[0] for ref in text.split('"#/components/schemas/')[1:]}
+    assert names <= document["components"]["schemas"].keys()
+    ids = [op["operationId"] for one in document["paths"].values() for op in one.values()]
+    assert len(ids) == len(set(ids))
+    page = reader.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert b"<script" not in page.body and b"http" not in page.body.split(b"<table")[1]
+
+
+def test_what_the_document_says_about_answers_is_what_comes(client, reader):
+    """As an outsider's generated client would read them: media types and required fields."""
+    document = reader.get("/openapi.json").json
+    task_id = submit(client, queue="q")
+    for path, filled_in in (
+        ("/api/v1/tasks", "/tasks?queue=q&limit=1"),
+        ("/api/v1/tasks/{id}", f"/tasks/{task_id}"),
+        ("/api/v1/tasks/{id}/history", f"/tasks/{task_id}/history"),
+        ("/api/v1/queues", "/queues"),
+        ("/api/v1/docs", "/docs"),
+        ("/metrics", "//metrics"),
+        ("/login", "//login"),
+    ):
+        reply = reader.get(filled_in)
+        [(media, told)] = document["paths"][path]["get"]["responses"]["200"]["content"].items()
+        assert reply.headers["content-type"].startswith(media), path
+        if name := told["schema"].get("$ref", "").rpartition("/")[2]:
+            required = document["components"]["schemas"][name].get("required", [])
+            assert set(required) <= reply.json.keys(), path
+
+
+@pytest.mark.req("R003-60")
+def test_statistics_are_there_for_all_for_queues_and_for_names(server, client, worker, reader):
+    queue, name = fresh("statistics"), fresh("model")
+    for number, ending in enumerate(("succeeded", "failed")):
+        task_id = submit(client, queue=queue, name=f"{name}{number}")
+        end = claim(worker, task_id) | {"ending": ending}
+        if ending == "failed":
+            end["error"] = {"code": "x"}
+        assert worker.post(f"/tasks/{task_id}/finish", end).status == 200
+    found = reader.get(f"/statistics?queue={queue}&by=name").json
+    assert found["all"]["ended_by"] == {"succeed": 1, "fail": 1}
+    assert found["all"]["success_rate"] == 0.5
+    assert found["all"]["run_seconds"]["count"] == 2
+    assert found["groups"].keys() == {f"{name}0", f"{name}1"}
+    assert reader.get("/statistics?by=queue").json["groups"][queue]["attempts"] == 2
+    assert reader.get(f"/tasks/{task_id}/statistics").json["all"]["attempts"] == 1
+    other = server.caller("read", queues=["elsewhere"])
+    assert other.get("/statistics?by=queue").json["groups"] == {}

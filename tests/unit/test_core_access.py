@@ -1,0 +1,97 @@
+"""Which scope includes which, and what a glob means."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidewheel.core.tasks.access import (
+    Grant,
+    NewToken,
+    Scope,
+    TokenKind,
+    TokenView,
+    allowed_scopes,
+    covers_queue,
+    covers_workflow,
+    matches,
+    token_findings,
+)
+
+PIECES = st.text(alphabet="ab*", max_size=8)
+
+
+@given(glob=PIECES, text=st.text(alphabet="ab", max_size=10))
+def test_a_star_stands_for_any_text_and_nothing_else_does(glob, text):
+    pattern = "".join(".*" if letter == "*" else re.escape(letter) for letter in glob)
+    assert matches(glob, text) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize("glob", ["[ab]", "a?", "a.c", "A"])
+def test_letters_that_mean_something_elsewhere_mean_themselves(glob):
+    assert matches(glob, glob)
+    assert not matches(glob, "a") and not matches(glob, "ab") and not matches(glob, "abc")
+
+
+def test_every_scope_includes_reading_and_admin_everything():
+    for scope in Scope:
+        allowed = allowed_scopes(Grant(scopes=frozenset({scope})))
+        assert allowed == (set(Scope) if scope is Scope.ADMIN else {scope, Scope.READ})
+    assert allowed_scopes(Grant(scopes=frozenset())) == frozenset()
+
+
+def test_a_grant_is_for_its_queues_and_its_workflows():
+    grant = Grant(scopes=frozenset({Scope.READ}), queues=("a*", "b"), workflows=("night*",))
+    assert [covers_queue(grant, queue) for queue in ("a", "ab", "b", "bb")] == [1, 1, 1, 0]
+    assert covers_workflow(grant, "nightly") and not covers_workflow(grant, "daily")
+
+
+def test_the_queue_of_a_run_needs_its_workflow_as_well():
+    grant = Grant(scopes=frozenset({Scope.READ}), workflows=("nightly",))
+    assert covers_queue(grant, "run:nightly/run3") and covers_queue(grant, "run:nightly")
+    assert not covers_queue(grant, "run:daily/run1")
+    assert covers_queue(grant, "anything else")
+
+
+def view(**times):
+    known = dict.fromkeys(("created_at", "expires_at", "used_at", "revoked_at"))
+    return TokenView(
+        number=1,
+        kind=TokenKind.BEARER,
+        parent=None,
+        name="n",
+        digest="0" * 64,
+        grant=Grant(scopes=frozenset({Scope.READ})),
+        **(known | times),
+    )
+
+
+def test_a_token_is_valid_until_it_ends_or_is_revoked():
+    assert view().is_valid(5.0)
+    assert view(expires_at=6.0).is_valid(5.0)
+    assert not view(expires_at=5.0).is_valid(5.0)
+    assert not view(revoked_at=1.0).is_valid(5.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"name": " "}, "name is empty"),
+        ({"scopes": ()}, "no scope"),
+        ({"lasts_seconds": float("inf")}, "lasts"),
+        ({"queues": ()}, "queues has 0 globs"),
+        ({"workflows": ("a\n",)}, "workflows"),
+        ({"scopes": (Scope.ADMIN,), "queues": ("a",)}, "every queue"),
+    ],
+)
+def test_what_is_wrong_with_a_new_token_is_said(changed, said):
+    given = {"name": "n", "scopes": (Scope.READ,), "queues": ("*",), "workflows": ("*",)}
+    given |= changed
+    grant = Grant(
+        scopes=frozenset(given["scopes"]), queues=given["queues"], workflows=given["workflows"]
+    )
+    new = NewToken(
+        name=given["name"], digest="", grant=grant, lasts_seconds=given.get("lasts_seconds")
+    )
+    assert said in "; ".join(token_findings(new))
