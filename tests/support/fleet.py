@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -120,9 +120,9 @@ class Fleet:
             "JOURNAL": str(self.journal),
         }
 
-    def start(self, *arguments: str, **environment: str) -> Program:
-        """A command of `tidewheel`."""
-        return self._start([str(PROGRAM), *arguments], environment)
+    def start(self, *arguments: str, prefix: Sequence[str] = (), **environment: str) -> Program:
+        """A command of `tidewheel`; `prefix` is a program that turns into it."""
+        return self._start([*prefix, str(PROGRAM), *arguments], environment)
 
     def run_python(self, *arguments: str, **environment: str) -> Program:
         """A program in Python that uses tidewheel."""
@@ -164,11 +164,11 @@ class Fleet:
 
     def jobs(self) -> list[int]:
         """The processes of all jobs that have not ended."""
-        table, home = read_table(), os.fsencode(self.home)
+        table, folder = read_table(), os.fsencode(self.folder)
         return [
             row.pid
             for row in table.rows.values()
-            if not row.ended and home in table.environment(row.pid).get(MARKER.encode(), b"")
+            if not row.ended and folder in table.environment(row.pid).get(MARKER.encode(), b"")
         ]
 
     def end(self) -> None:
