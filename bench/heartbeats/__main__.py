@@ -18,7 +18,9 @@ from bench.markdown import table, write_between_markers
 from bench.postgres import PostgresServer
 
 TIDEWHEEL = "bench.heartbeats.tidewheel_store"
+SERVER = "bench.heartbeats.server_store"
 STORES = {
+    "tidewheel-server": SERVER,  # on PostgreSQL: what P11 is about
     "tidewheel-postgres": TIDEWHEEL,
     "tidewheel-sqlite": TIDEWHEEL,
     "raw-postgres": "bench.heartbeats.raw_postgres_store",
@@ -28,7 +30,7 @@ CORES_MAX = 1.0  # goal P11: server and database together
 HEADER = (
     "store",
     "beats",
-    "client CPU s",
+    "CPU s",
     "PostgreSQL CPU s",
     "cores",
     "slowest beat ms",
@@ -64,7 +66,7 @@ def main() -> None:
 def _measure(
     name: str, server: PostgresServer, folder: Path, settings: LoadSettings
 ) -> dict[str, float]:
-    ours = STORES[name] == TIDEWHEEL
+    ours = STORES[name] in (TIDEWHEEL, SERVER)
     interpreter = Path(sys.executable) if ours else ensure_python_peer()
     answer = folder / f"{name}.json"
     command = [str(interpreter), "-m", "bench.heartbeats.drive", STORES[name]]
@@ -84,14 +86,14 @@ def _measure(
 
 
 def _row(name: str, report: dict[str, float]) -> list[str]:
-    client, server = report["client_cpu_seconds"], report["server_cpu_seconds"]
-    cores = (client + server) / report["seconds"]
+    own, server = report["cpu_seconds"], report["server_cpu_seconds"]
+    cores = (own + server) / report["seconds"]
     spurious = int(report["lapsed"] + report["lost"])
     met = cores < CORES_MAX and not spurious
     return [
         name,
         f"{report['beats']:,.0f}",
-        f"{client:.1f}",
+        f"{own:.1f}",
         f"{server:.1f}",
         f"{cores:.2f}",
         f"{report['beat_seconds_max'] * 1000:.0f}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from psycopg_pool import AsyncConnectionPool
 
 CONNECTIONS = 8
@@ -51,6 +53,9 @@ class RawPostgresStore:
 
     async def take_back_lapsed(self) -> int:
         return await self._run(TAKE_BACK)
+
+    def cpu_seconds(self) -> float:
+        return time.process_time()
 
     async def close(self) -> None:
         await self._pool.close()

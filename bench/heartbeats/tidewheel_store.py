@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from tidewheel import wiring
 from tidewheel.config import MonitorSettings
 from tidewheel.core.tasks.lease import Answer
 from tidewheel.core.tasks.requests import Beat, ClaimRequest, HostProcess, NewWorker
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
-from tidewheel.ports import TaskStore
+from tidewheel.ports import Store
 from tidewheel.services.monitor import Monitor
 
 QUEUE = "bench"
@@ -17,31 +19,31 @@ QUEUE = "bench"
 class TidewheelStore:
     """One store object for all workers, as a server has it; PostgreSQL or SQLite by its URL."""
 
-    _store: TaskStore
+    store: Store
     _monitor: Monitor
 
     def __init__(self) -> None:
-        self._held: dict[int, tuple[WorkerId, list[Beat]]] = {}
+        self.held: dict[int, tuple[WorkerId, list[Beat]]] = {}
 
     async def open(self, url: str) -> None:
         wiring.migrate_store(url)
-        self._store = wiring.open_store(url)
-        self._monitor = wiring.build_monitor(self._store, MonitorSettings())
+        self.store = wiring.open_store(url)
+        self._monitor = wiring.build_monitor(self.store, MonitorSettings())
 
     async def lease(self, worker: int, leases: int, lease_seconds: float) -> None:
-        registered = await self._store.register_worker(_new_worker(worker, leases))
+        registered = await self.store.register_worker(_new_worker(worker, leases))
         tasks = [NewTask(id=_id(worker, n), queue=QUEUE, handler="h") for n in range(leases)]
-        await self._store.submit(tasks)
+        await self.store.submit(tasks)
         wish = ClaimRequest(
             queue=QUEUE, worker=registered, count=leases, lease_seconds=lease_seconds
         )
-        claimed = await self._store.claim(wish)
+        claimed = await self.store.claim(wish)
         beats = [Beat(task_id=task.id, attempt=task.attempt) for task in claimed]
-        self._held[worker] = (registered, beats)
+        self.held[worker] = (registered, beats)
 
     async def heartbeat(self, worker: int) -> int:
-        registered, beats = self._held[worker]
-        answers = await self._store.heartbeat(registered, beats)
+        registered, beats = self.held[worker]
+        answers = await self.store.heartbeat(registered, beats)
         return len(answers) - answers.count(Answer.LOST)
 
     async def take_back_lapsed(self) -> int:
@@ -49,8 +51,11 @@ class TidewheelStore:
         taken = (r.facts.values() for r in reports if r.event == "leases.taken_back")
         return sum(int(str(count)) for counts in taken for count in counts)
 
+    def cpu_seconds(self) -> float:
+        return time.process_time()
+
     async def close(self) -> None:
-        await self._store.close()
+        await self.store.close()
 
 
 def _new_worker(worker: int, slots: int) -> NewWorker:

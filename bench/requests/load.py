@@ -42,7 +42,8 @@ class Asker:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def ask(self, question: Question, number: int, token: str) -> None:
+    async def ask(self, question: Question, number: int, token: str) -> bytes:
+        """The body of the answer."""
         body = question.body(number)
         head = (
             f"{question.method} {question.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -56,6 +57,7 @@ class Asker:
         text = await self._reader.readexactly(int(rest.partition(b"\r")[0]))
         if status != question.status:
             raise RuntimeError(f"{question.name}: {status} {text.decode()}")
+        return text
 
     def close(self) -> None:
         self._writer.close()
