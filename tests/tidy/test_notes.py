@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.tidy.repository import broken, code_files
+from tests.tidy.repository import all_files, broken, code_files
 
 # Written in two pieces, or this file would break its own rule.
 FIX = "FIX" + "ME"
@@ -32,3 +32,18 @@ def test_an_open_note_is_found(note):
 
 def test_a_note_with_its_issue_is_accepted():
     assert not open_notes(f"# {DO} #12: batches")
+
+
+CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+
+
+def conflicts(text: str) -> list[str]:
+    return [f"holds {match[0]!r}, left by a merge" for match in CONFLICT.finditer(text)]
+
+
+def test_no_merge_has_left_its_marks():
+    assert broken(conflicts, all_files()) == []
+
+
+def test_the_marks_of_a_merge_are_found():
+    assert conflicts("a\n" + "<" * 7 + " HEAD\nb\n")
