@@ -73,6 +73,8 @@ campaign: setup ## The long simulation and many times the faults, before a figur
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
 	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'
+	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q --timeout=3600 \
+		$(if $(SEED),--randomly-seed=$(SEED)) tests/machines tests/fuzz -k 'rolling or faults or mutated'
 
 .PHONY: bench
 bench: setup ## Measure tidewheel and its peers side by side

@@ -67,6 +67,14 @@ SUITES = (
     ),
     Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
+    Suite(
+        name="fuzz",
+        paths=("tests/fuzz",),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=110",),  # one test is ten thousand requests
+    ),
+    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
 )
 

@@ -18,7 +18,7 @@ import tidewheel
 from bench.queue.crew import WorkerCommand, python_worker
 from bench.queue.peer import CLAIM_BATCH, ENQUEUE_BATCH, Gate, Mark, Place
 from bench.queue.timing import Stopwatch, time_drain, time_wakeups, time_wakeups_in_loop
-from tidewheel import wiring
+from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
 
 QUEUE, HANDLER = "bench", "no_op"
@@ -76,7 +76,7 @@ class TidewheelPeer:
         settings = worker_settings(queues=[QUEUE], slots=EMBEDDED_SLOTS)
         async with (
             wiring.opened_store(self._url) as store,
-            wiring.built_worker(self._url, store, settings, handlers=handlers) as worker,
+            worker_wiring.built_worker(self._url, store, settings, handlers=handlers) as worker,
         ):
             client = tidewheel.AsyncClient(store)
 

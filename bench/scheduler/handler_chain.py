@@ -18,7 +18,7 @@ from typing import Any
 import tidewheel
 from bench.scheduler.marks import marks_of_store
 from bench.scheduler.one_process import create_run, store_address, store_in
-from tidewheel import wiring
+from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
 from tidewheel.core.runs.requests import Batch, RunLease
 from tidewheel.core.tasks.task import NewTask
@@ -57,7 +57,7 @@ async def run(flow: Path, home: Path) -> str:
         settings = worker_settings(queues=[view.queue], slots=SLOTS, home=home)
         async with (
             wiring.driving(address, store, view, home) as driver,
-            wiring.built_worker(address, store, settings, handlers=handlers) as worker,
+            worker_wiring.built_worker(address, store, settings, handlers=handlers) as worker,
         ):
             working = asyncio.create_task(worker.run())
             await driver.run()

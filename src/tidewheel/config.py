@@ -6,13 +6,17 @@ Only this module reads the environment. A setting comes from the command line, e
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
+from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting
@@ -24,6 +28,9 @@ WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
 ADOPT_INTERVAL_SECONDS_DEFAULT = 10.0
 WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
+TOKEN_FILE = "token"
+SERVER_FILE = "server.json"
+TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
 
 
@@ -36,10 +43,20 @@ class OnStop(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What is shown to a server, and whom we believe to be one."""
+
+    token: str | None = field(default=None, repr=False)
+    origin: str = ""  # where the token comes from, for messages
+    ca: str | None = None  # a file with certificates to believe instead of the system's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
     """Where the tasks are, and how long to wait for the database."""
 
-    url: str
+    url: str  # of a database, or of a server
+    credentials: Credentials = field(default_factory=Credentials)
     submit: SubmitLimits = field(default_factory=SubmitLimits)
     busy_seconds_max: float = 10.0  # for a lock or a connection
     statement_seconds_max: float = 30.0
@@ -114,7 +131,15 @@ class ServerSettings:
     wait_seconds_max: float = 60.0  # of a claim that waits for tasks
     connections_max: int = 2_000
     channels_max: int = 500  # of workers that listen
-    reads_max: int = 64  # at once; what workers say is never turned away
+    followers_max: int = 1_000  # of the event stream
+    # How many requests may be under way, of all kinds together, for one of this kind to be let
+    # in, from the least urgent on; what workers report is never turned away.
+    streams_max: int = 48
+    reads_max: int = 64
+    submits_max: int = 128
+    claims_max: int = 192
+    cancels_max: int = 256
+    submit_rate: float | None = None  # tasks per second and queue; None: as many as come
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
     home: Path | None = None  # where the files of runs are; None: as for this user
@@ -124,7 +149,10 @@ class ServerSettings:
             raise BadSetting("TLS", "one file", "a certificate together with its key")
         if not 0 <= self.port < PORTS:
             raise BadSetting("port", self.port, f"0 (any) to {PORTS - 1}")
-        _positive(self, "body_bytes_max", "header_bytes_max", "reads_max")
+        _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
+        _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
+        if self.submit_rate is not None:
+            _positive(self, "submit_rate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +214,73 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(state).absolute() / "tidewheel"
 
 
-def store_url(environ: Mapping[str, str] = os.environ) -> str:
-    """The store that commands use unless they are told another."""
-    return environ.get("TIDEWHEEL_STORE") or f"sqlite:///{home_directory(environ)}/tidewheel.db"
+def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The store, or the server, that the environment names."""
+    if store := environ.get("TIDEWHEEL_STORE"):
+        return store
+    server = environ.get("TIDEWHEEL_SERVER")
+    if server and not server.startswith(("http://", "https://")):
+        raise BadSetting("TIDEWHEEL_SERVER", server, "http://HOST:PORT or https://HOST")
+    return server or None
+
+
+def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
+    """The store of this user, unless something else was named."""
+    return f"sqlite:///{home_directory(environ)}/tidewheel.db"
+
+
+def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
+    """What a server is shown: TIDEWHEEL_TOKEN, else the token in the state directory; that one
+    was given to no server in particular, so it does not cross a network that others can read.
+    """
+    ca = environ.get("TIDEWHEEL_CA") or None
+    if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
+        return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca)
+    if not all(map(_is_private, server.split(","))):
+        return Credentials(ca=ca)
+    path = home_directory(environ) / TOKEN_FILE
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            token = file.read(TOKEN_FILE_LENGTH_MAX).strip()
+    except OSError:
+        return Credentials(ca=ca)
+    return Credentials(token=token or None, origin=str(path), ca=ca)
+
+
+def _is_private(server: str) -> bool:
+    """Whether nobody else can read what is said to it."""
+    try:
+        address = urlsplit(server.strip())
+        host = address.hostname or ""
+    except ValueError:
+        return False
+    return address.scheme == "https" or host in ("localhost", "::1") or host.startswith("127.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundServer:
+    """A server, and the store that it serves, as far as it can be told."""
+
+    url: str
+    store: str
+    process: HostProcess
+
+
+def found_server(home: Path) -> FoundServer | None:
+    """What the file of a server in the state directory says; it may be dead by now."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        document = json.loads((home / SERVER_FILE).read_text(encoding="utf-8"))
+        return FoundServer(
+            url=str(document["url"]),
+            store=str(document["store"]),
+            process=HostProcess(
+                host=str(document["host"]),
+                boot_id=str(document["boot_id"]),
+                pid=int(document["pid"]),
+                started=float(document["started"]),
+            ),
+        )
+    return None
 
 
 def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:

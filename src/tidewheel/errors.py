@@ -17,6 +17,7 @@ TidewheelError
     RunHeld             another scheduler drives the run
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
     NotRunning          no scheduler drives the run, so nobody could obey
+    Declined            the run heard a command and does not do it
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
     InvalidDefinition; each carries what to write instead. Of a server: server/refusals.py)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
@@ -24,6 +25,7 @@ TidewheelError
     StoreUnreachable    the database does not answer
     StoreFull           the disk under the database is full
     RunnerUnable        this host can start no job just now; its task is for another
+    NoAnswer            a run has not answered a command yet, which waits for it
   StoreUnusable       the database must not be used as is  -> exit 3; a person decides
     NewerSchema, OlderSchema, CorruptStore, UnsafeStore
 
@@ -226,6 +228,12 @@ class RunnerUnable(Unavailable):
     code = "runner_unable"
 
 
+class NoAnswer(Unavailable):
+    """The scheduler did not answer in time; the command waits for it."""
+
+    code = "no_answer"
+
+
 class StoreUnusable(TidewheelError):
     """The database must not be used as it is."""
 
@@ -323,3 +331,9 @@ class NotRunning(Refused):
         if status == "completed":
             do = f"with a later final point it would go on: tidewheel run {name} --fcp POINT"
         super().__init__(f"{name} is not running ({status}); {do}")
+
+
+class Declined(Refused):
+    """The run heard a command and does not do it."""
+
+    code = "declined"

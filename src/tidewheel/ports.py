@@ -36,6 +36,7 @@ from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
     EdgeView,
+    Figure,
     HistoryEntry,
     OutputView,
     QueueView,
@@ -47,7 +48,7 @@ from tidewheel.core.tasks.views import (
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
-    from tidewheel.core.runs.definition import NewRun, StoredDefinition
+    from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.runs.requests import (
         Batch,
         Inbox,
@@ -56,10 +57,12 @@ if TYPE_CHECKING:
         RunLease,
         StoredRun,
     )
+    from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
     from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.tasks.job_words import JobWords
     from tidewheel.core.tasks.statistics import EndedAttempt
 
 
@@ -152,6 +155,10 @@ class TaskStore(Protocol):
         ...
 
     async def queues(self) -> list[QueueView]: ...
+    async def ready_queues(self) -> list[str]:
+        """By name, those that hold ready tasks; one step for each, however many it holds."""
+        ...
+
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
     async def verify(self) -> list[Violation]: ...
     async def now(self) -> Instant: ...
@@ -212,7 +219,12 @@ class RunStore(Protocol):
         ...
 
     async def claimable_runs(self, count_max: int) -> list[RunView]:
-        """Runs with an open status whose lease ran out: their scheduler died."""
+        """Runs with an open status whose lease ran out: their scheduler died; and those that
+        any scheduler is asked to drive."""
+        ...
+
+    async def offer_run(self, number: int, given: RunOptions) -> RunView:
+        """Ask any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
         ...
 
     async def renew_run(self, lease: RunLease) -> None:
@@ -285,9 +297,18 @@ class AccessStore(Protocol):
         """Whose worker it is; None if it came past every server."""
         ...
 
+    async def hear_job(self, words: JobWords) -> None:
+        """What a job said by itself, not through its worker; LeaseLost if it has no lease.
+        With an answer to keep: only the first of several with that key counts."""
+        ...
+
     async def add_audit(self, entry: AuditEntry) -> None: ...
     async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
         """Newest first, those with smaller numbers than ``before``."""
+        ...
+
+    async def figures(self) -> list[Figure]:
+        """`pool` of each run by its number, and what the database says about itself."""
         ...
 
     async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
@@ -296,7 +317,16 @@ class AccessStore(Protocol):
         ...
 
 
-class Store(TaskStore, RunStore, AccessStore, Protocol):
+class EventStore(Protocol):
+    """What happened, in the order in which it became final: none is missed, none told twice."""
+
+    async def events_head(self) -> EventCursor: ...
+    async def events_after(
+        self, cursor: EventCursor, which: EventFilter, count: int = 1_000
+    ) -> EventPage: ...
+
+
+class Store(TaskStore, RunStore, AccessStore, EventStore, Protocol):
     """All of it: tasks, runs and who may use them, in one database."""
 
 

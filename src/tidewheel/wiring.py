@@ -7,9 +7,7 @@ when something is asked for: a command that only looks must not load what runs j
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -17,43 +15,76 @@ from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
     StoreSettings,
+    credentials,
     failpoint,
+    home_directory,
+    own_store_url,
     scheduler_settings,
     store_url,
     submit_limits,
 )
-from tidewheel.core.tasks.requests import Abilities, HostProcess
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
-from tidewheel.ports import Runner, Store, TaskStore
+from tidewheel.ports import Store, TaskStore
 
 if TYPE_CHECKING:
-    from tidewheel.config import MonitorSettings, SchedulerSettings, WorkerSettings
+    from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.runs.definition import RunOptions
     from tidewheel.core.runs.views import RunView
-    from tidewheel.runners.handlers import Handlers
+    from tidewheel.run_ports import RunDoor
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
-    from tidewheel.services.worker import Worker
+    from tidewheel.services.workflow_state import DefinitionOf
     from tidewheel.store.migrate import MigrationReport
 
-STORES_ACCEPTED = "sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+STORES_ACCEPTED = (
+    "sqlite:///PATH, postgresql://USER@HOST/DATABASE, or the URL of a server, https://HOST"
+)
+SERVERS = ("http:", "https:")
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
-AroundRunner = Callable[[Runner], Runner]
-
 
 def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
-    """Settings for an address; without one, for the store of this user."""
+    """Settings for an address; without one, for what the environment names, for the store
+    that this user's server stands before, or for the file in the state directory."""
     if isinstance(where, StoreSettings):
         return where
-    return StoreSettings(url=where or store_url(), submit=submit_limits())
+    url = where or store_url() or _served_url() or own_store_url()
+    if not url.startswith(SERVERS):
+        return StoreSettings(url=url, submit=submit_limits())
+    return StoreSettings(url=url, submit=submit_limits(), credentials=credentials(url))
+
+
+def _served_url() -> str | None:
+    """The running server of this user, if it stands before another store than this file."""
+    from tidewheel.config import found_server
+
+    found = found_server(home_directory())
+    if found is None or found.store == own_store_url():
+        return None
+    return found.url if is_process_alive(found.process) else None
+
+
+def is_remote(where: str | StoreSettings | None = None) -> bool:
+    """Whether the store is a server's, to be asked over HTTP."""
+    return store_settings(where).url.startswith(SERVERS)
+
+
+def require_database(where: str | StoreSettings | None, role: str) -> None:
+    """Refused for a server: the role is done where the database is."""
+    if is_remote(where):
+        raise BadSetting(
+            "store",
+            store_settings(where).url,
+            f"the store itself for {role}: sqlite:///PATH or postgresql://USER@HOST/DATABASE "
+            "(--store URL); what a server stands before, its own machine can reach",
+        )
 
 
 def is_embedded(where: str | StoreSettings | None = None) -> bool:
@@ -89,9 +120,23 @@ def open_store(where: str | StoreSettings | None = None) -> Store:
             from tidewheel.store.postgres import open_postgres_store
 
             return open_postgres_store(settings, failpoint=this_failpoint())
+        case "http" | "https":
+            from tidewheel.store.remote import open_remote_store
+
+            # It has the parts of a Store that can be asked of a server, and refuses the rest.
+            return cast("Store", open_remote_store(settings))
         case _:
             # The scheme alone: an address may hold a password.
             raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+def with_readers_of(store: Store, second: Store) -> Store:
+    """A store that writes as the first and looks as the second, on one file."""
+    from tidewheel.store.facade import ScriptedStore
+    from tidewheel.store.shared_writer import SharedWriter
+
+    assert isinstance(store, ScriptedStore) and isinstance(second, ScriptedStore)
+    return SharedWriter(store, second)
 
 
 @cache
@@ -126,10 +171,9 @@ async def awaited_store(
 
     if is_embedded(where):
         wait_seconds_max = 0.0
-    # Connecting may take many seconds; a thread lets signals through meanwhile.
     store = await open_patiently(
-        lambda: asyncio.to_thread(open_store, where),
-        _surroundings(on_report),
+        lambda: _open_and_ask(where),
+        surroundings(on_report),
         stop,
         stop_asked,
         wait_seconds_max,
@@ -141,8 +185,21 @@ async def awaited_store(
             await store.close()
 
 
+async def _open_and_ask(where: str | StoreSettings | None) -> Store:
+    # Connecting may take many seconds; a thread lets signals through meanwhile.
+    store = await asyncio.to_thread(open_store, where)
+    if is_remote(where):
+        try:
+            await store.store_id()  # nothing was asked of the server yet
+        except BaseException:
+            await store.close()
+            raise
+    return store
+
+
 def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
     """Bring a store to the schema of this program."""
+    require_database(where, "a migration")
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
         case "sqlite":
@@ -190,22 +247,18 @@ def this_process() -> HostProcess:
     return processes.this_process()
 
 
-def worker_name() -> str:
-    """What a worker is called unless it was given a name."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+def is_process_alive(process: HostProcess) -> bool:
+    """Whether a process may still run; False only where its death can be proven from here."""
+    from tidewheel.runners import processes
+
+    return processes.is_process_alive(process)
 
 
-def usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
+def listener_on(port: int) -> str:
+    """Which process of this machine listens there, for people; empty if nobody can tell."""
+    from tidewheel.runners import listeners
 
-
-def machine_capacity(labels: Sequence[str] = ()) -> Resources:
-    """What a worker offers unless it is told otherwise; GPUs are not guessed."""
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Resources(
-        cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
-    )
+    return listeners.listener_on(port)
 
 
 def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) -> Path:
@@ -221,6 +274,18 @@ def submission_directory(home: Path, task_id: TaskId, attempt: int) -> Path:
 
     name = read_job_name(task_id)
     return home / "runs" / name.run / name.log_folder(attempt)
+
+
+def run_door(
+    store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
+) -> RunDoor:
+    """The runs of a store, or of the server that it stands for; ``home`` holds their files."""
+    from tidewheel.run_ports import BringsRunDoor
+    from tidewheel.services.run_door import StoreRunDoor
+
+    if isinstance(store, BringsRunDoor):
+        return store.run_door()
+    return StoreRunDoor(cast("Store", store), home, definition_of)
 
 
 @asynccontextmanager
@@ -267,7 +332,7 @@ async def driving(  # noqa: PLR0913 - each by name
             store=store,
             home=home,
             environment=environment,
-            surroundings=_surroundings(on_report),
+            surroundings=surroundings(on_report),
             smtp=how.smtp,
             trigger_log=trigger_log,
             pace=as_compatible,
@@ -280,15 +345,26 @@ def build_standby(
     store: Store,
     settings: SchedulerSettings,
     home: Path,
+    *,
     on_report: OnReport | None = None,
+    on_batch: OnBatch | None = None,
 ) -> Standby:
     """Whoever takes over runs of this store."""
     from tidewheel.services.scheduler.standby import Standby
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
-        return driving(where, store, run, home, settings=settings, on_report=on_report)
+        return driving(
+            where,
+            store,
+            run,
+            home,
+            given=run.given,
+            settings=settings,
+            on_batch=on_batch,
+            on_report=on_report,
+        )
 
-    return Standby(store, drive, settings, _surroundings(on_report))
+    return Standby(store, drive, settings, surroundings(on_report))
 
 
 def build_monitor(
@@ -297,75 +373,10 @@ def build_monitor(
     """A monitor of this store."""
     from tidewheel.services.monitor import Monitor
 
-    return Monitor(store, settings, _surroundings(on_report))
+    return Monitor(store, settings, surroundings(on_report))
 
 
-@asynccontextmanager
-async def built_worker(
-    where: str | StoreSettings | None,
-    store: TaskStore,
-    settings: WorkerSettings,
-    *,
-    handlers: Handlers | None = None,
-    around: AroundRunner | None = None,
-    on_report: OnReport | None = None,
-) -> AsyncIterator[Worker]:
-    """A worker with its runners; what they hold of this machine is let go at the end.
-
-    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
-    handlers a worker runs commands only.
-    """
-    from tidewheel.runners.job_environment import RunAids
-    from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.own_programs import write_programs
-    from tidewheel.runners.processes import is_process_alive
-    from tidewheel.runners.python import PythonRunner
-    from tidewheel.runners.shell import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
-    from tidewheel.services.job_calls import JobCalls
-    from tidewheel.services.shift import Host
-    from tidewheel.services.worker import Worker
-
-    make_private_directory(settings.home)
-    message_bytes_max = store_settings(where).submit.message_bytes_max
-    calls = JobCalls(cast("Store", store), settings.home)
-    messages = MessageServer(settings.home, message_bytes_max, calls)
-    sampler = UsageSampler(settings.usage_interval_seconds)
-    shell = ShellRunner(
-        environ=os.environ,
-        messages=messages,
-        sampler=sampler,
-        tie_jobs=settings.tie_jobs,
-        failpoint=this_failpoint(),
-        limits=settings.job_limits,
-        aids=RunAids(programs=write_programs(settings.home)),
-    )
-    runners: list[Runner] = [shell]
-    python = None
-    if handlers is not None:
-        python = PythonRunner(
-            handlers, threads=settings.slots, message_bytes_max=message_bytes_max
-        )
-        runners.append(python)
-    host = Host(
-        process=this_process(),
-        is_alive=is_process_alive,
-        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
-        heartbeat_store=lambda: opened_store(where),
-    )
-    await messages.start()
-    try:
-        wrapped = [around(runner) if around else runner for runner in runners]
-        yield Worker(store, settings, wrapped, host, _surroundings(on_report))
-    finally:
-        await messages.stop()
-        sampler.stop()
-        shell.stop()
-        if python is not None:
-            python.stop()
-
-
-def _surroundings(on_report: OnReport | None) -> Surroundings:
+def surroundings(on_report: OnReport | None) -> Surroundings:
     from tidewheel.services.clock import SystemClock
     from tidewheel.services.service import Surroundings, tell_nobody
 

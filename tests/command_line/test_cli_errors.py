@@ -17,7 +17,8 @@ def test_a_store_of_no_known_kind_is_refused_without_its_password(tidewheel):
     refused = tidewheel("--store", "mysql://me:secret@host/db", "tasks")
     assert refused.status == 2
     assert two_lines(refused)[1] == (
-        "Accepted is sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+        "Accepted is sqlite:///PATH, postgresql://USER@HOST/DATABASE, or the URL of a server, "
+        "https://HOST"
     )
     assert "secret" not in refused.err
 

@@ -15,6 +15,7 @@ ABOUT_RUNS = (
     *("run", "runs", "show", "why", "tree", "log"),
     *("trigger", "broadcast", "message"),
 )
+ABOUT_EVENTS = ("events",)  # test_cli_events
 
 
 def promised() -> dict[str, object]:
@@ -23,7 +24,7 @@ def promised() -> dict[str, object]:
     return {
         heading: json.loads(example)
         for heading, example in found
-        if not set(heading.split()).intersection(ABOUT_DEFINITIONS + ABOUT_RUNS)
+        if not set(heading.split()).intersection(ABOUT_DEFINITIONS + ABOUT_RUNS + ABOUT_EVENTS)
     }
 
 

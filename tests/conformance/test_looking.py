@@ -269,3 +269,17 @@ def test_ids_are_unique_over_all_queues_so_queue_and_id_together_name_a_task(sto
     answers = store.submit([new_task("a", queue="q")], atomic=False)
     assert answers[0].refused is not None
     assert (store.get("a").queue, store.listed(queue="p")) == ("p", ["a"])
+
+
+@pytest.mark.req("R002-9")
+def test_queues_that_hold_ready_tasks_are_known_by_name(store):
+    assert store.ready_queues() == []
+    store.put("a", queue="run:b")
+    store.put("b", "c", queue="run:a/1")
+    store.put("later", queue="delayed", delay_seconds=1000.0)
+    store.put("held", queue="elsewhere", armed=False)
+    store.configure_queue("set", QueueSettings())
+    assert sorted(store.ready_queues()) == ["delayed", "run:a/1", "run:b"]
+    store.run_through("a")
+    store.hold("b")
+    assert sorted(store.ready_queues()) == ["delayed", "run:a/1"]

@@ -218,6 +218,49 @@ def test_only_runs_whose_scheduler_died_can_be_taken_over(store, clock):
     assert [run.number for run in store.claimable_runs(10)] == [begun.run.number]
 
 
+def test_a_run_that_waits_for_any_scheduler_can_be_taken_by_the_first(store, clock):
+    own, offered = make_run(store), make_run(store, given=RunOptions(mode=""))
+    assert store.run(own.number).given is None
+    assert [run.number for run in store.claimable_runs(10)] == [offered.number]
+    lease = claim_run(store, offered, lease_seconds=10.0)
+    assert store.claimable_runs(10) == []
+    with pytest.raises(RunHeld):
+        claim_run(store, offered, process=OTHER_PROCESS)
+    clock.advance(10)  # it died before its first batch, and what was asked is not forgotten
+    [again] = store.claimable_runs(10)
+    assert (again.number, again.given) == (offered.number, RunOptions(mode=""))
+    assert claim_run(store, offered, process=OTHER_PROCESS).epoch == lease.epoch + 1
+
+
+def test_a_run_that_was_stopped_is_offered_again_with_other_options(store):
+    driver = Driver.of(store)
+    with pytest.raises(RunHeld):
+        store.offer_run(driver.run.number, RunOptions())
+    driver.write(status="stopped", ends=True)
+    assert store.claimable_runs(10) == []
+    given = RunOptions(mode="", final="9")
+    assert store.offer_run(driver.run.number, given).given == given
+    assert [run.given for run in store.claimable_runs(10)] == [given]
+    later = Driver(store, driver.run, claim_run(store, driver.run))
+    later.write(status="running")
+    assert store.run(driver.run.number).given is None
+    later.write(status="stopped", ends=True)
+    assert store.claimable_runs(10) == []
+    store.offer_run(driver.run.number, given)
+    store.delete_run(driver.run.number)
+    assert store.claimable_runs(10) == []
+    with pytest.raises(NotFound):
+        store.offer_run(driver.run.number, given)
+
+
+def test_the_same_request_makes_one_run(store):
+    first = make_run(store, request="token 1, key x")
+    assert make_run(store, request="token 1, key x").number == first.number
+    assert make_run(store, request="token 1, key y").number != first.number
+    store.delete_run(first.number)
+    assert make_run(store, request="token 1, key x").number != first.number
+
+
 # ---- commands ----
 
 

@@ -97,6 +97,10 @@ class World(ABC):
         for door in self._doors:
             door.leave()
 
+    def agrees(self, ours: Any, theirs: Any) -> bool:
+        """Whether this is what another store answers."""
+        return bool(ours == theirs)
+
     @abstractmethod
     def execute(self, statement: str, given: dict[str, Any] | None = None) -> list[Any]:
         """Behind the store's back."""

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.support.run_jobs import RUN, node, run_node
-from tidewheel.errors import NotRunning
-from tidewheel.services.job_calls import Declined
+from tidewheel.errors import Declined, NotRunning
 
 
 class Hook:

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tidewheel.core.tasks.task import TaskId
-from tidewheel.errors import Refused, StoreBusy, Unavailable
-from tidewheel.runners.message_client import Declined, call_run, send_message
+from tidewheel.errors import Declined, Refused, StoreBusy, Unavailable
+from tidewheel.runners.message_client import call_run, send_message
 from tidewheel.runners.messages import MessageServer
-from tidewheel.services import job_calls
 from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
 
 SECRET = "a secret"
@@ -105,7 +104,7 @@ def test_what_is_no_call_is_refused(tmp_path, call):
 @pytest.mark.parametrize(
     ("raised", "met"),
     [
-        (job_calls.Declined("no such task"), Declined),
+        (Declined("no such task"), Declined),
         (Refused("not like this"), Refused),
         (StoreBusy("not now"), Refused),
     ],

@@ -1,5 +1,6 @@
 """Who may call what: every route, every scope, every queue (S2, S5, S6, R003-37, R003-75)."""
 
+import re
 from itertools import count
 
 import pytest
@@ -21,7 +22,8 @@ def path_of(route, **names):
     filled = route.path
     for name in route.path_names:
         filled = filled.replace(f"{{{name}}}", in_path(names.get(name, "x")))
-    return "/" + filled
+    # A stream that begins has no end; whoever may listen is told that this is no id.
+    return "/" + filled + ("?since=x" if filled.endswith("/events") else "")
 
 
 def body_of(route):
@@ -54,6 +56,33 @@ def test_nobody_is_let_in_without_a_token(server, route):
     reply = server.stranger().ask(route.method, path_of(route), body_of(route))
     assert (reply.status, reply.code) == (401, "unauthenticated")
     assert "bearer" in reply.headers["www-authenticate"].lower()
+
+
+METHODS = ("GET", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "PATCH", "DELETE", "PROPFIND")
+
+
+def is_served(method, path):
+    """Whether a route of the table answers to this path, as it is or as a name of something."""
+    return any(
+        route.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path)
+        for route in ROUTES
+    )
+
+
+def test_no_method_is_answered_that_the_table_does_not_name(server, admin):
+    """S2: no HEAD, no OPTIONS and no method of others slips past the guards."""
+    wrong = []
+    for path in sorted({route.path for route in ROUTES}):
+        route = next(route for route in ROUTES if route.path == path)
+        for method in METHODS:
+            if is_served(method, path):
+                continue
+            for caller in (server.stranger(), admin):
+                reply = caller.ask(method, path_of(route))
+                allowed = reply.headers.get("allow", "")
+                if reply.status != 405 or method in allowed.split(", "):
+                    wrong.append((method, path, reply.status, allowed))
+    assert wrong == []
 
 
 @pytest.fixture(scope="module")

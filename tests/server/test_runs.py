@@ -51,6 +51,38 @@ def test_a_run_is_seen_as_on_the_command_line(server, reader, tidewheel, run):
     assert reader.get(f"{server.path}/why").status == 422
 
 
+def test_a_task_is_seen_with_its_parents_outputs_flows_and_reasons(server, reader):
+    [task] = reader.get(f"{server.path}?ids=1/post").json["tasks"]
+    [arrow] = task["prerequisites"]
+    parents = {atom["id"]: (atom["parent"], atom["state"]) for atom in arrow["atoms"]}
+    assert parents["1/model_a"] == ("failed", "lost")
+    assert parents["1/model_b"][1] == "open" and not arrow["satisfied"]
+    assert task["why"][0]["text"].startswith("1/post will not run")
+    [prep] = reader.get(f"{server.path}?ids=1/prep").json["tasks"]
+    made = {one["output"]: (one["made"], one["by_hand"]) for one in prep["outputs"]}
+    assert (made["succeeded"], made["half"]) == ((True, False), (False, False))
+    assert (prep["flows"], prep["submissions"][0]["status"]) == ([1], "succeeded")
+
+
+def test_what_happened_is_seen_job_by_job_and_batch_by_batch(server, reader):
+    jobs = reader.get(f"{server.path}/submissions").json["submissions"]
+    by_id = {one["id"]: one for one in jobs}
+    assert by_id["1/prep"]["status"] == "succeeded"
+    assert None not in [
+        by_id["1/prep"][f"{step}_at"] for step in ("queued", "started", "ended")
+    ]
+    assert by_id["1/model_b"]["started_at"] is None
+    first = reader.get(f"{server.path}/changes?limit=1").json
+    [batch] = first["batches"]
+    assert (batch["batch"], first["next"]) == (1, 1)
+    assert {one["id"]: one["state"] for one in batch["tasks"]}["1/prep"] == "preparing"
+    rest = reader.get(f"{server.path}/changes?after=1").json
+    assert rest["next"] is None and rest["batches"][0]["batch"] == 2
+    last = {one["id"]: one for batch in rest["batches"] for one in batch["tasks"]}
+    assert last["1/model_a"]["state"] == "failed" and not last["1/model_a"]["in_pool"]
+    assert any("1/prep" in batch["left_pool"] for batch in rest["batches"])
+
+
 def test_a_command_is_obeyed_refused_and_written_down(server, operator, run):
     with run.answering():
         done = operator.post(f"{server.path}/hold", {"ids": ["2/prep"]})
@@ -64,9 +96,10 @@ def test_a_command_is_obeyed_refused_and_written_down(server, operator, run):
 
 def test_a_trigger_can_be_tried_without_doing_it(server, operator):
     path = f"{server.path}/trigger?dry_run=true"
+    asked = operator.get(f"{server.path}/history").json
     tried = operator.post(path, {"ids": ["1/model_a"]}).json
     assert tried["runs"][0]["id"] == "1/model_a"
-    assert operator.post(f"{server.path}/hold?dry_run=true", {"ids": ["1/x"]}).status == 422
+    assert operator.get(f"{server.path}/history").json == asked
 
 
 @pytest.mark.parametrize(

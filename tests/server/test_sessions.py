@@ -4,6 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.support.event_reader import EventReader
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
 
@@ -45,6 +46,23 @@ def test_a_link_shows_a_page_and_its_button_makes_a_session(server, client):
 def test_a_link_shows_nothing_but_text(server):
     page = server.stranger().get("//login?code=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
     assert b"<script" not in page.body
+
+
+def test_a_page_of_ours_follows_events_and_one_of_another_site_does_not(server, client):
+    """S8: the stream of a browser, which sends its cookie and says whose page it is."""
+    person = browser(server, client)
+    own = Caller(
+        server.address, headers=person.headers | {"Origin": f"http://{server.address}"}
+    )
+    stream = EventReader(own).ready()
+    client.post("/tasks", {"id": "seen by a page", "queue": "q"})
+    assert stream.next().data["id"] == "seen by a page"
+    stream.close()
+    foreign = person.headers | {"Origin": "http://evil.example"}
+    refused = EventReader(Caller(server.address, headers=foreign))
+    assert refused.answer.status == 403
+    assert refused.answer.getheader("access-control-allow-origin") is None
+    refused.close()
 
 
 def test_a_session_looks_freely_but_changes_only_with_its_header(server, client):

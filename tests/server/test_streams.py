@@ -1,6 +1,5 @@
 """What stays open: channels of workers, claims that wait, and what a stop does to them."""
 
-import asyncio
 import http.client
 import json
 import threading
@@ -12,7 +11,7 @@ from tests.support.http_server import Caller, running_server
 from tests.support.patience import eventually
 from tidewheel.core.tasks.access import Scope
 from tidewheel.server.call import Call
-from tidewheel.server.routes import Needs, Open, Route, no_queue
+from tidewheel.server.routes import Needs, Route, no_queue
 
 
 class Channel:
@@ -117,41 +116,6 @@ def test_too_many_channels_are_turned_away(tmp_path):
         assert int(second.answer.getheader("retry-after")) > 0
         second.close()
         first.close()
-
-
-def test_under_load_those_who_look_are_turned_away_and_those_who_report_are_not(tmp_path):
-    """Overload: heartbeats and completions before reads."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    async def slow(call: Call) -> object:
-        begun.set()
-        await asyncio.to_thread(go_on.wait, 15)
-        return {"path": call.path}
-
-    async def quick(call: Call) -> object:
-        return {"path": call.path}
-
-    anybody = Open(because="it is a test")
-    routes = tuple(
-        Route(method=method, path=path, guard=anybody, handler=handler, says="A test.")
-        for method, path, handler in (
-            ("GET", "/slow", slow),
-            ("GET", "/quick", quick),
-            ("POST", "/quick", quick),
-        )
-    )
-    with running_server(f"sqlite:///{tmp_path}/t.db", routes, reads_max=1) as server:
-        stranger, got = server.stranger(), []
-        looking = threading.Thread(target=lambda: got.append(stranger.get("//slow")))
-        looking.start()
-        assert begun.wait(15)
-        turned_away = stranger.get("//quick")
-        assert (turned_away.status, turned_away.code) == (503, "overloaded")
-        assert stranger.post("//quick").status == 200
-        go_on.set()
-        looking.join(20)
-        assert got[0].status == 200
-        assert stranger.get("//quick").status == 200
 
 
 def test_a_mistake_of_ours_is_told_without_its_reasons_and_a_slow_store_in_time(tmp_path):

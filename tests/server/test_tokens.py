@@ -155,4 +155,4 @@ def test_prometheus_reads_depth_and_age_of_queues(client, reader):
     text = reply.body.decode()
     assert 'tidewheel_queue_tasks{queue="odd \\"queue\\"\\\\",status="ready"} 1' in text
     assert "tidewheel_queue_oldest_ready_seconds{" in text
-    assert 'tidewheel_http_request_seconds_bucket{le="+Inf"}' in text
+    assert "tidewheel_http_request_seconds_bucket{" in text

@@ -1,4 +1,4 @@
-"""DESIGN §4: runs whose scheduler died are taken over, each by one, and none harms another."""
+"""DESIGN §4: runs that wait for a scheduler, or whose own one died, are taken, each by one."""
 
 from contextlib import asynccontextmanager
 
@@ -7,6 +7,7 @@ from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.requests import RunClaim
+from tidewheel.errors import Refused
 from tidewheel.services.definitions import capture, load_options
 from tidewheel.services.scheduler.standby import Standby
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
@@ -23,9 +24,10 @@ class Station:
     def __init__(self, folder):
         self.world, self.folder = SmallWorld(), folder
         self.unable = set()  # runs that cannot be driven here
+        self.why = RuntimeError("no room for it")
 
-    async def abandoned_run(self, name):
-        """Its scheduler died before it had done anything."""
+    async def new_run(self, name, given=None):
+        """Nobody drives it; with `given` any scheduler is asked to."""
         source = self.folder / "flow"
         source.mkdir(exist_ok=True)
         (source / "flow.cylc").write_text(flow("R1 = a"))
@@ -33,13 +35,23 @@ class Station:
         loaded = load_workflow(source, load_options(options, "flow"), Findings())
         definition = capture(loaded, source).definition
         await self.world.store.save_definition(definition)
-        new = NewRun(workflow="flow", definition=definition.digest, name=name, options=options)
-        run = await self.world.store.create_run(new)
+        new = NewRun(
+            workflow="flow",
+            definition=definition.digest,
+            name=name,
+            options=options,
+            given=given,
+        )
+        return (await self.world.store.create_run(new)).number
+
+    async def abandoned_run(self, name):
+        """Its scheduler died before it had done anything."""
+        number = await self.new_run(name)
         dead = self.world.host.new_process()
         await self.world.store.claim_run(
-            RunClaim(run=run.number, process=dead, lease_seconds=LEASE)
+            RunClaim(run=number, process=dead, lease_seconds=LEASE)
         )
-        return run.number
+        return number
 
     def standby(self, **settings):
         process = self.world.host.new_process()
@@ -47,7 +59,7 @@ class Station:
         @asynccontextmanager
         async def driving(run):
             if run.name in self.unable:
-                raise RuntimeError("no room for it")
+                raise self.why
             claim = RunClaim(run=run.number, process=process, lease_seconds=LEASE)
             lease = await self.world.store.claim_run(claim)
             home = SchedulerHome(
@@ -56,7 +68,7 @@ class Station:
                 environment={"PATH": "/usr/bin:/bin"},
                 surroundings=self.world.surroundings(),
             )
-            yield driver_of(run, lease, home)
+            yield driver_of(run, lease, home, given=run.given)
 
         settings = SchedulerSettings(**settings)
         return Standby(self.world.store, driving, settings, self.world.surroundings())
@@ -128,3 +140,36 @@ async def test_a_scheduler_that_stops_gives_its_runs_back_as_they_are(tmp_path):
     await station.world.passes(1.0)
     assert (await station.view(number)).epoch == 3
     await second.stop()
+
+
+@in_virtual_time
+async def test_a_run_that_waits_for_any_scheduler_begins_and_others_do_not(tmp_path):
+    """Whoever makes a run to drive it has no race with those who stand by."""
+    station = Station(tmp_path)
+    own = await station.new_run("own")
+    offered = await station.new_run("offered", RunOptions(mode="", paused=True))
+    both = [station.standby(), station.standby()]
+    for standby in both:
+        await standby.start()
+    await station.world.passes(LEASE)
+    view = await station.view(offered)
+    assert (view.status, view.epoch, view.given) == ("paused", 1, None)
+    assert (await station.view(own)).status == "created"
+    for standby in both:
+        await standby.stop()
+
+
+@in_virtual_time
+async def test_a_run_that_cannot_be_taken_is_tried_again_after_a_while(tmp_path):
+    station = Station(tmp_path)
+    station.unable.add("offered")
+    station.why = Refused("its folder is another's")
+    offered = await station.new_run("offered", RunOptions(mode=""))
+    standby = station.standby(interval_seconds=1.0, lease_seconds=LEASE)
+    await standby.start()
+    await station.world.passes(LEASE - 1.0)
+    assert len(station.world.events("run.not_taken")) == 1
+    station.unable.clear()
+    await station.world.passes(3.0)
+    assert (await station.view(offered)).status == "running"
+    await standby.stop()

@@ -162,9 +162,9 @@ class Fleet:
         noted = (Execution(one[0], one[1], int(one[2]), int(one[3])) for one in lines)
         return [one for one in noted if one.word == word]
 
-    def jobs(self) -> list[int]:
-        """The processes of all jobs that have not ended."""
-        table, folder = read_table(), os.fsencode(self.folder)
+    def jobs(self, home: Path | None = None) -> list[int]:
+        """The processes of all jobs that have not ended; or only of one home."""
+        table, folder = read_table(), os.fsencode(home or self.folder)
         return [
             row.pid
             for row in table.rows.values()

@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,6 +15,7 @@ from tidewheel import wiring
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import Grant, Scope
+from tidewheel.server.reserve import kept_reserve
 from tidewheel.server.serving import Serving
 from tidewheel.server.table import ROUTES
 
@@ -96,11 +97,22 @@ class RunningServer:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        async with wiring.opened_store(self._where) as store:
+        async with (
+            self.opened_store() as store,
+            self.kept_reserve(store) as reserve,
+        ):
             self.store = store
             ready = lambda _: self._started.set()  # noqa: E731 - a name for one line
-            self._serving = Serving(store, self._settings, ready, self._routes)
+            self._serving = Serving(store, self._settings, ready, self._routes, reserve=reserve)
             await self._serving.run()
+
+    def opened_store(self) -> Any:
+        """The store that it stands before."""
+        return wiring.opened_store(self._where)
+
+    def kept_reserve(self, store: Any) -> Any:
+        """Connections that are kept free; none for a store that has no address."""
+        return kept_reserve(self._where, store) if self._where else nullcontext()
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._serving.ask_stop)

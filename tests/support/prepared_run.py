@@ -89,7 +89,7 @@ class PreparedRun:
         definition = capture(loaded, self.folder).definition
 
         async def create(client: AsyncClient) -> None:
-            store = client.runs.store
+            store = client.store
             await store.save_definition(definition)
             new = NewRun(
                 workflow=definition.workflow,
@@ -113,7 +113,7 @@ class PreparedRun:
         async def claim(client: AsyncClient) -> None:
             process = wiring.this_process()
             asked = RunClaim(run=self.view.number, process=process, lease_seconds=LEASE_SECONDS)
-            self.lease = await client.runs.store.claim_run(asked)
+            self.lease = await client.store.claim_run(asked)
 
         self._ask(claim)
         self.batch = self.lease.batch
@@ -173,7 +173,7 @@ class PreparedRun:
         found: list[StoredDefinition] = []
 
         async def read(client: AsyncClient) -> None:
-            found.append(await client.runs.store.definition(digest))
+            found.append(await client.store.definition(digest))
 
         self._ask(read)
         return found[0]
@@ -194,7 +194,7 @@ class PreparedRun:
         async def listen(client: AsyncClient) -> None:
             async with asyncio.timeout(ANSWERS_SECONDS_MAX):
                 while not over.is_set():
-                    inbox = await client.runs.store.read_inbox(self.view.number, 100)
+                    inbox = await client.store.read_inbox(self.view.number, 100)
                     given = [one for one in inbox.happenings if isinstance(one, CommandGiven)]
                     if given:
                         heard.extend(one.body for one in given)
@@ -244,7 +244,7 @@ class PreparedRun:
             found += self._step(event)
         self.batch += 1
         status = str(self.pool.run.status)
-        await client.runs.store.write_batch(
+        await client.store.write_batch(
             self.lease,
             Batch(
                 number=self.batch,

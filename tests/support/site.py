@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from tests.support.fleet import Program
 from tests.support.run_crew import RunCrew
 from tidewheel.client.tokens import make_token
 from tidewheel.core.tasks.access import Grant, Scope
+from tidewheel.errors import Unavailable
+from tidewheel.wiring import this_process
 
 PROGRAMS = ("ip", "nsenter", "unshare", "openssl")
 ENTER = 'hostname "$0"; exec "$@"'
@@ -111,11 +114,29 @@ class Site(RunCrew):
 
     def worker_at(self, machine: str, url: str, token: str, *arguments: str) -> Program:
         """A worker on another machine, with a home of that machine."""
-        home = self.folder / f"home-{machine}"
+        home = self.home_of(machine)
         words = ("worker", "--handlers", "jobs:handlers", *arguments)
         return self.start_at(
             machine, *words, **self.caller(url, token), TIDEWHEEL_HOME=str(home)
         )
+
+    def kill_jobs_of(self, machine: str) -> None:
+        """As if the machine had lost its power; its workers are dead already."""
+        while jobs := self.jobs(self.home_of(machine)):
+            for pid in jobs:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def holds_nothing(self, machine: str) -> bool:
+        """Whether no lease is left with a worker of this machine."""
+        boot = this_process().boot_id
+        try:
+            return not self.look(lambda store: store.orphans(machine, boot))
+        except Unavailable:
+            return False
+
+    def home_of(self, machine: str) -> Path:
+        return self.folder / f"home-{machine}"
 
     def start_at(self, machine: str, *arguments: str, **environment: str) -> Program:
         """A command of `tidewheel` on another machine."""

@@ -13,6 +13,7 @@ from tidewheel.core.tasks.access import (
     TokenKind,
     TokenView,
     allowed_scopes,
+    covers_pattern,
     covers_queue,
     covers_workflow,
     matches,
@@ -95,3 +96,41 @@ def test_what_is_wrong_with_a_new_token_is_said(changed, said):
         name=given["name"], digest="", grant=grant, lasts_seconds=given.get("lasts_seconds")
     )
     assert said in "; ".join(token_findings(new))
+
+
+@pytest.mark.parametrize(
+    ("queues", "pattern", "covered"),
+    [
+        (("*",), "*", True),
+        (("*",), "run:*", True),
+        (("run:*",), "run:*", True),
+        (("run:*",), "run:nightly/*", True),
+        (("run:*",), "*", False),
+        (("run:*",), "r*", False),
+        (("run:*",), "*run:*", False),
+        (("run:nightly/*",), "run:*", False),
+        (("run:nightly/*",), "run:nightly*", False),
+        (("a*z",), "a*z", True),
+        (("a*z",), "a*", False),
+        (("a*z",), "*z", False),
+        (("a*z",), "ab*yz", True),
+        (("a*b*c",), "a*c", False),
+        (("a", "b"), "*", False),
+        (("a*", "*z"), "a*z", True),
+    ],
+)
+def test_a_grant_covers_a_pattern_if_one_glob_covers_all_its_queues(queues, pattern, covered):
+    """S6."""
+    grant = Grant(scopes=frozenset({Scope.WORKER}), queues=queues)
+    assert covers_pattern(grant, pattern) is covered
+
+
+@given(glob=st.text("ab*", max_size=6), pattern=st.text("ab*", max_size=6), data=st.data())
+def test_whatever_a_covered_pattern_stands_for_its_glob_covers(glob, pattern, data):
+    grant = Grant(scopes=frozenset({Scope.WORKER}), queues=(glob,))
+    if covers_pattern(grant, pattern):
+        parts = pattern.split("*")
+        filled = parts[0] + "".join(
+            data.draw(st.text("abc", max_size=3)) + part for part in parts[1:]
+        )
+        assert covers_queue(grant, filled)

@@ -13,7 +13,14 @@ import click
 from tidewheel.cli.failures import REFUSED
 from tidewheel.cli.palette import PALETTE
 from tidewheel.cli.printing import json_line, note, plural, safe
-from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, Position, Severity
+from tidewheel.core.graph.findings import (
+    NOWHERE,
+    Finding,
+    Findings,
+    Position,
+    Severity,
+    finding_document,
+)
 from tidewheel.core.tasks.status import Status
 
 if TYPE_CHECKING:
@@ -48,19 +55,6 @@ def show_findings(
     for finding in findings:
         for line in _lines(finding, files):
             tell(line)
-
-
-def finding_document(finding: Finding) -> dict[str, object]:
-    position = finding.position
-    return {
-        "severity": finding.severity.word,
-        "code": finding.code,
-        "message": finding.message,
-        "hint": finding.hint,
-        "file": position.file or None,
-        "line": position.line or None,
-        "column": position.column or None,
-    }
 
 
 def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import time
+from collections.abc import Callable
 
 from tidewheel.cli.printing import json_line, safe, say
 from tidewheel.core.tasks.requests import Claimed
@@ -32,13 +34,17 @@ SENTENCES = {
     "job.not_started": "{task}  {error}",
     "lease.adopted": "{task}  from a worker that died",
     "run.taken": "{run}  was {status}, and nobody drove it",
-    "run.left": "{run}  {status} {why}",
+    "run.left": "{run}  {status}  {why}",
     "run.not_taken": "{run}  {reason}",
     "run.failed": "{run}  {error}",
     "run.lost": "{run}  {reason}",
     "step.failed": "{run}  {summary}",
+    "channel.refused": "{error}",
+    "log.refused": "{task}  its log is not wanted: {error}",
+    "log.left": "{task}  its log stays on this host: the server took none for too long",
     "log.unwritten": "{error}",
     "log.written": "as before",
+    "program.error": "{text}",
     "job.started": "{task}  attempt {attempt}: {work}",
     "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
 }
@@ -79,6 +85,13 @@ class Journal:
             stopped=self._stopped.pop(key, None),
         )
 
+    def hear_logs(self) -> None:
+        """Whatever this program's libraries log as an error becomes one line as well (S12)."""
+        logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(self._error)])
+
+    def _error(self, name: str, text: str) -> None:
+        self._say("program.error", part=name, text=text)
+
     def _say(self, event: str, **facts: object) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         if self._as_json:
@@ -86,6 +99,17 @@ class Journal:
         else:
             say(f"{at}  {event:18} {_sentence(event, facts)}")
         sys.stdout.flush()
+
+
+class _LogHandler(logging.Handler):
+    """Hands on a record as one text, its traceback included."""
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.name, self.format(record))
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:
@@ -109,10 +133,15 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
             if facts["settled"]
             else "not everything could be reported; leases that are left run out"
         )
+    if event == "run.left" and facts["why"] == facts["status"]:
+        shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())
-    return SENTENCES[event].format(**shown, facts=told)
+    return SENTENCES[event].format(**shown, facts=told).rstrip()
 
 
 def _work(task: Claimed) -> str:
+    """What is done; the script of a run's job is long, and its name has said it all."""
+    if task.run is not None:
+        return "a job of a run"
     text = task.command or f"{task.handler}()"
     return " ".join(text.split())[:WORK_LENGTH_MAX]

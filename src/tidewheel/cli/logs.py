@@ -7,6 +7,7 @@ import codecs
 import os
 import stat
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -16,6 +17,7 @@ from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task
 from tidewheel.config import home_directory
 from tidewheel.errors import Refused
+from tidewheel.ports import Store
 
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2
@@ -24,7 +26,9 @@ FOLLOW_SECONDS = 0.2
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Where the log of an attempt would be, were it run on this host."""
     place = (task.id, task.seq)
-    return await attempt_log(client.runs.store, home_directory(), place, stream, attempt)
+    return await attempt_log(
+        cast("Store", client.store), home_directory(), place, stream, attempt
+    )
 
 
 async def say_log(

@@ -59,6 +59,7 @@ SECTIONS = {
         "submit": "Store a task, or many from a file.",
         "tasks": "List tasks, newest first.",
         "task": "Show everything about one task, and why it does not run.",
+        "events": "Print what happens to tasks and runs, as it happens.",
         "cancel": "Cancel tasks and whatever needs them.",
         "queues": "List queues; pause, resume or configure one.",
         "workers": "List workers and what they hold.",
@@ -67,6 +68,7 @@ SECTIONS = {
         "scheduler": "Take over runs whose scheduler died, until stopped.",
     },
     "Server": {
+        "up": "Do everything on this machine, until stopped.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
     },
@@ -117,7 +119,13 @@ def _unknown(name: str) -> str:
     epilog="Try it: tidewheel submit -- echo hello; tidewheel worker --exit-when-idle",
 )
 @click.version_option(__version__, prog_name="tidewheel", message="%(prog)s %(version)s")
-@click.option("--store", metavar="URL", help="Where the tasks are (or TIDEWHEEL_STORE).")
+@click.option(
+    "--store",
+    "--server",
+    "store",
+    metavar="URL",
+    help="The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context
 def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tidewheel import wiring
+from tidewheel import wiring, worker_wiring
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
@@ -36,14 +36,14 @@ from tidewheel.runners.handlers import Handlers
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
     """Until a signal, or until it is idle if that was asked for."""
-    journal = Journal(as_json=session.as_json)
+    journal = Journal(as_json=session.as_json)  # handlers log as they like
     handlers = load_handlers(options["handlers"])
     worker = Worker(
         session.store,
         handlers=handlers,
         on_report=journal.report,
         around_runner=lambda runner: told(runner, journal.job),
-        wait_for_store_seconds=_patience(options["wait_for_store"]),
+        wait_for_store_seconds=patience(options["wait_for_store"]),
         **_worker_fields(options),
     )
     if not session.as_json:
@@ -64,13 +64,20 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     return 0
 
 
-def _patience(wait_for_store: float | None) -> float:
+def open_journal(session: Session) -> Journal:
+    """What the role says, and what its libraries do."""
+    journal = Journal(as_json=session.as_json)
+    journal.hear_logs()
+    return journal
+
+
+def patience(wait_for_store: float | None) -> float:
     """A service that is started with its database waits for it, unless told how long."""
     return math.inf if wait_for_store is None else wait_for_store
 
 
 def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
-    offered = wiring.machine_capacity()
+    offered = worker_wiring.machine_capacity()
     capacity = Resources(
         cpu=offered.cpu if options["cpu"] is None else options["cpu"],
         memory_bytes=offered.memory_bytes if options["memory"] is None else options["memory"],
@@ -138,12 +145,12 @@ def run_monitor(
     session: Session, settings: MonitorSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
-    journal = Journal(as_json=session.as_json)
+    journal = open_journal(session)
     monitor = Monitor(
         session.store,
         settings=settings,
         on_report=journal.report,
-        wait_for_store_seconds=_patience(wait_for_store),
+        wait_for_store_seconds=patience(wait_for_store),
     )
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
@@ -155,12 +162,12 @@ def run_scheduler(
     session: Session, settings: SchedulerSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
-    journal = Journal(as_json=session.as_json)
+    journal = open_journal(session)
     scheduler = Scheduler(
         session.store,
         settings=settings,
         on_report=journal.report,
-        wait_for_store_seconds=_patience(wait_for_store),
+        wait_for_store_seconds=patience(wait_for_store),
     )
     if not session.as_json:
         note("taking over runs whose scheduler died; Ctrl-C stops")
@@ -178,17 +185,17 @@ def run_server(
 ) -> int:
     """Until a signal."""
     # The one command that loads a web server.
-    from tidewheel.server.role import Server, run_in_fast_loop
+    from tidewheel.server.role import Server, Welcome, run_in_fast_loop
 
-    journal = Journal(as_json=session.as_json)
+    journal = open_journal(session)
 
-    def ready(url: str, token_file: Path | None) -> None:
+    def ready(welcome: Welcome) -> None:
+        token_file = welcome.token_file
         if session.as_json:
-            say_json(
-                {"url": url, "token_file": None if token_file is None else str(token_file)}
-            )
+            shown = None if token_file is None else str(token_file)
+            say_json({"url": welcome.url, "token_file": shown})
             return
-        note(f"answering at {url}; Ctrl-C stops")
+        note(f"answering at {welcome.url}; Ctrl-C stops")
         if token_file is not None:
             note(f"an admin token was made, there was none: {safe(str(token_file))}")
 
@@ -196,13 +203,18 @@ def run_server(
         session.store,
         settings=settings,
         on_ready=ready,
-        wait_for_store_seconds=_patience(wait_for_store),
+        wait_for_store_seconds=patience(wait_for_store),
     )
     beside = []
     if wiring.is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
     run_in_fast_loop(_attend(server, beside, None))
     return 0
+
+
+async def attend_to_end(service: Embedded) -> None:
+    """Run a service until a signal or its own end."""
+    await _attend(service, [], None)
 
 
 async def _attend(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tidewheel.core.runs.commands import Command
 
 ANSWER_SECONDS_MAX = 30.0
+TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")  # with --dry-run
 
 Act = Callable[[Session, Sequence[str], Mapping[str, object]], int]
 
@@ -38,8 +39,15 @@ def verb_command(name: str, act: Act | None = None) -> click.Command:
     command = session_command(name, epilog=epilog)(call)
     words = click.Argument(["words"], nargs=-1, metavar=verb.words)
     options = [_option(verb, one) for one in verb.options]
-    command.params[:0] = [words, *options, _timeout()]
+    tried = [dry_run_option()] if name in TRIED else []
+    command.params[:0] = [words, *options, _timeout(), *tried]
     return command
+
+
+def dry_run_option() -> click.Option:
+    """To be tried without doing it."""
+    help_text = "Only show what would change, run and wait."
+    return click.Option(["--dry-run", "-n"], is_flag=True, help=help_text)
 
 
 def _timeout() -> click.Option:
@@ -122,6 +130,8 @@ def give_verb(
     from tidewheel.cli.run_door import give
 
     given = fields_given(name, options)
+    if options.get("dry_run"):
+        return try_verb(session, words, lambda target: command_from(name, target, given))
     if given.get("all_at_point") and not session.as_json:
         _list_first(session, name, words)
     made = give(
@@ -132,6 +142,33 @@ def give_verb(
     )
     say_given(session, made)
     return 0
+
+
+def try_verb(
+    session: Session, words: Sequence[str], command: Callable[[Target], Command]
+) -> int:
+    """Print what a command would do."""
+    import json
+
+    from tidewheel.cli.run_door import look
+    from tidewheel.core.runs.commands import command_text
+
+    def arguments(target: Target) -> dict[str, object]:
+        return {"command": json.loads(command_text(command(target)))}
+
+    say_tried(session, look(session, "dry-run", words, arguments))
+    return 0
+
+
+def say_tried(session: Session, document: dict[str, object]) -> None:
+    """What a command would do, for people or programs."""
+    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.run_preview_page import say_preview
+
+    if session.as_json:
+        say_json(document)
+    else:
+        say_preview(document)
 
 
 def _list_first(session: Session, name: str, words: Sequence[str]) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import codecs
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.logs import FOLLOW_SECONDS, Log
+import click
+
+from tidewheel.cli.printing import safe_lines
 from tidewheel.cli.run_door import Document, with_runs
 from tidewheel.cli.run_target import Target, find_target
 from tidewheel.cli.session import Session
-from tidewheel.core.runs.job_names import JobName
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
 
-FINAL = ("succeeded", "failed", "cancelled")
+WAIT_SECONDS = 20.0  # for more to come, before it is asked again
 
 
 def follow_log(
@@ -27,24 +27,23 @@ def follow_log(
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)
-        asked = {"run": target.run, "bytes_max": 1, "awaited": True} | arguments(target)
-        page = await runs.look("log", **asked)
-        log = Log(Path(str(page["path"])))
-        while not await _is_over(runs, page):
-            log.say_new()
-            await asyncio.sleep(FOLLOW_SECONDS)
-        log.say_new()
-        if not log.found:
-            raise Refused(f"{log.path} cannot be read; look on the host where it ran")
+        await print_log(runs, target.run, arguments(target))
 
     with_runs(session, follow)
 
 
-async def _is_over(runs: Runs, page: Document) -> bool:
-    name = str(page["run"])
-    if page["id"] is None:
-        view = await runs.find(name)
-        return not view.is_driven(await runs.store.now())
-    point, node = str(page["id"]).split("/")
-    job = JobName(name, point, node, int(str(page["submit"])))
-    return (await runs.store.get(job.task_id)).status.value in FINAL
+async def print_log(runs: Runs, run: str, wish: Document) -> None:
+    """Until nothing more will come."""
+    # A letter may be cut in two between one part and the next.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    offset = 0
+    while True:
+        part = await runs.log_part(run, wish, offset=offset, wait_seconds=WAIT_SECONDS)
+        click.echo(safe_lines(decoder.decode(part.content)), nl=False)
+        offset = part.next_offset
+        place = part.place  # from now on exactly this one
+        wish = wish | {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
+        if part.over:
+            break
+    if not part.found:
+        raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")

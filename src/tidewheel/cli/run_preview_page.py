@@ -1,4 +1,4 @@
-"""What a trigger would do, as people read it: a list, and a drawing of what follows what."""
+"""What a command would do, as people read it: a list, and a drawing of what follows what."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ SHOWN_MAX = 50
 
 
 def say_preview(page: Document) -> None:
-    """What would run, in order, and what would wait."""
+    """What would change at once, what would then run, in order, and what would wait."""
     runs = documents(page, "runs")
     say(f"{safe(page['run'])}: nothing was done; if every job succeeded,")
+    _say_changes(page)
     if not runs:
         say("  nothing would run")
     else:
@@ -32,6 +33,29 @@ def say_preview(page: Document) -> None:
         for one in waits[:SHOWN_MAX]:
             say(f"  {safe(one['id'])}")
             say_reasons(documents(one, "reasons"))
+
+
+def _say_changes(page: Document) -> None:
+    status = cast("dict[str, str]", page["status"])
+    changes = documents(page, "changes")
+    if status["before"] != status["after"]:
+        say(f"  the run would be {safe(status['after'])}, not {safe(status['before'])}")
+    if changes:
+        section("would change at once")
+        for one in changes[:SHOWN_MAX]:
+            say(f"  {safe(one['id'])}: {safe(_change_text(one))}")
+        if len(changes) > SHOWN_MAX:
+            say(f"  and {len(changes) - SHOWN_MAX} more: --json shows all")
+    for word in ("killed", "polled"):
+        if ids := texts(page, word):
+            say(f"  jobs {word}: {safe(', '.join(ids[:SHOWN_MAX]))}")
+
+
+def _change_text(one: Document) -> str:
+    before, after, made = str(one["before"]), str(one["after"]), texts(one, "made")
+    parts = [f"{before} -> {after}"] if before != after else []
+    parts += [f"would make {', '.join(made)}"] if made else []
+    return "; ".join(parts) or f"{after}, in flow {flows_text(one)}"
 
 
 def _drawing(page: Document) -> Iterator[str]:

@@ -12,8 +12,9 @@ import click
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.findings_page import refuse, show_findings
 from tidewheel.cli.printing import note
+from tidewheel.cli.run_on_server import folder_here
 from tidewheel.cli.run_target import find_target
-from tidewheel.client.runs import Answer, Runs
+from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.runs.commands import Reload
 from tidewheel.core.runs.views import RunView
@@ -22,29 +23,30 @@ from tidewheel.services.definitions import Captured, capture
 from tidewheel.sources.flow_cylc.template_variables import read_variables
 
 
-async def reload_run(
+async def save_new(
     runs: Runs, words: Sequence[str], settings: tuple[str, ...], *, as_json: bool
-) -> Answer | int:
-    """The answer of the scheduler, or the exit status if the definition has errors."""
+) -> tuple[str, Reload] | int:
+    """The run and what to ask of it, or the exit status if the definition has errors."""
     target = await find_target(runs, words)
     if len(target.rest) > 1:
         raise click.UsageError(f"one folder, not {len(target.rest)}")
     view = await runs.find(target.run)
-    if not view.is_driven(await runs.store.now()):
+    facts = await runs.look("facts", run=view.name)
+    if not facts["run"]["driven"]:  # type: ignore[index]  # a document
         raise NotRunning(view.name, view.status)
-    path = Path(target.rest[0] if target.rest else view.folder)
+    path = Path(target.rest[0] if target.rest else folder_here(view.folder))
     if not str(path) or not path.exists():
         raise Refused(
             f"there is no {str(path)!r} to read {view.name} from; "
             f"say where it is: tidewheel reload {view.name} DIR"
         )
-    known = json.loads((await runs.store.definition(view.definition)).variables)
+    known = json.loads((await runs.definition(view.name)).variables)
     definition = Definition(path, as_json, settings=(*known, *settings))
     captured = _captured(definition, view)
     if isinstance(captured, int):
         return captured
-    await runs.save_definition(captured.definition)
-    return await runs.give(view.name, Reload(definition=captured.definition.digest))
+    await runs.save_definition(view.name, captured.definition)
+    return view.name, Reload(definition=captured.definition.digest)
 
 
 def _captured(definition: Definition, view: RunView) -> Captured | int:

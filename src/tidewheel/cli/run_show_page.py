@@ -22,6 +22,7 @@ from tidewheel.cli.run_words import (
 
 POINTS_SHOWN_MAX = 12
 SHOWN_MAX = 20
+NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
@@ -42,6 +43,8 @@ def say_runs(page: Document) -> None:
 
 
 def _list_reason(run: Document) -> str:
+    if run["offered"] and not run["driven"]:
+        return NO_SCHEDULER
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
     return str(run["reason"]).removeprefix(f"{run['status']}: ")
@@ -71,6 +74,8 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("folder", run["folder"])
     if run["driven"] and scheduler is not None:
         fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
+    elif run["offered"]:
+        fact("scheduler", NO_SCHEDULER)
     elif run["status"] not in ("completed",):
         fact("scheduler", f"none; carry it on: tidewheel run {run['name']}")
     fact("begun", moment(run, "created_at"))

@@ -45,7 +45,7 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
 async def _names_workflow(runs: Runs, word: str) -> bool:
     """`forecast/run9` is a run that is not there, and no task."""
     workflow = word.partition("/")[0]
-    return bool(await runs.store.runs(workflow=workflow, count=1))
+    return bool((await runs.list(workflow=workflow, count=1))["runs"])
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:

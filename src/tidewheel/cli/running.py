@@ -52,6 +52,10 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     wanted = _wanted(definition, options)
     if isinstance(wanted, int):
         return wanted
+    if wiring.is_remote(where):
+        return _run_far(where, wanted, options, as_json=definition.as_json)
+    if options["detach"]:
+        raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
     settings = RunHereSettings(
         slots=options["slots"],
         tie_jobs=options["tie_jobs"],
@@ -59,6 +63,26 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     )
     wiring.spare_garbage_collector()
     return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))
+
+
+def _run_far(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
+    from tidewheel.cli.run_on_server import Manner, run_on_server
+
+    for name in ("slots", "tie_jobs", "trigger_log"):
+        if _is_said(name):
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for a run that is driven in this process")
+    server = wiring.store_settings(where).url
+    manner = Manner(server=server, detach=options["detach"], as_json=as_json)
+    end = asyncio.run(run_on_server(where, wanted, manner))
+    return 0 if end is None else _exit_status(end)
+
+
+def _is_said(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
@@ -110,9 +134,7 @@ def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
 
 
 def _without_defaults(options: RunOptions) -> RunOptions:
-    source = click.get_current_context().get_parameter_source("mode")
-    is_said = source is click.core.ParameterSource.COMMANDLINE
-    return options if is_said else replace(options, mode="")
+    return options if _is_said("mode") else replace(options, mode="")
 
 
 async def _run(

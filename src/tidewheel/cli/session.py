@@ -63,9 +63,9 @@ def session_command(
                 return stop_writing()
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
-        store_help = "Where the tasks are (or TIDEWHEEL_STORE)."
+        store_help = "The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER)."
         command.params += [
-            click.Option(["--store"], metavar="URL", help=store_help),
+            click.Option(["--store", "--server", "store"], metavar="URL", help=store_help),
             click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
         ]
         return command

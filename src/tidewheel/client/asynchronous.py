@@ -6,7 +6,8 @@ number of coroutines of one event loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Unpack
 
 from tidewheel.client.filters import Filters, task_filter
@@ -18,12 +19,14 @@ from tidewheel.core.tasks.requests import Page
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
+    from tidewheel.core.runs.stream import FollowedEvent
 
 
 class AsyncClient(Submitting, Looking, Leasing):
     """``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
 
-    Without an address it uses the store of this user (see ``tidewheel.config``). A store
+    The address of a server, ``https://…``, does as well. Without an address it uses the store
+    or the server of this user (docs/configuration.md). A store
     that is given is shared, and closed by whoever opened it.
     """
 
@@ -34,6 +37,27 @@ class AsyncClient(Submitting, Looking, Leasing):
         from tidewheel.client.runs import Runs  # noqa: PLC0415
 
         return Runs(self)
+
+    async def events(
+        self,
+        *,
+        since: str | None = None,
+        run: str | None = None,
+        queue: str | None = None,
+        kind: str | None = None,
+    ) -> AsyncGenerator[FollowedEvent, None]:
+        """What happens from now on, or after an id that an event had: `task`, `run`.
+
+        The first is `start`, with the id from where it begins. After `resync` something was
+        missed, which nobody can tell any more: look anew, then go on reading. A server or a
+        database that is away for a while is waited for.
+        """
+        # Whoever only uses the queue need not load what knows about runs.
+        from tidewheel.client.following import follow  # noqa: PLC0415
+
+        async with aclosing(follow(self.store, since, run, queue, kind)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
 
     # Here and not in Looking: a method of this name hides the type in its class.
     async def list(

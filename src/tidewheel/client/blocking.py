@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -33,11 +33,30 @@ def _waiting(
     return call
 
 
+def _one_by_one(
+    method: Callable[Concatenate[AsyncClient, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate[Client, P], Iterator[R]]:
+    @wraps(method)
+    def call(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        found = method(self.asynchronous, *args, **kwargs)
+
+        async def following() -> R:
+            return await anext(found)
+
+        try:
+            while True:
+                yield self.run(following())
+        finally:
+            self.run(found.aclose())
+
+    return call
+
+
 class Client:
     """``with Client() as client: client.submit(command="echo hello")``."""
 
-    def __init__(self, store: Where = None) -> None:
-        self.asynchronous = AsyncClient(store)
+    def __init__(self, store: Where = None, *, token: str | None = None) -> None:
+        self.asynchronous = AsyncClient(store, token=token)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="tidewheel client", daemon=True
@@ -105,6 +124,7 @@ class Client:
     edges = _waiting(AsyncClient.edges)
     why = _waiting(AsyncClient.why)
     wait = _waiting(AsyncClient.wait)
+    events = _one_by_one(AsyncClient.events)
     queues = _waiting(AsyncClient.queues)
     queue = _waiting(AsyncClient.queue)
     workers = _waiting(AsyncClient.workers)

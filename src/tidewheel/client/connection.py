@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from tidewheel import wiring
 from tidewheel.config import StoreSettings
+from tidewheel.errors import BadSetting
 from tidewheel.ports import TaskStore
 
 Where = str | StoreSettings | TaskStore | None
 
 
 class Connection:
-    """What all parts of a client share."""
+    """What all parts of a client share; a token is for a server, instead of the user's own."""
 
-    def __init__(self, store: Where = None) -> None:
+    def __init__(self, store: Where = None, *, token: str | None = None) -> None:
+        if token is not None:
+            store = _with_token(store, token)
         self._given = store
         self._opened: TaskStore | None = None
 
@@ -45,3 +49,11 @@ class Connection:
         opened, self._opened = self._opened, None
         if opened is not None and opened is not self._given:
             await opened.close()
+
+
+def _with_token(store: Where, token: str) -> StoreSettings:
+    if (store is None or isinstance(store, str | StoreSettings)) and wiring.is_remote(store):
+        settings = wiring.store_settings(store)
+        shown = replace(settings.credentials, token=token, origin="the argument token")
+        return replace(settings, credentials=shown)
+    raise BadSetting("token", "…", "together with the address of a server, https://HOST")

@@ -18,9 +18,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
-from tidewheel import wiring
+from tidewheel import wiring, worker_wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
     JobLimits,
@@ -40,6 +40,9 @@ from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import OnReport
+
+if TYPE_CHECKING:
+    from tidewheel.services.scheduler.run_driver import OnBatch
 
 
 class WorkerFields(TypedDict, total=False):
@@ -64,9 +67,9 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     """Settings with what this machine offers where nothing else was said."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
-    given.setdefault("name", wiring.worker_name())
-    given.setdefault("slots", wiring.usable_cores())
-    given.setdefault("capacity", wiring.machine_capacity())
+    given.setdefault("name", worker_wiring.worker_name())
+    given.setdefault("slots", worker_wiring.usable_cores())
+    given.setdefault("capacity", worker_wiring.machine_capacity())
     given.setdefault("home", home_directory())
     given.setdefault("adopt_interval_seconds", adopt_interval_seconds())
     return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields
@@ -108,7 +111,6 @@ class Embedded(ABC):
 
     async def run(self) -> None:
         """Work until asked to stop."""
-        self._loop = asyncio.get_running_loop()
         async with wiring.awaited_store(
             self._where,
             self._wait_for_store_seconds,
@@ -117,7 +119,12 @@ class Embedded(ABC):
             self._on_report,
         ) as store:
             if store is not None:
-                await self.serve(store)
+                await self.run_on(store)
+
+    async def run_on(self, store: Store) -> None:
+        """Work on a store that is open already, beside others that use it."""
+        self._loop = asyncio.get_running_loop()
+        await self.serve(store)
 
     async def until_started(self) -> None:
         """Until the store has answered and the service is there; where ``run`` runs."""
@@ -208,7 +215,7 @@ class Worker(Embedded):
         *,
         handlers: Handlers | None = None,
         on_report: OnReport | None = None,
-        around_runner: wiring.AroundRunner | None = None,
+        around_runner: worker_wiring.AroundRunner | None = None,
         wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
     ) -> None:
@@ -218,7 +225,7 @@ class Worker(Embedded):
         self._around_runner = around_runner
 
     async def serve(self, store: Store) -> None:
-        async with wiring.built_worker(
+        async with worker_wiring.built_worker(
             self._where,
             store,
             self.settings,
@@ -240,6 +247,7 @@ class Monitor(Embedded):
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
+        wiring.require_database(store, "a monitor")
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or monitor_settings()
 
@@ -257,13 +265,22 @@ class Scheduler(Embedded):
         settings: SchedulerSettings | None = None,
         home: Path | None = None,
         on_report: OnReport | None = None,
+        on_batch: OnBatch | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
+        wiring.require_database(store, "a scheduler")
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or scheduler_settings()
         self._home = home or home_directory()
+        self._on_batch = on_batch
 
     async def serve(self, store: Store) -> None:
-        await self.attend(
-            wiring.build_standby(self._where, store, self.settings, self._home, self._on_report)
+        standby = wiring.build_standby(
+            self._where,
+            store,
+            self.settings,
+            self._home,
+            on_report=self._on_report,
+            on_batch=self._on_batch,
         )
+        await self.attend(standby)

@@ -13,6 +13,7 @@ from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
 from tidewheel.core.tasks.resources import Resources, fits
+from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
@@ -113,7 +114,7 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
     serving = [
         worker
         for worker in workers
-        if task.queue in worker.queues and now - worker.seen_at < SILENT_SECONDS
+        if task.queue in Served(worker.queues) and now - worker.seen_at < SILENT_SECONDS
     ]
     if not serving:
         return [

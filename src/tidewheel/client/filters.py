@@ -18,6 +18,8 @@ class Filters(TypedDict, total=False):
     worker: str | None
     tag: str | None
     name: str | None
+    estimated_runtime_seconds_max: float | None
+    memory_bytes_min: int | None  # asks for at least so much
     vocabulary: Vocabulary | str  # whose meaning an ambiguous status has
 
 
@@ -35,4 +37,6 @@ def task_filter(**which: Unpack[Filters]) -> TaskFilter:
         worker=None if worker is None else WorkerId(worker),
         tag=which.get("tag"),
         name=which.get("name"),
+        estimated_runtime_seconds_max=which.get("estimated_runtime_seconds_max"),
+        memory_bytes_min=which.get("memory_bytes_min"),
     )

@@ -7,6 +7,7 @@ import asyncio
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.core.tasks.resources import fits
+from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.views import QueueView, TaskView
 from tidewheel.ports import TaskStore
@@ -26,8 +27,9 @@ async def until_idle(
 async def _has_work(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> bool:
+    served = Served(settings.queues)
     for view in await store.queues():
-        if view.queue not in settings.queues:
+        if view.queue not in served:
             continue
         if any(view.counts.get(status) for status in LEASED):
             return True

@@ -16,12 +16,17 @@ async def attempt_log(
     store: Store, home: Path, task: tuple[TaskId, int], stream: str, attempt: int
 ) -> Path:
     """Where the log of an attempt would be, were it run on this host; a task is (id, seq)."""
+    return await attempt_folder(store, home, task, attempt) / STREAMS[stream]
+
+
+async def attempt_folder(
+    store: Store, home: Path, task: tuple[TaskId, int], attempt: int
+) -> Path:
+    """Where the files of an attempt would be."""
     task_id, seq = task
     if await is_submission(store, task_id):
-        folder = wiring.submission_directory(home, task_id, attempt)
-    else:
-        folder = wiring.attempt_directory(home, await store.store_id(), seq, attempt)
-    return folder / STREAMS[stream]
+        return wiring.submission_directory(home, task_id, attempt)
+    return wiring.attempt_directory(home, await store.store_id(), seq, attempt)
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel import wiring
+from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
 from tidewheel.config import OnStop, StoreSettings, home_directory, monitor_settings
 from tidewheel.core.runs.commands import Stop, command_text
@@ -87,7 +87,7 @@ class RunHere:
                 )
             )
             worker = await stack.enter_async_context(
-                wiring.built_worker(
+                worker_wiring.built_worker(
                     self._where,
                     self._store,
                     worker_settings(

@@ -20,6 +20,7 @@ from tidewheel.errors import InvalidTask, PayloadTooLarge
 class QueueChanges(TypedDict, total=False):
     """What can be set for a queue; what is not given stays as it is."""
 
+    paused: bool
     aging: bool
     fence_kill: bool
     lease_seconds: float

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import os
-import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from tidewheel.config import TOKEN_FILE
 from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.tasks.token_texts import secret_digest, split_token
+from tidewheel.errors import NotFound
 from tidewheel.ports import AccessStore
 
 SECRET_BYTES = 32
-TOKEN_FILE = "token"
-_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
+PASSING_SECONDS = 12 * 3600.0
+ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
 async def make_token(
@@ -60,21 +63,34 @@ async def first_token(store: AccessStore, home: Path) -> Path | None:
     user alone. None if there was one."""
     if await store.tokens():
         return None
-    text, _ = await make_token(store, "first start", Grant(scopes=frozenset({Scope.ADMIN})))
+    text, _ = await make_token(store, "first start", ADMIN)
+    return _written(text, home)
+
+
+async def local_admin(store: AccessStore, home: Path) -> tuple[TokenView, Path | None]:
+    """An admin's token for whoever starts a server: that of the file in the state directory,
+    or a new one there. A file with something else stays as it is, since it may be good for
+    another server: then the token is a passing one, and in no file."""
+    path = home / TOKEN_FILE
+    if not path.exists():
+        text, view = await make_token(store, "up", ADMIN)
+        return view, _written(text, home)
+    split = split_token(path.read_text(encoding="ascii", errors="replace").strip())
+    if split is not None:
+        number, secret = split
+        with suppress(NotFound):
+            view, now = await store.token(number)
+            is_same = hmac.compare_digest(view.digest, secret_digest(secret))
+            if is_same and view.is_valid(now) and Scope.ADMIN in view.grant.scopes:
+                return view, path
+    _, view = await make_token(store, "up", ADMIN, PASSING_SECONDS)
+    return view, None
+
+
+def _written(text: str, home: Path) -> Path:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = home / TOKEN_FILE
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text + "\n")
     return path
-
-
-def split_token(text: str) -> tuple[int, str] | None:
-    """Number and secret; None if it has not the form of a token."""
-    found = _FORM.fullmatch(text)
-    return (int(found[1]), found[2]) if found else None
-
-
-def secret_digest(secret: str) -> str:
-    """As it is stored. A random secret of 256 bits needs no slow hash: nobody can try them."""
-    return hashlib.sha256(secret.encode()).hexdigest()

@@ -14,7 +14,7 @@ from contextlib import closing
 from enum import Enum
 from pathlib import Path
 
-from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
+from tidewheel.errors import Declined, PayloadTooLarge, Refused, Unavailable
 from tidewheel.runners.spool import SpooledMessage, append
 
 SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own
@@ -40,12 +40,6 @@ class Delivery(Enum):
     ACCEPTED = "accepted"  # the worker has it
     SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool
     DROPPED = "dropped"  # no worker answered, and it was progress alone: soon out of date
-
-
-class Declined(Refused):
-    """The run heard a command and does not do it."""
-
-    code = "declined"
 
 
 def send_message(

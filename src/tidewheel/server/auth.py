@@ -14,11 +14,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tidewheel.client.tokens import secret_digest, split_token
 from tidewheel.core.tasks.access import TokenKind, TokenView
+from tidewheel.core.tasks.token_texts import secret_digest, split_token
 from tidewheel.errors import NotFound
-from tidewheel.ports import AccessStore
-from tidewheel.server.refusals import NotAuthenticated, TooManyFailures
+from tidewheel.server.job_tokens import JobIdentity, job_behind
+from tidewheel.server.refusals import AttemptOver, NotAuthenticated, TooManyFailures
+from tidewheel.server.reserve import Reserve
 
 BELIEVED_SECONDS = 0.5
 BELIEVED_MAX = 10_000
@@ -88,11 +89,11 @@ class Authenticator:
 
     def __init__(
         self,
-        store: AccessStore,
+        reserve: Reserve,
         failures_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store, self._clock = store, clock
+        self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
         self._failed = FailedLogins(failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
         self._noted: dict[int, float] = {}
@@ -109,6 +110,17 @@ class Authenticator:
             raise NotAuthenticated()
         await self._note_use(found)
         return found
+
+    async def job_of(self, text: str, client: str) -> JobIdentity:
+        """The attempt that a job's token speaks for; NotAuthenticated, or TooManyFailures."""
+        self._failed.check(client)
+        try:
+            return await job_behind(text, self._asked)
+        except AttemptOver:  # it was good once: nobody is guessing
+            raise
+        except NotAuthenticated:
+            self._failed.note(client)
+            raise
 
     async def is_valid(self, token: TokenView) -> bool:
         """Whether a token that somebody showed a while ago is still good."""
@@ -147,7 +159,7 @@ class Authenticator:
 
     async def _checked(self, number: int, digest: str) -> TokenView | None:
         try:
-            token, now = await self._store.token(number)
+            token, now = await self._asked.token(number)
         except NotFound:
             hmac.compare_digest(_NOBODYS, digest)
             return None

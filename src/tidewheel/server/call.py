@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import (
+    EVERYTHING,
     Grant,
     TokenView,
     allowed_scopes,
+    covers_pattern,
     covers_queue,
     covers_workflow,
 )
 from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.core.tasks.views import TaskView
+from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.server.refusals import NotAllowed
 
 if TYPE_CHECKING:
     from tidewheel.core.runs.views import RunView
+    from tidewheel.server.admission import Place
     from tidewheel.server.auth import Authenticator
+    from tidewheel.server.hub import Hub
+    from tidewheel.server.job_tokens import JobIdentity
     from tidewheel.server.metrics import Metrics
+    from tidewheel.server.quota import SubmitQuota
     from tidewheel.server.routes import Route
+    from tidewheel.server.run_doors import RunDoors
 
 Kind = TypeVar("Kind")
 
@@ -44,8 +52,13 @@ class Call:
     """Everything about one request; ``seen`` holds what was looked up to judge it."""
 
     store: Store
+    asking: Store  # for looking up what a request concerns: nobody keeps it busy
     settings: ServerSettings
     metrics: Metrics
+    place: Place
+    hub: Hub
+    doors: RunDoors
+    quota: SubmitQuota
     authenticator: Authenticator
     stopping: asyncio.Event  # the server wants to end: whoever waits shall not
     secure: bool  # whether the caller came by TLS
@@ -57,7 +70,10 @@ class Call:
     query: Any = None
     body: Any = None
     key: str | None = None  # idempotency
+    last_event_id: str | None = None  # up to which a stream was read before
+    fingerprint: str = ""  # of the whole request
     token: TokenView | None = None
+    job: JobIdentity | None = None  # if a job calls with a token of its own
     task: TaskView | None = None
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
@@ -81,14 +97,19 @@ class Call:
     async def found_task(self) -> TaskView:
         """The task that the path names."""
         if self.task is None:
-            self.task = await self.store.get(TaskId(self.path["id"]))
+            self.task = await self.asking.get(TaskId(self.path["id"]))
         return self.task
 
     async def found_run(self) -> RunView:
         """The run that the path names: by name, number, or the beginning of a name."""
         if self.run is None:
-            self.run = await self.store.find_run(self.path["run"])
+            self.run = await self.asking.find_run(self.path["run"])
         return self.run
+
+    @property
+    def covers_everything(self) -> bool:
+        """Whether no queue needs to be looked at to know that the caller may."""
+        return self.grant.queues == self.grant.workflows == EVERYTHING
 
     def covers(self, queue: str) -> bool:
         """Whether the caller may see this queue."""
@@ -100,6 +121,15 @@ class Call:
             if not self.covers(queue):
                 raise NotAllowed(
                     f"this token is not for queue {queue!r}; it is for "
+                    + ", ".join(self.grant.queues)
+                )
+
+    def require_patterns(self, patterns: Iterable[str]) -> None:
+        """Every queue that any of these may stand for."""
+        for pattern in patterns:
+            if not covers_pattern(self.grant, pattern):
+                raise NotAllowed(
+                    f"this token is not for all queues {pattern!r}; it is for "
                     + ", ".join(self.grant.queues)
                 )
 
@@ -115,7 +145,9 @@ class Call:
     async def require_worker(self, worker: str) -> WorkerId:
         """A worker that this caller registered, so that it can speak for no other."""
         assert self.token is not None
-        owner = await self.store.worker_token(WorkerId(worker))
+        owner = await self.asking.worker_token(WorkerId(worker))
+        if owner is None and not await self._is_known(worker):
+            raise NotFound("worker", worker)
         if owner != self.token.number:
             raise NotAllowed(
                 f"worker {worker!r} was not registered with this token; "
@@ -123,11 +155,15 @@ class Call:
             )
         return WorkerId(worker)
 
+    async def _is_known(self, worker: str) -> bool:
+        known = await self.asking.workers(live_only=False)
+        return any(one.id == worker for one in known)
+
     async def speaks_for(self, worker: str | None) -> bool:
         """Whether a worker, if any, is one of this caller's."""
         if worker is None or self.token is None:
             return False
-        return await self.store.worker_token(WorkerId(worker)) == self.token.number
+        return await self.asking.worker_token(WorkerId(worker)) == self.token.number
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Whether the caller has one of these scopes."""

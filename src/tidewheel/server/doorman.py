@@ -90,8 +90,10 @@ class Doorman:
         if length is not None and not (length.isascii() and length.isdigit()):
             return 400, "bad_length", "Content-Length is no number"
         origin = headers.get("origin")
-        if scope["method"] != "GET" and origin is not None and not self._is_own(origin):
-            return 403, "forbidden", "a page of another site may change nothing here"
+        listens = "text/event-stream" in headers.get("accept", "")
+        concerns = listens or scope["method"] != "GET"
+        if concerns and origin is not None and not self._is_own(origin):
+            return 403, "forbidden", "a page of another site may change and hear nothing here"
         return None
 
     def _is_own(self, origin: str) -> bool:

@@ -13,32 +13,41 @@ import hmac
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from urllib.parse import unquote
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
-from tidewheel.config import ServerSettings
+from tidewheel.config import ServerSettings, home_directory
 from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports import Store
 from tidewheel.server import problems
+from tidewheel.server.admission import Admission, Place, Urgency
 from tidewheel.server.auth import Authenticator, csrf_token, shown_by
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.hub import Hub
+from tidewheel.server.job_tokens import is_job_token
 from tidewheel.server.metrics import Metrics
+from tidewheel.server.quota import SubmitQuota
 from tidewheel.server.refusals import (
     BadRequest,
     BodyTooLarge,
     KeyReused,
     NotAllowed,
-    Overloaded,
+    NotAuthenticated,
     TookTooLong,
     TooSlow,
     WrongMediaType,
 )
+from tidewheel.server.reserve import Reserve
 from tidewheel.server.routes import Needs, Route
+from tidewheel.server.run_doors import RunDoors
+from tidewheel.server.status_page import LOGIN_NEEDED
 from tidewheel.server.wire.forms import read, read_query
+from tidewheel.services.run_views.event_documents import EventDocuments
 
 KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024
@@ -50,13 +59,26 @@ class Gateway:
     """Answers requests for the routes of one table."""
 
     def __init__(
-        self, store: Store, settings: ServerSettings, routes: tuple[Route, ...]
+        self,
+        store: Store,
+        settings: ServerSettings,
+        routes: tuple[Route, ...],
+        *,
+        reserve: Reserve | None = None,
+        metrics: Metrics | None = None,
+        connections: Callable[[], int] = lambda: 0,
     ) -> None:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
-        self._authenticator = Authenticator(store, settings.failures_max)
-        self._metrics = Metrics()
-        self._reading = 0
+        self._reserve = reserve or Reserve(asking=store, reporting=store)
+        self._authenticator = Authenticator(self._reserve, settings.failures_max)
+        self._admission = Admission(settings, connections)
+        self._quota = SubmitQuota(settings.submit_rate)
+        self._metrics = metrics or Metrics()
+        self._metrics.watch(self._admission, connections)
+        documents = EventDocuments(store, settings.home or home_directory())
+        self._doors = RunDoors(settings.home or home_directory())
+        self._hub = Hub(store, documents, self._authenticator, self._metrics, self.stopping)
 
     async def answer(self, route: Route, request: Request) -> Response:
         """One request; whatever happens is an answer."""
@@ -69,6 +91,8 @@ class Gateway:
             response = problems.error_response(TookTooLong(), correlation)
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
+            if isinstance(error, NotAuthenticated) and _is_for_people(route, request):
+                response = HTMLResponse(LOGIN_NEEDED, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
         except Exception:
@@ -81,27 +105,15 @@ class Gateway:
         return response
 
     async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
-        if route.changes:
-            return await self._answered(route, request, correlation)
-        # Under load those who only look are turned away first: were workers, their leases
-        # would run out and there would be even more to do.
-        if self._reading >= self._settings.reads_max:
-            self._metrics.turned_away += 1
-            raise Overloaded()
-        self._reading += 1
-        try:
-            return await self._answered(route, request, correlation)
-        finally:
-            self._reading -= 1
+        with self._admission.admitted(route.rank) as place:
+            return await self._answered(route, request, correlation, place)
 
-    async def _answered(self, route: Route, request: Request, correlation: str) -> Response:
-        call = self._call(request, correlation)
+    async def _answered(
+        self, route: Route, request: Request, correlation: str, place: Place
+    ) -> Response:
+        call = self._call(route, request, correlation, place)
         if isinstance(route.guard, Needs):
-            shown = shown_by(request.headers, request.cookies)
-            call.token = await self._authenticator.token_of(shown, call.client)
-            if route.changes and call.token.kind is TokenKind.SESSION:
-                _require_csrf(request, call.token)
-            _require_scope(call, route.guard.scopes)
+            await self._identify(route, route.guard, request, call)
         await self._read(route, request, call)
         if isinstance(route.guard, Needs):
             await _judge(call, route.guard)
@@ -109,9 +121,29 @@ class Gateway:
             return _response(route, await route.handler(call))
         return await self._changed(route, request, call)
 
-    def _call(self, request: Request, correlation: str) -> Call:
+    async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
+        shown = shown_by(request.headers, request.cookies)
+        if shown.text is not None and is_job_token(shown.text):
+            call.job = await self._authenticator.job_of(shown.text, call.client)
+            call.token = call.job.caller
+            if guard.job is None:
+                raise NotAllowed("a job's token is for its messages, its task and its run only")
+            return
+        call.token = await self._authenticator.token_of(shown, call.client)
+        if route.changes and call.token.kind is TokenKind.SESSION:
+            _require_csrf(request, call.token)
+        _require_scope(call, guard.scopes)
+
+    def _call(self, route: Route, request: Request, correlation: str, place: Place) -> Call:
+        reports = route.rank is Urgency.REPORT
         return Call(
-            store=self._store,
+            store=self._reserve.reporting if reports else self._store,
+            asking=self._reserve.asking,
+            place=place,
+            hub=self._hub,
+            doors=self._doors,
+            last_event_id=request.headers.get("last-event-id"),
+            quota=self._quota,
             settings=self._settings,
             metrics=self._metrics,
             authenticator=self._authenticator,
@@ -131,9 +163,14 @@ class Gateway:
         if not route.changes:
             return
         call.key = _key(request)
-        call.raw = await self._body(request)
+        if call.key is not None and call.job is not None:
+            call.key = call.job.key(call.key)
+        call.raw = await self._body(request, route.body_bytes_max)
+        if route.raw:
+            _require_media_type(request, route.raw)
+            return
         if call.raw and not route.form:
-            _require_json(request)
+            _require_media_type(request, ("application/json",))
         if route.parse is not None:
             call.body = route.parse(call)
         elif route.body is not None:
@@ -142,8 +179,8 @@ class Gateway:
         elif call.raw.strip() not in (b"", b"{}"):
             raise BadRequest(["this takes no body"])
 
-    async def _body(self, request: Request) -> bytes:
-        limit = self._settings.body_bytes_max
+    async def _body(self, request: Request, bytes_max: int | None) -> bytes:
+        limit = bytes_max or self._settings.body_bytes_max
         if int(request.headers.get("content-length") or 0) > limit:
             raise BodyTooLarge(limit)
         parts, size = [], 0
@@ -168,6 +205,7 @@ class Gateway:
             request.scope["query_string"].decode("latin-1"),
         )
         fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
+        call.fingerprint = fingerprint
         if kept := await self._kept(call, fingerprint):
             return kept
         try:
@@ -227,6 +265,10 @@ def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
 
 
 async def _judge(call: Call, guard: Needs) -> None:
+    if call.job is not None:
+        assert guard.job is not None, "it was let in without a rule"
+        await guard.job(call)
+        return
     if guard.narrow is not None:
         _require_scope(call, guard.narrow(call))
     call.require_queues(await guard.queues(call))
@@ -234,6 +276,11 @@ async def _judge(call: Call, guard: Needs) -> None:
         call.require_workflows(await guard.workflows(call))
     if guard.worker is not None and (worker := guard.worker(call)) is not None:
         await call.require_worker(worker)
+
+
+def _is_for_people(route: Route, request: Request) -> bool:
+    """A page that a browser asked for."""
+    return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
 
 
 def _require_csrf(request: Request, session: TokenView) -> None:
@@ -246,11 +293,11 @@ def _require_csrf(request: Request, session: TokenView) -> None:
         )
 
 
-def _require_json(request: Request) -> None:
+def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     """A form of another site can send no JSON, so this is a defence as well (S8)."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise WrongMediaType(WrongMediaType.__doc__)
+    if kind not in accepted:
+        raise WrongMediaType(accepted)
 
 
 def _key(request: Request) -> str | None:

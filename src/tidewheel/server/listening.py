@@ -41,7 +41,7 @@ class Listening:
         news = asyncio.create_task(self._woken.wait())
         end = asyncio.create_task(self._call.stopping.wait())
         try:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), self._call.place.resting():
                 await asyncio.wait(
                     (news, end), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
                 )

@@ -1,128 +1,91 @@
-"""Counters of this process, and the text that Prometheus reads."""
+"""Counters of this process: whom it answered or turned away, what its schedulers wrote."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import asyncio
+import time
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import QueueView, WorkerView
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.views import Figure, QueueView, WorkerView
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Seconds; a request below the first is in all of them.
-BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
+if TYPE_CHECKING:
+    from tidewheel.server.admission import Admission
+    from tidewheel.services.scheduler.outcome import Work
+    from tidewheel.services.scheduler.stage import Stage
 
-Sample = tuple[dict[str, str], float]
+# Seconds, and events of a batch; what is below the first is in all of them.
+SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
+EVENTS = (1, 10, 100, 1_000)
+SEEN_SECONDS = 1.0
+
+
+class Histogram:
+    """How many values were up to each bound."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...] = SECONDS) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)  # the last: above all of them
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the store knew, a moment ago."""
+
+    queues: Sequence[QueueView]
+    workers: Sequence[WorkerView]
+    runs: Sequence[RunView]
+    figures: Sequence[Figure]
 
 
 class Metrics:
-    """What this server did since it started."""
+    """What this process did since it started."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # by verb and status
-        self.seconds: Counter[float] = Counter()  # by the bucket's upper end
-        self.seconds_sum = 0.0
-        self.turned_away = 0
-        self.channels = 0  # open now
+        self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)  # by verb
+        self.channels = 0  # of workers, open now
+        self.streams = 0  # of events, open now
+        self.streams_dropped = 0  # because nobody read them fast enough
+        # Of schedulers in this process; others are known by what they store.
+        self.batch_seconds = Histogram()
+        self.batch_events = Histogram(EVENTS)
+        self.admission: Admission | None = None
+        self.connections: Callable[[], int] = lambda: 0
+        self._seen: Seen | None = None
+        self._seen_at = 0.0
+        self._looking = asyncio.Lock()
+
+    async def seen(self, look: Callable[[], Awaitable[Seen]]) -> Seen:
+        """What the store knows, asked for once a second however many look."""
+        async with self._looking:
+            if self._seen is None or time.monotonic() - self._seen_at >= SEEN_SECONDS:
+                self._seen = await look()
+                self._seen_at = time.monotonic()
+            return self._seen
+
+    def watch(self, admission: Admission, connections: Callable[[], int]) -> None:
+        """Whose figures are asked for when somebody looks."""
+        self.admission, self.connections = admission, connections
 
     def count(self, verb: str, status: int, seconds: float) -> None:
         """A request was answered."""
         self.requests[verb, status] += 1
-        self.seconds_sum += seconds
-        self.seconds[next((end for end in BUCKETS if seconds <= end), float("inf"))] += 1
+        self.seconds[verb].add(seconds)
 
-
-def text(metrics: Metrics, queues: Sequence[QueueView], workers: Sequence[WorkerView]) -> str:
-    """All of it in the text format."""
-    lines = [
-        *_family("tidewheel_queue_tasks", "gauge", "Open tasks.", _depths(queues)),
-        *_family(
-            "tidewheel_queue_oldest_ready_seconds",
-            "gauge",
-            "How long the oldest ready task has waited.",
-            [({"queue": one.queue}, one.oldest_ready_seconds or 0.0) for one in queues],
-        ),
-        *_family(
-            "tidewheel_queue_paused",
-            "gauge",
-            "1 while no task of the queue is handed out.",
-            [({"queue": one.queue}, float(one.settings.paused)) for one in queues],
-        ),
-        *_family("tidewheel_workers", "gauge", "Workers alive.", [({}, float(len(workers)))]),
-        *_family(
-            "tidewheel_leases",
-            "gauge",
-            "Leases held by workers alive.",
-            [({}, float(sum(one.leases for one in workers)))],
-        ),
-        *_family(
-            "tidewheel_worker_slots",
-            "gauge",
-            "Tasks that the workers alive can run at once.",
-            [({}, float(sum(one.slots for one in workers)))],
-        ),
-        *_family(
-            "tidewheel_http_requests_total",
-            "counter",
-            "Requests answered.",
-            [
-                ({"route": verb, "status": str(status)}, float(count))
-                for (verb, status), count in sorted(metrics.requests.items())
-            ],
-        ),
-        *_family(
-            "tidewheel_http_turned_away_total",
-            "counter",
-            "Reads refused because there was too much to do.",
-            [({}, float(metrics.turned_away))],
-        ),
-        *_family(
-            "tidewheel_worker_channels",
-            "gauge",
-            "Workers that listen to this server.",
-            [({}, float(metrics.channels))],
-        ),
-        *_histogram(metrics),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _depths(queues: Iterable[QueueView]) -> list[Sample]:
-    return [
-        ({"queue": one.queue, "status": status.value}, float(one.counts.get(status, 0)))
-        for one in queues
-        for status in (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
-    ]
-
-
-def _family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> list[str]:
-    return [
-        f"# HELP {name} {help_text}",
-        f"# TYPE {name} {kind}",
-        *(f"{name}{_labels(labels)} {value:.15g}" for labels, value in samples),
-    ]
-
-
-def _histogram(metrics: Metrics) -> list[str]:
-    name, total, samples = "tidewheel_http_request_seconds", 0, []
-    for end in (*BUCKETS, float("inf")):
-        total += metrics.seconds[end]
-        le = "+Inf" if end == float("inf") else f"{end:g}"
-        samples.append(f'{name}_bucket{{le="{le}"}} {total}')
-    return [
-        f"# HELP {name} How long requests took.",
-        f"# TYPE {name} histogram",
-        *samples,
-        f"{name}_sum {metrics.seconds_sum:.15g}",
-        f"{name}_count {total}",
-    ]
-
-
-def _labels(labels: dict[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    def batch(self, stage: Stage, work: Work) -> None:
+        """A scheduler wrote a batch."""
+        del stage
+        self.batch_seconds.add(work.seconds)
+        self.batch_events.add(len(work.consumed))

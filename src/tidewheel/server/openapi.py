@@ -25,7 +25,7 @@ _WORDS = {
     413: "Too large.",
     415: "Not JSON.",
     422: "The request breaks rules; findings names them all.",
-    429: "Too many wrong tokens.",
+    429: "Too many wrong tokens, or too many tasks for this queue.",
     503: "Not now; Retry-After says when.",
 }
 
@@ -49,10 +49,25 @@ def document(routes: Iterable[Route]) -> Document:
         },
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": _for_generators(components),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _for_generators(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Generators of clients know no schema that is `false`; a tuple's length says the same."""
+    match schema:
+        case dict():
+            return {
+                key: _for_generators(value)
+                for key, value in schema.items()
+                if not (key == "items" and value is False)
+            }
+        case list():
+            return [_for_generators(value) for value in schema]
+        case _:
+            return schema
 
 
 def _types(route: Route) -> list[object]:
@@ -85,7 +100,10 @@ def _operation(route: Route, schemas: dict[str, Any]) -> Document:
         operation["description"] = f"Open: {route.guard.because}."
     if route.changes:
         operation["parameters"].append(_IDEMPOTENCY)
-    if route.body is not None:
+    if route.raw:
+        content = {kind: {"schema": {"type": "string"}} for kind in route.raw}
+        operation["requestBody"] = {"required": True, "content": content}
+    elif route.body is not None:
         content = {"application/json": {"schema": _schema(route.body, schemas)}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation

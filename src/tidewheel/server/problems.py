@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
+from tidewheel.core.graph.findings import InvalidDefinition, finding_document
 from tidewheel.errors import (
     BadSetting,
     InvalidTask,
@@ -21,12 +23,13 @@ from tidewheel.errors import (
     WrongStatus,
 )
 from tidewheel.server import refusals
-from tidewheel.server.wire.problem import Problem
+from tidewheel.server.wire.problem import FindingOut, Problem
 
 MEDIA_TYPE = "application/problem+json"
 METHOD_NOT_ALLOWED = 405
 RETRY_SECONDS_MAX = 3
 MESSAGE_LENGTH_MAX = 2_000
+DETAILS_BYTES_MAX = 64 * 1024
 
 # From the most special to the most general; whatever else is refused is a conflict with what
 # is stored.
@@ -34,6 +37,7 @@ STATUSES: tuple[tuple[type[TidewheelError], int], ...] = (
     (NotFound, 404),
     (PayloadTooLarge, 413),
     (InvalidTask, 422),
+    (InvalidDefinition, 422),
     (BadSetting, 422),
     (UnknownDependency, 422),
     (refusals.BadRequest, 422),
@@ -44,6 +48,7 @@ STATUSES: tuple[tuple[type[TidewheelError], int], ...] = (
     (refusals.NotAuthenticated, 401),
     (refusals.NotAllowed, 403),
     (refusals.TooManyFailures, 429),
+    (refusals.QuotaSpent, 429),
     (Refused, 409),
     (Unavailable, 503),
     (StoreUnusable, 503),
@@ -69,8 +74,25 @@ def problem(error: TidewheelError, correlation: str) -> Problem:
         status=status_of(error),
         id=correlation,
         allowed=error.allowed if isinstance(error, WrongStatus) else (),
-        findings=tuple(getattr(error, "findings", ())),
+        findings=_findings(error),
+        details=_details(error),
     )
+
+
+def _findings(error: TidewheelError) -> tuple[str | FindingOut, ...]:
+    if isinstance(error, InvalidDefinition):
+        return tuple(
+            msgspec.convert(finding_document(one), FindingOut) for one in error.findings
+        )
+    return tuple(getattr(error, "findings", ()))
+
+
+def _details(error: TidewheelError) -> dict[str, Any]:
+    """What a refusal carries, so that a client can raise the same one."""
+    if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
+        return {}
+    details = msgspec.to_builtins(vars(error), enc_hook=str)
+    return details if len(msgspec.json.encode(details)) <= DETAILS_BYTES_MAX else {}
 
 
 def response(told: Problem, headers: dict[str, str] | None = None) -> Response:
@@ -91,6 +113,9 @@ def _headers(error: TidewheelError) -> dict[str, str]:
             return {"www-authenticate": 'Bearer realm="tidewheel"'}
         case refusals.TooManyFailures():
             return {"retry-after": str(int(error.seconds) + 1)}
+        case refusals.QuotaSpent():
+            jitter = random.randint(1, RETRY_SECONDS_MAX)
+            return {"retry-after": str(int(error.seconds) + jitter)}
         case Unavailable() | StoreUnusable():
             # Not all at once: whoever was turned away comes back at a time of its own.
             return {"retry-after": str(random.randint(1, RETRY_SECONDS_MAX))}

@@ -12,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tidewheel.config import ServerSettings
 
+ABORT = "tidewheel.abort"  # among the extensions of a request: cut the connection
+
 
 class GuardedProtocol(HttpToolsProtocol):
     """Closes what has sent no complete head in time, or too large a one."""
@@ -39,6 +41,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._head_bytes = False, 0
         self._stop_waiting()
         super().on_headers_complete()
+        self.scope.setdefault("extensions", {})[ABORT] = {"call": self.transport.abort}
 
     def on_message_complete(self) -> None:
         super().on_message_complete()

@@ -24,9 +24,12 @@ class BadBody(Refused):
 
 
 class WrongMediaType(Refused):
-    """Only JSON is accepted; send the header Content-Type: application/json."""
+    """The body is of a kind that is not accepted here."""
 
     code = "wrong_media_type"
+
+    def __init__(self, accepted: Iterable[str]) -> None:
+        super().__init__(f"send the header Content-Type: {' or '.join(accepted)}")
 
 
 class BodyTooLarge(Refused):
@@ -59,6 +62,19 @@ class NotAuthenticated(Refused):
         )
 
 
+class AttemptOver(NotAuthenticated):
+    """A job speaks whose attempt has no lease any more."""
+
+    code = "attempt_over"
+
+    def __init__(self) -> None:
+        Refused.__init__(
+            self,
+            "this token was of an attempt that has ended or lost its lease; "
+            "end this job, nothing that it says is wanted",
+        )
+
+
 class NotAllowed(Refused):
     """The caller is known, but may not do this."""
 
@@ -74,6 +90,19 @@ class TooManyFailures(Refused):
         self.seconds = seconds
         super().__init__(
             f"too many wrong tokens came from this address; try again in {seconds:.0f} s"
+        )
+
+
+class QuotaSpent(Refused):
+    """More tasks were submitted to a queue than this server takes in the time."""
+
+    code = "quota"
+
+    def __init__(self, queue: str, per_second: float, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(
+            f"queue {queue!r} takes {per_second:g} tasks per second here; "
+            f"try again in {seconds:.1f} s"
         )
 
 

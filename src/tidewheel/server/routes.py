@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tidewheel.core.tasks.access import Scope
+from tidewheel.server.admission import Urgency, urgency_of
 from tidewheel.server.call import Call
 
 API = "/api/v1"
@@ -29,7 +30,8 @@ class Needs:
     """A caller with one of these scopes, for every queue that the request concerns.
 
     ``narrow`` looks into the request where one route does several kinds of things. ``worker``
-    names the worker that the request speaks for, which must be the caller's own.
+    names the worker that the request speaks for, which must be the caller's own. ``job`` judges
+    a job that shows a token of its own, instead of all else; without it none is let in.
     """
 
     scopes: tuple[Scope, ...]
@@ -37,6 +39,7 @@ class Needs:
     workflows: Queues | None = None  # the same for workflows
     narrow: Callable[[Call], tuple[Scope, ...]] | None = None
     worker: Callable[[Call], str | None] | None = None
+    job: Callable[[Call], Awaitable[None]] | None = None
 
     def __post_init__(self) -> None:
         assert self.scopes, "a guard without a scope would let everybody in"
@@ -61,8 +64,11 @@ class Route:
     status: int = 200
     parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
     form: bool = False  # whether a form of a browser is read instead of JSON
+    raw: tuple[str, ...] = ()  # media types, where bytes are taken as they are instead of JSON
+    body_bytes_max: int | None = None  # instead of what the settings say
     audited: bool = True  # where a call changes something
     seconds_max: float | None = None  # instead of what the settings say
+    urgency: Urgency | None = None  # instead of what follows from the rest
 
     def __post_init__(self) -> None:
         if not isinstance(self.guard, Open | Needs):
@@ -73,6 +79,14 @@ class Route:
     def changes(self) -> bool:
         """Whether a call may change something."""
         return self.method != "GET"
+
+    @property
+    def rank(self) -> Urgency:
+        """Whether it is let in when there is much to do."""
+        if self.urgency is not None:
+            return self.urgency
+        scopes = self.guard.scopes if isinstance(self.guard, Needs) else ()
+        return urgency_of(self.method, self.path, self.media_type, scopes)
 
     @property
     def verb(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -9,17 +10,21 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
+from tidewheel import wiring
 from tidewheel.config import ServerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.ports import Store
 from tidewheel.server.app import build_app
 from tidewheel.server.gateway import Gateway
+from tidewheel.server.metrics import Metrics
 from tidewheel.server.protocol import guarded_protocol
+from tidewheel.server.reserve import Reserve
 from tidewheel.server.routes import Route
 from tidewheel.server.table import ROUTES
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
+CROWD_FACTOR = 2
 
 
 def is_loopback(host: str) -> bool:
@@ -62,9 +67,19 @@ class Serving:
         settings: ServerSettings,
         on_ready: Callable[[str], None] = lambda _: None,
         routes: tuple[Route, ...] = ROUTES,
+        *,
+        reserve: Reserve | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._settings, self._on_ready = settings, on_ready
-        self._gateway = Gateway(store, settings, routes)
+        self._gateway = Gateway(
+            store,
+            settings,
+            routes,
+            reserve=reserve,
+            metrics=metrics,
+            connections=lambda: len(self._server.server_state.connections),
+        )
         app: ASGIApp = build_app(self._gateway, settings)
         config = uvicorn.Config(
             app,
@@ -81,7 +96,8 @@ class Serving:
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.key,
             backlog=BACKLOG,
-            limit_concurrency=settings.connections_max,
+            # Before that, those that can come again are turned away: admission.py.
+            limit_concurrency=settings.connections_max * CROWD_FACTOR,
         )
         self._server = uvicorn.Server(config)
         # Signals are the business of whoever runs us.
@@ -107,7 +123,8 @@ class Serving:
         await self._server.shutdown(sockets=[self._socket])
 
     def ask_stop(self) -> None:
-        """Finish what is under way, then end; in the thread of ``run``."""
+        """Finish what is under way, then end; asked again, at once. Where ``run`` runs."""
+        self._server.force_exit = self._server.should_exit
         self._gateway.stopping.set()
         self._server.should_exit = True
 
@@ -115,15 +132,17 @@ class Serving:
 def listening_socket(settings: ServerSettings) -> socket.socket:
     """Bound before anything else, so that a port that is taken is the first thing heard of."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol by name: without it asyncio leaves small answers waiting for 40 ms (Nagle).
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((settings.host, settings.port))
     except OSError as error:
         found.close()
+        taken = error.errno == errno.EADDRINUSE
+        who = wiring.listener_on(settings.port) if taken else ""
+        why = f"{who} listens there" if who else error.strerror
         raise BadSetting(
-            "port",
-            settings.port,
-            f"one that is free on {settings.host} ({error.strerror}); 0 takes any",
+            "port", settings.port, f"one that is free on {settings.host} ({why}); 0 takes any"
         ) from None
     return found

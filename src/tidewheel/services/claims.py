@@ -2,7 +2,8 @@
 
 A slot is taken from the claim until the store has accepted the attempt's end: a worker never
 holds more leases than it has slots. One call claims at most half of the slots, so that one
-half can be claimed while the other half is reported.
+half can be claimed while the other half is reported. The queues behind a pattern share what is
+free, turn by turn.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from tidewheel.core.tasks.requests import (
     Page,
     Report,
     TaskFilter,
+    Wake,
 )
 from tidewheel.core.tasks.resources import NO_RESOURCES
+from tidewheel.core.tasks.serving import Served, is_pattern
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.views import TaskView
@@ -27,6 +30,7 @@ from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports import TaskStore
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.jobs import Jobs
+from tidewheel.services.open_queues import OpenQueues
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.trouble import Trouble
 from tidewheel.services.workplace import Workplace
@@ -57,10 +61,25 @@ class Claims(Service):
         self._trouble = Trouble(surroundings.clock, surroundings.chance)
         self._unsure = False  # the last claim may have been granted without our knowing
         self._is_full = True  # there was no room for what the last pass may have left
+        self._served = Served(settings.queues)
+        # No later than the poll itself, which is shorter by up to its jitter.
+        self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
+
+    def hear(self, wake: Wake) -> None:
+        """There may be tasks; from any thread."""
+        if wake.everything:
+            self._open.look_anew()
+            self.wake()
+        elif self._served.any_of(wake.queues):
+            self._open.hear(wake.queues)
+            self.wake()
 
     def hear_room(self, attempts: Sequence[Attempt]) -> None:
         """These are over: ask for more if anything can have been left for want of room."""
-        if self._is_full or any(one.task.resources != NO_RESOURCES for one in attempts):
+        if any(one.task.resources != NO_RESOURCES for one in attempts):
+            self._open.look_anew()
+            self.wake()
+        elif self._is_full:
             self.wake()
 
     def hear_trouble(self, text: str | None) -> None:
@@ -85,24 +104,54 @@ class Claims(Service):
         await self._tell_trouble()
         claimed = 0
         self._is_full = False
+        if self._open.must_look(self._clock.monotonic()):
+            await self._look_for_queues()
         for queue in self._settings.queues:
-            claimed += await self._claim_all(queue)
+            claim = self._claim_in_turns if is_pattern(queue) else self._claim_all
+            claimed += await claim(queue)
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
+
+    async def _look_for_queues(self) -> None:
+        try:
+            self._open.found(await self._store.ready_queues())
+        except Unavailable:
+            self._open.look_anew()
+            raise
+
+    async def _claim_in_turns(self, pattern: str) -> int:
+        """Each queue behind a pattern its share, until they or the slots are used up."""
+        claimed = 0
+        while queues := self._open.turns(pattern):
+            for place, queue in enumerate(queues):
+                if (count := self._claimable()) <= 0 or self._stop_asked:
+                    self._is_full = True
+                    return claimed
+                share = max(1, self._workplace.room.slots // (len(queues) - place))
+                share = min(share, count)
+                taken = await self._claim_some(queue, share)
+                claimed += taken
+                note = self._open.note_served if taken == share else self._open.note_empty
+                note(pattern, queue)
+        return claimed
 
     async def _claim_all(self, queue: str) -> int:
         """Claim until a claim comes back short, or nothing is free."""
         claimed = 0
         while (count := self._claimable()) > 0 and not self._stop_asked:
-            asked_at = self._clock.monotonic()
-            tasks = await self._claim(queue, count)
-            if tasks and self._trouble.text is not None:
-                self._trouble.try_later()
-            self._begin(tasks, asked_at)
-            claimed += len(tasks)
-            if len(tasks) < count:
+            taken = await self._claim_some(queue, count)
+            claimed += taken
+            if taken < count:
                 return claimed
         self._is_full = True
         return claimed
+
+    async def _claim_some(self, queue: str, count: int) -> int:
+        asked_at = self._clock.monotonic()
+        tasks = await self._claim(queue, count)
+        if tasks and self._trouble.text is not None:
+            self._trouble.try_later()
+        self._begin(tasks, asked_at)
+        return len(tasks)
 
     def _claimable(self) -> int:
         return self._trouble.claimable(min(self._workplace.room.slots, self._count_max))

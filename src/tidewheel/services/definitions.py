@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
 from tidewheel.core.runs.definition import (
@@ -98,14 +99,25 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
     files, too_large = _files_of(folder)
     if is_python:  # a folder of programs: only the file and modules beside it belong to it
         files = [one for one in files if one.path.endswith(".py")]
-    fields = {
-        "workflow": loaded.workflow.name,
-        "kind": PYTHON if is_python else FLOW_CYLC,
-        "text": path.name if is_python else loaded.source.text,
-        "variables": variables,
-    }
-    definition = StoredDefinition(digest=_digest(fields, files), files=tuple(files), **fields)
+    definition = sealed(
+        StoredDefinition(
+            digest="",
+            workflow=loaded.workflow.name,
+            kind=PYTHON if is_python else FLOW_CYLC,
+            text=path.name if is_python else loaded.source.text,
+            variables=variables,
+            files=tuple(files),
+        )
+    )
     return Captured(definition, tuple(too_large))
+
+
+def sealed(definition: StoredDefinition) -> StoredDefinition:
+    """With the digest of what is in it, whatever it was said to be."""
+    fields = {
+        name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
+    }
+    return replace(definition, digest=_digest(fields, definition.files))
 
 
 def _files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
@@ -135,7 +147,7 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _digest(fields: dict[str, str], files: list[StoredFile]) -> str:
+def _digest(fields: dict[str, str], files: Sequence[StoredFile]) -> str:
     digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode())
     for one in files:
         digest.update(f"\0{one.path}\0{int(one.executable)}\0{len(one.content)}\0".encode())
@@ -164,12 +176,7 @@ def restore(
 ) -> RestoredDefinition:
     """The graph of a stored definition; ``directory`` is that of its run."""
     findings = Findings()
-    how = load_options(options, definition.workflow)
-    if definition.kind == PYTHON:
-        unpack(definition, directory)
-        loaded = _load_python(directory / definition.text, how, findings)
-    else:
-        loaded = load_source(_source(definition.text, directory), how, findings)
+    loaded = _load_stored(definition, options, directory, findings)
     if loaded.graph is None or loaded.reader is None or findings.has_errors:
         seen = "; ".join(_errors(findings)[:3])
         raise Refused(
@@ -179,6 +186,25 @@ def restore(
     return RestoredDefinition(
         graph=loaded.graph, settings=loaded.settings, reader=loaded.reader
     )
+
+
+def check_definition(definition: StoredDefinition, options: RunOptions) -> None:
+    """Whether a run of it could begin with these options; else InvalidDefinition says all."""
+    findings = Findings()
+    with TemporaryDirectory() as folder:  # it has none of its own yet
+        loaded = _load_stored(definition, options, Path(folder), findings)
+    if loaded.graph is None or findings.has_errors:
+        raise InvalidDefinition(definition.workflow, findings.sorted())
+
+
+def _load_stored(
+    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
+) -> LoadedWorkflow:
+    how = load_options(options, definition.workflow)
+    if definition.kind == PYTHON:
+        unpack(definition, directory)
+        return _load_python(directory / definition.text, how, findings)
+    return load_source(_source(definition.text, directory), how, findings)
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
@@ -194,9 +220,6 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
         source = SourceOptions(variables=variables, workflow_name=old.workflow)
         loaded = load_workflow(path, replace(how, source=source), findings)
     if loaded.graph is None or findings.has_errors:
-        # Its package is all of the Python front end, which few runs need.
-        from tidewheel.sources.python_api.refusals import InvalidDefinition  # noqa: PLC0415
-
         raise InvalidDefinition(old.workflow, findings)
     return _captured(loaded, path, old.variables).definition
 

@@ -30,6 +30,7 @@ NEVER_STARTED = End(ending=Ending.YIELDED)
 class Hearers:
     """Who is told what happens to jobs."""
 
+    begin: Callable[[Attempt, bool], None]  # whether it was adopted
     end: Callable[[Attempt, End | None], None]
     trouble: Callable[[str | None], None]  # of the host; None when it is over
     log: Callable[..., None]
@@ -50,6 +51,7 @@ class Jobs:
         self._workplace = workplace
         self._crew = crew
         self._clock = clock
+        self._on_begin = hearers.begin
         self._on_end = hearers.end
         self._hear_trouble = hearers.trouble
         self._tell = hearers.log
@@ -74,6 +76,7 @@ class Jobs:
     def go_on(self, attempt: Attempt, job: Job) -> None:
         """Watch a job that a dead worker left behind."""
         self._live[attempt.key] = attempt
+        self._on_begin(attempt, True)
         self._crew.add(self._watch(attempt, job))
 
     def stop(self, attempt: Attempt, reason: StopReason, grace_seconds: float) -> None:
@@ -117,6 +120,8 @@ class Jobs:
             self._over(attempt, NEVER_STARTED)
             return
         try:
+            await self._workplace.prepare(attempt.task)
+            self._on_begin(attempt, False)
             job = await runner.start(self._workplace.assignment(attempt.task), attempt)
         except RunnerUnable as unable:  # the worker's own trouble: another may do it
             self._hear_trouble(str(unable))

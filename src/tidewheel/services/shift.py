@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -19,6 +20,7 @@ from tidewheel.ports import Job, Runner, TaskStore
 from tidewheel.services.adoption import Adoption, Fate, IsAlive
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.cancellations import Cancellations
+from tidewheel.services.channel import Channel, OpenChannel
 from tidewheel.services.claims import Claims
 from tidewheel.services.crew import Crew
 from tidewheel.services.heartbeats import (
@@ -28,14 +30,24 @@ from tidewheel.services.heartbeats import (
     StopJob,
 )
 from tidewheel.services.jobs import NEVER_STARTED, Hearers, Jobs
+from tidewheel.services.log_streaming import LogStreams, LogWay
 from tidewheel.services.reports import Reporter
 from tidewheel.services.room import Room
 from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
 from tidewheel.services.threads import in_loop, run_in_thread
-from tidewheel.services.workplace import JobFolders, Workplace
+from tidewheel.services.workplace import JobFolders, Supply, TellJob, Workplace
 
 Tell = Callable[..., None]
 Persist = Callable[[Callable[[], Awaitable[Fate]]], Awaitable[Fate | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerWays:
+    """What a worker has to do with a server that stands before its store."""
+
+    open_channel: OpenChannel
+    log_way: LogWay
+    tell_job: TellJob  # how its job can speak to the server itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,8 @@ class Host:
     new_secret: Callable[[], str] = secrets.token_urlsafe
     # Gives heartbeats a thread with a connection of its own; None: they share the worker's.
     heartbeat_store: OpenStore | None = None
+    supply: Supply | None = None  # brings the files of runs here; None: they are here
+    server: ServerWays | None = None  # None: the store itself is within reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +91,32 @@ class Shift:
         surroundings = equipment.surroundings
         self.worker = worker
         self._equipment = equipment
-        self._queues = frozenset(settings.queues)
         self._on_change = on_change
         self.tell = tell
         self.reporter = Reporter(store, surroundings, self._on_over, self._on_lost)
         self._workplace = Workplace(
             worker,
-            JobFolders(tasks=directory, runs=settings.home.absolute() / "runs"),
+            JobFolders(
+                directory,
+                settings.home.absolute() / "runs",
+                host.supply,
+                None if host.server is None else host.server.tell_job,
+            ),
             host.new_secret,
             Room(settings.slots, settings.capacity),
             self.reporter.outbox,
         )
+        self._logs: LogStreams | None = None
+        if host.server is not None:
+            self._logs = LogStreams(host.server.log_way, surroundings, on_change)
         self.jobs = Jobs(
             equipment.runners,
             self._workplace,
             crew,
             surroundings.clock,
-            Hearers(end=self._on_end, trouble=self._hear_trouble, log=tell),
+            Hearers(
+                begin=self._on_begin, end=self._on_end, trouble=self._hear_trouble, log=tell
+            ),
         )
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings
@@ -150,17 +173,31 @@ class Shift:
         else:
             self.tell("lease.adopted", task=attempt.task.id)
 
+    def speak_with_server(self) -> list[Coroutine[object, object, None]]:
+        """Hear its news and send it logs, if there is one."""
+        server = self._equipment.host.server
+        if server is None or self._logs is None:
+            return []
+        channel = Channel(
+            server.open_channel,
+            self.worker,
+            self._equipment.surroundings,
+            partial(self.claims.hear, Wake(everything=True)),
+            lambda key: self.jobs.stop_by_key(key, StopReason.CANCEL),
+        )
+        return [channel.run(), self._logs.run()]
+
     def hear(self, wake: Wake) -> None:
         """From any thread."""
-        if wake.everything or not self._queues.isdisjoint(wake.queues):
-            self.claims.wake()
+        self.claims.hear(wake)
         if wake.everything or self.worker in wake.workers:
             self.cancellations.wake()
 
     @property
     def settled(self) -> bool:
-        """Whether no job is left and the store knows all ends."""
-        return not len(self.jobs) and self.reporter.idle
+        """Whether no job is left, the store knows all ends, and the server has all logs."""
+        is_quiet = not len(self.jobs) and self.reporter.idle
+        return is_quiet and (self._logs is None or self._logs.idle)
 
     def _heartbeats(
         self, open_store: OpenStore, stop_job: StopJob, surroundings: Surroundings
@@ -175,8 +212,15 @@ class Shift:
         patience = Backoff(seconds_max=longest)
         return replace(self._equipment.surroundings, backoff=patience)
 
+    def _on_begin(self, attempt: Attempt, adopted: bool) -> None:
+        if self._logs is not None:
+            directory = self._workplace.directory(attempt.task)
+            self._logs.begin(attempt, directory, adopted=adopted)
+
     def _on_end(self, attempt: Attempt, end: End | None) -> None:
         self._equipment.surroundings.failpoint("job_exited_before_report")
+        if self._logs is not None:
+            self._logs.end(attempt)
         if end is not None:
             self.reporter.outbox.put(attempt, end)
         else:

@@ -23,6 +23,7 @@ from functools import partial
 
 from tidewheel.config import OnStop, WorkerSettings
 from tidewheel.core.tasks.requests import HeldLease, NewWorker
+from tidewheel.core.tasks.serving import Served
 from tidewheel.ports import Runner, TaskStore
 from tidewheel.services.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.alarm import within
@@ -94,6 +95,8 @@ class Worker(Service):
         await self._adopt_orphans(shift)
         crew.add(shift.reporter.run())
         crew.add(shift.cancellations.run())
+        for speaking in shift.speak_with_server():
+            crew.add(speaking)
         deafen = self._store.listen(shift.hear)
         try:
             claiming = crew.member(shift.claims.run())
@@ -142,14 +145,14 @@ class Worker(Service):
 
     async def _adopt_from_the_dead(self, shift: Shift) -> None:
         """Only what is in our queues: other workers may keep their files elsewhere."""
-        host, queues = self._equipment.host, frozenset(self._settings.queues)
+        host, served = self._equipment.host, Served(self._settings.queues)
         if self._settings.tie_jobs:
             return
         look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
         if await self.persist(look):
             find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
             for lease in await self.persist(find) or []:
-                if lease.task.queue in queues:
+                if lease.task.queue in served:
                     await shift.adopt(lease, self.persist)
 
     async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:

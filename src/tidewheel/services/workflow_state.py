@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.interval import add
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
 from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
@@ -242,10 +243,10 @@ async def answer(
 
 def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionOf:
     """The same, without reading a definition again each time that its run is asked about."""
-    known: dict[tuple[int, str], RestoredDefinition] = {}
+    known: dict[tuple[int, str, RunOptions], RestoredDefinition] = {}
 
     async def remembered(run: RunView) -> RestoredDefinition:
-        key = run.number, run.definition
+        key = run.number, run.definition, run.options
         if key not in known:
             found = await definition_of(run)
             if len(known) >= count_max:

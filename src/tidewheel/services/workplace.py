@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +14,19 @@ from tidewheel.services.attempts import Attempt, AttemptKey, Listener
 from tidewheel.services.heartbeats import LeaseBook
 from tidewheel.services.room import Room
 
+Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
+
+TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
+
 
 @dataclass(frozen=True, slots=True)
 class JobFolders:
-    """Where the files of attempts are."""
+    """Where the files of attempts are, and what has to be brought there or told."""
 
     tasks: Path  # <home>/tasks/<store>
     runs: Path  # <home>/runs
+    supply: Supply | None = None
+    tell_job: TellJob | None = None
 
     def directory(self, task: Claimed) -> Path:
         """Of this attempt alone."""
@@ -31,9 +37,19 @@ class JobFolders:
 
     def environment(self, task: Claimed) -> dict[str, str]:
         """What a job is told about where it is."""
-        if task.run is None:
-            return {}
-        return {RUN_DIRECTORY: str(self.runs / read_job_name(task.id).run)}
+        told = {} if self.tell_job is None else self.tell_job(task)
+        if task.run is not None:
+            told[RUN_DIRECTORY] = str(self.run_directory(task))
+        return told
+
+    async def prepare(self, task: Claimed) -> None:
+        """Before its job starts."""
+        if self.supply is not None and task.run is not None:
+            await self.supply(task, self.run_directory(task))
+
+    def run_directory(self, task: Claimed) -> Path:
+        """Of the run that a task belongs to."""
+        return self.runs / read_job_name(task.id).run
 
 
 class Workplace:
@@ -74,6 +90,10 @@ class Workplace:
     def directory(self, task: Claimed) -> Path:
         """Of this attempt alone."""
         return self._folders.directory(task)
+
+    async def prepare(self, task: Claimed) -> None:
+        """See to it that a job of a run finds the files of its definition."""
+        await self._folders.prepare(task)
 
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

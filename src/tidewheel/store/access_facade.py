@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from tidewheel.core.tasks.task import Instant, WorkerId
+from tidewheel.core.tasks.views import Figure
 from tidewheel.store.rows import worker_number
 from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Script
@@ -54,6 +55,11 @@ class AccessOperations(ABC):
                 "spend_token", lambda tx, _: tx.rows("spend_token", number=number)
             )
         )
+
+    async def figures(self) -> list[Figure]:
+        from tidewheel.store.scripts import look
+
+        return await self.look(look.figures)
 
     async def touch_token(self, number: int) -> None:
         await self._write("touch_token", lambda tx, _: tx.rows("touch_token", number=number))

@@ -20,6 +20,7 @@ from tidewheel.core.tasks.requests import (
     Claimed,
     ClaimRequest,
     HeldLease,
+    Message,
     NewWorker,
     Page,
     QueueSettings,
@@ -30,7 +31,12 @@ from tidewheel.core.tasks.requests import (
     Wake,
 )
 from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.submission import SubmitLimits, message_refusal, refusal
+from tidewheel.core.tasks.submission import (
+    SubmitLimits,
+    message_refusal,
+    refusal,
+    run_refusal,
+)
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
@@ -43,9 +49,10 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
-from tidewheel.errors import BadSetting, InvalidTask, NotFound
+from tidewheel.errors import BadSetting, NotFound
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.access_facade import AccessOperations
+from tidewheel.store.event_facade import EventOperations
 from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
@@ -54,10 +61,11 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 from tidewheel.store.worker_rows import abilities_text
 
 if TYPE_CHECKING:
+    from tidewheel.core.tasks.job_words import JobWords
     from tidewheel.core.tasks.statistics import EndedAttempt
 
 
-class ScriptedStore(RunOperations, AccessOperations):
+class ScriptedStore(RunOperations, AccessOperations, EventOperations):
     """A Store whose operations are scripts."""
 
     def __init__(
@@ -95,7 +103,7 @@ class ScriptedStore(RunOperations, AccessOperations):
             raise BadSetting("tasks", len(tasks), accepted)
         answers, good = {}, []
         for position, task in enumerate(tasks):
-            why = refusal(task, self._limits) or _run_refusal(task)
+            why = refusal(task, self._limits) or run_refusal(task)
             if why is None:
                 good.append((position, task))
             elif atomic:
@@ -215,6 +223,17 @@ class ScriptedStore(RunOperations, AccessOperations):
         rest = iter(answers)
         return [refused.get(k) or next(rest) for k in range(len(reports))]
 
+    async def hear_job(self, words: JobWords) -> None:
+        # Only servers hear jobs.
+        from tidewheel.store.scripts import job_words  # noqa: PLC0415
+
+        said = Message(number=1, text=words.text)
+        if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
+            raise why
+        await self._write(
+            "hear_job", lambda tx, effects: job_words.hear_job(tx, words, effects)
+        )
+
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         return await self.look(lambda tx: report.cancelling(tx, worker))
 
@@ -288,6 +307,9 @@ class ScriptedStore(RunOperations, AccessOperations):
     async def queues(self) -> list[QueueView]:
         return await self.look(look.queues)
 
+    async def ready_queues(self) -> list[str]:
+        return await self.look(lambda tx: [row[0] for row in tx.rows("list_ready_queues")])
+
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
         return await self.look(lambda tx: look.workers(tx, live_only=live_only))
 
@@ -330,10 +352,3 @@ class ScriptedStore(RunOperations, AccessOperations):
         if wake := effects.wake():
             self.tell_listeners(wake)
         return result
-
-
-def _run_refusal(task: NewTask) -> InvalidTask | None:
-    """A run hears of its own submissions only, which come with the batches of its scheduler."""
-    if task.run is None:
-        return None
-    return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])

@@ -16,7 +16,7 @@ from tidewheel.store.transaction import Result, Script, Transaction
 
 if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
-    from tidewheel.core.runs.definition import NewRun, StoredDefinition
+    from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.runs.requests import (
         Batch,
         Inbox,
@@ -130,6 +130,11 @@ class RunOperations(ABC):
         from tidewheel.store.scripts import runs
 
         return await self.look(lambda tx: runs.claimable_runs(tx, count_max))
+
+    async def offer_run(self, number: int, given: RunOptions) -> RunView:
+        from tidewheel.store.scripts import runs
+
+        return await self._write("offer_run", lambda tx, _: runs.offer_run(tx, number, given))
 
     async def renew_run(self, lease: RunLease) -> None:
         from tidewheel.store.scripts import runs

@@ -47,6 +47,7 @@ class RunRow(NamedTuple):
     created_at: float
     updated_at: float
     ended_at: float | None
+    given: str | None
 
 
 def run_view(row: Sequence[Any]) -> RunView:
@@ -75,6 +76,7 @@ def run_view(row: Sequence[Any]) -> RunView:
         created_at=Instant(r.created_at),
         updated_at=Instant(r.updated_at),
         ended_at=None if r.ended_at is None else Instant(r.ended_at),
+        given=None if r.given is None else msgspec.json.decode(r.given, type=RunOptions),
     )
 
 

@@ -32,7 +32,7 @@ import apsw
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.views import Violation
+from tidewheel.core.tasks.views import Figure, Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import ScriptedStore
@@ -164,6 +164,11 @@ class SqliteStore(ScriptedStore):
             if seen != "ok"
         ]
         return found + await super().verify()
+
+    async def figures(self) -> list[Figure]:
+        log = Path(f"{self._path}-wal")
+        size = float(log.stat().st_size) if log.exists() else 0.0
+        return [*await super().figures(), Figure(name="wal_bytes", label="", value=size)]
 
     async def close(self) -> None:
         if self._thread.is_alive():

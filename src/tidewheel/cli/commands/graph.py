@@ -121,9 +121,9 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.findings_page import finding_document
     from tidewheel.cli.graph_page import graph_document
     from tidewheel.cli.printing import say_json
+    from tidewheel.core.graph.findings import finding_document
 
     document = graph_document(shown, _drawn_in(loaded))
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})

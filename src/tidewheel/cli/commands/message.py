@@ -1,6 +1,7 @@
 """``tidewheel message``: how a job speaks; quick, as it may be called often.
 
-Inside a job it goes to the worker. Outside, somebody speaks for a job that cannot.
+Inside a job it goes to the worker, or where that cannot be reached to the server. Outside,
+somebody speaks for a job that cannot.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def command(
     """
     if not words and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
-    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
-    if not directory or not secret or session.store:
+    directory, secret = os.environ.get(JOB_DIRECTORY, ""), os.environ.get(JOB_SECRET, "")
+    is_job = (directory and secret) or _has_voice()
+    if not is_job or session.store:
         return _speak_for_another(session, words, output, progress)
     texts = _own_words(words)
     if texts is None:
@@ -74,18 +76,44 @@ def _send(
 ) -> str:
     from pathlib import Path
 
-    from tidewheel.runners.message_client import MESSAGE_LIMIT, send_message
+    from tidewheel.errors import Unavailable
+    from tidewheel.runners.message_client import MESSAGE_LIMIT, Delivery, send_message
 
+    if not directory:
+        return _say_to_server(text, output, progress)
     limit = os.environ.get(MESSAGE_LIMIT, "")
-    sent = send_message(
-        Path(directory),
-        secret,
-        text=text,
-        output=output,
-        progress=progress,
-        text_bytes_max=int(limit) if limit.isdecimal() else None,
-    )
+    try:
+        sent = send_message(
+            Path(directory),
+            secret,
+            text=text,
+            output=output,
+            progress=progress,
+            text_bytes_max=int(limit) if limit.isdecimal() else None,
+        )
+    except Unavailable:  # neither a worker nor a folder: this is another machine
+        if not _has_voice():
+            raise
+        return _say_to_server(text, output, progress)
+    if sent is Delivery.DROPPED and _has_voice():
+        return _say_to_server(text, output, progress)
     return sent.value
+
+
+def _has_voice() -> bool:
+    return os.environ.get("TIDEWHEEL_TOKEN", "").startswith("twa.")
+
+
+def _say_to_server(text: str, output: str | None, progress: float | None) -> str:
+    from tidewheel.errors import Unavailable
+    from tidewheel.runners.message_client import Delivery
+    from tidewheel.runners.message_http import own_voice
+
+    voice = own_voice(os.environ)
+    if voice is None:
+        raise Unavailable("this job has a token and knows no server; set TIDEWHEEL_SERVER, too")
+    voice.say(text=text, output=output, progress=progress)
+    return Delivery.ACCEPTED.value
 
 
 def _speak_for_another(

@@ -79,7 +79,13 @@ class _Wishes(NamedTuple):
     show_default=True,
     help="Jobs take as long as in earlier runs of this workflow, where there are any.",
 )
-@click.option("--store", metavar="URL", help="Where those are (or TIDEWHEEL_STORE).")
+@click.option(
+    "--store",
+    "--server",
+    "store",
+    metavar="URL",
+    help="Where those are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+)
 @click.option("--timeline", is_flag=True, help="Draw who runs when, as text.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw it into FILE.svg.")
 @click.option(

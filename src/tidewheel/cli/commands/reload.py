@@ -9,7 +9,8 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.client.runs import Answer, Runs
+    from tidewheel.client.runs import Runs
+    from tidewheel.run_ports import Answer, Document
 
 EPILOG = """\b
 Examples:
@@ -28,34 +29,46 @@ Examples:
     metavar="NAME=VALUE",
     help="A template variable; others stay as the run has them.",
 )
-def command(session: Session, words: tuple[str, ...], settings: tuple[str, ...]) -> int:
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
+def command(
+    session: Session, words: tuple[str, ...], settings: tuple[str, ...], *, dry_run: bool
+) -> int:
     """Give a run its definition anew: from DIR, or from the folder that it came from.
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
-    from tidewheel.cli.run_acting import say_given
+    from tidewheel.cli.run_acting import say_given, say_tried
     from tidewheel.cli.run_door import Given, this_job, with_runs
-    from tidewheel.cli.run_reloading import reload_run
+    from tidewheel.cli.run_reloading import save_new
     from tidewheel.core.runs.commands import Reload
 
     if this_job(session) is not None:
-        return _reload_from_job(session, words)
+        return _reload_from_job(session, words, dry_run=dry_run)
 
-    async def ask(runs: Runs) -> Answer | int:
-        return await reload_run(runs, words, settings, as_json=session.as_json)
+    async def ask(runs: Runs) -> Answer | Document | int:
+        saved = await save_new(runs, words, settings, as_json=session.as_json)
+        if isinstance(saved, int):
+            return saved
+        run, reload = saved
+        return await (runs.dry_run(run, reload) if dry_run else runs.give(run, reload))
 
     made = with_runs(session, ask)
     if isinstance(made, int):
         return made
+    if isinstance(made, dict):
+        say_tried(session, made)
+        return 0
     say_given(session, Given(made.run, Reload(), made.number, made.document))
     return 0
 
 
-def _reload_from_job(session: Session, words: tuple[str, ...]) -> int:
+def _reload_from_job(session: Session, words: tuple[str, ...], *, dry_run: bool) -> int:
     """The scheduler reads the folder: a job cannot put a definition into the store."""
-    from tidewheel.cli.run_acting import say_given
+    from tidewheel.cli.run_acting import say_given, try_verb
     from tidewheel.cli.run_door import give
     from tidewheel.core.runs.commands import Reload
 
+    if dry_run:
+        return try_verb(session, words, lambda _: Reload())
     say_given(session, give(session, words, lambda _: Reload()))
     return 0

@@ -16,6 +16,7 @@ Examples:
   tidewheel run my-workflow/run2           carry on a run that was stopped
   tidewheel run my-workflow --new --icp 20300101T00Z --stopcp 20300107T00Z
   tidewheel run my-workflow --mode simulation
+  tidewheel run my-workflow --server https://tide.example.org
 Ctrl-C lets active tasks finish and stops; a second one leaves at once: jobs go on by
 themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
 """
@@ -81,12 +82,20 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     type=click.Path(path_type=Path),
     help="Write into FILE what each task was triggered off.",
 )
-@click.option("--store", metavar="URL", help="Where the run is kept (or TIDEWHEEL_STORE).")
+@click.option("--detach", is_flag=True, help="On a server: do not follow the run to its end.")
+@click.option(
+    "--store",
+    "--server",
+    "store",
+    metavar="URL",
+    help="Where the run is kept (or TIDEWHEEL_STORE), or the server that takes it.",
+)
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a workflow until it is complete, or carry on one that was stopped.
 
     The newest run of the definition is carried on if it was stopped, stalled or broken off;
-    else a new one begins. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
+    else a new one begins. A server is sent the definition; its schedulers drive the run, which
+    is followed here. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
     2 if the request or the definition was wrong.
     """
     from tidewheel.cli.running import run_definition

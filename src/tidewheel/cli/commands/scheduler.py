@@ -1,4 +1,4 @@
-"""``tidewheel scheduler``: stand by, and take over runs whose scheduler died."""
+"""``tidewheel scheduler``: stand by, and take runs that wait for a scheduler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(
     lease: float | None,
     wait_for_store: float | None,
 ) -> int:
-    """Take over runs whose scheduler died, and drive each until it is over.
+    """Take runs that wait for a scheduler or whose own one died, and drive each to its end.
 
     Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
     queue of the run. Without options, TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS and

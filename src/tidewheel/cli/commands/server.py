@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import click
 
 from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.server_options import ListeningOptions, listening_options, server_settings
 from tidewheel.cli.session import Session, session_command
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EPILOG = """\b
 Examples:
   tidewheel server                                 on this machine only, port 8450
@@ -20,33 +19,15 @@ Examples:
 """
 
 
-class Options(TypedDict):
-    """Where it listens, and who may say who called."""
+class Options(ListeningOptions):
+    """What a server does besides listening."""
 
-    host: str
-    port: int
-    certificate: Path | None
-    key: Path | None
-    behind_proxy: tuple[str, ...]
-    allow_host: tuple[str, ...]
     no_monitor: bool
     wait_for_store: float | None
 
 
 @session_command("server", epilog=EPILOG)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=int, default=8450, show_default=True, help="0 takes any.")
-@click.option("--certificate", type=FILE, help="TLS: the certificate; with --key.")
-@click.option("--key", type=FILE, help="TLS: the key; with --certificate.")
-@click.option(
-    "--behind-proxy",
-    metavar="ADDRESS",
-    multiple=True,
-    help="A proxy that speaks TLS to the world; its X-Forwarded headers are believed.",
-)
-@click.option(
-    "--allow-host", metavar="NAME", multiple=True, help="A name under which it is called."
-)
+@listening_options
 @click.option("--no-monitor", is_flag=True, help="Do not watch leases beside it.")
 @click.option(
     "--wait-for-store",
@@ -61,16 +42,6 @@ def command(session: Session, **options: Unpack[Options]) -> int:
     the file `token` in the state directory. On an embedded store it watches leases, too.
     """
     from tidewheel.cli.roles import run_server
-    from tidewheel.config import ServerSettings, home_directory
 
-    settings = ServerSettings(
-        host=options["host"],
-        port=options["port"],
-        hosts=options["allow_host"],
-        certificate=options["certificate"],
-        key=options["key"],
-        proxies=options["behind_proxy"],
-        home=home_directory(),
-    )
-    monitored = not options["no_monitor"]
+    settings, monitored = server_settings(options), not options["no_monitor"]
     return run_server(session, settings, options["wait_for_store"], monitored=monitored)

@@ -32,9 +32,9 @@ def command(definition: Definition, *, strict: bool) -> int:
     DIR has a flow.cylc in it; without DIR it is the folder you are in. Exit 2 if there is an
     error.
     """
-    from tidewheel.cli.findings_page import finding_document, judged, show_findings
+    from tidewheel.cli.findings_page import judged, show_findings
     from tidewheel.cli.printing import say, say_json
-    from tidewheel.core.graph.findings import Findings, Severity
+    from tidewheel.core.graph.findings import Findings, Severity, finding_document
 
     findings = Findings()
     loaded = definition.load(findings)

@@ -18,7 +18,8 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     multiple=True,
     default=(QUEUE_DEFAULT,),
     show_default=True,
-    help="Where to look for tasks, the first queue first; repeatable.",
+    help="Where to look for tasks, the first queue first; repeatable. * stands for any text: "
+    "'run:*' are the queues of all runs.",
 )
 @click.option("--slots", type=int, help="How many tasks at once. [default: the cores]")
 @click.option("--cpu", type=float, help="Cores to offer. [default: all]")

@@ -6,11 +6,14 @@ mends a file once and not line by line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from tidewheel.errors import Refused
+
+SHOWN_MAX = 20  # findings in the message of an exception
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only
 
 
@@ -54,6 +57,20 @@ class Finding:
         place = f"{self.position}: " if self.position != NOWHERE else ""
         advice = f"\n    {self.hint}" if self.hint else ""
         return f"{place}{self.severity.word}: {self.message}{advice}"
+
+
+def finding_document(finding: Finding) -> dict[str, str | int | None]:
+    """As JSON has it, for programs; what is not known is null."""
+    position = finding.position
+    return {
+        "severity": finding.severity.word,
+        "code": finding.code,
+        "message": finding.message,
+        "hint": finding.hint,
+        "file": position.file or None,
+        "line": position.line or None,
+        "column": position.column or None,
+    }
 
 
 @dataclass(slots=True)
@@ -110,3 +127,16 @@ class Findings:
         self.add(
             Finding(severity=severity, code=code, message=message, hint=hint, position=position)
         )
+
+
+class InvalidDefinition(Refused):
+    """A definition has mistakes; it carries all of them, each with file and line."""
+
+    code = "invalid_definition"
+
+    def __init__(self, workflow: str, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        errors = [str(one) for one in self.findings if one.severity is Severity.ERROR]
+        more = [f"… and {len(errors) - SHOWN_MAX} more"] if len(errors) > SHOWN_MAX else []
+        listed = "\n".join([*errors[:SHOWN_MAX], *more])
+        super().__init__(f"workflow {workflow!r} has {len(errors)} error(s):\n{listed}")

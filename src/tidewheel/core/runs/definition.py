@@ -64,3 +64,6 @@ class NewRun:
     folder: str = ""  # where the definition lay, for people
     queue: str = ""  # "": the run's own, `run:NAME`
     lease_seconds: float = 60.0  # of its tasks
+    # Any scheduler may begin it; None: whoever makes it will drive it.
+    given: RunOptions | None = None
+    request: str = ""  # whoever asks again in the same words gets the same run

@@ -32,6 +32,8 @@ class RunView:
     created_at: Instant
     updated_at: Instant
     ended_at: Instant | None  # of the last batch with which a scheduler let it go
+    # Any scheduler is asked to drive it, with these options anew; None: none is asked.
+    given: RunOptions | None = None
 
     def is_driven(self, now: Instant) -> bool:
         """Whether a scheduler holds it."""

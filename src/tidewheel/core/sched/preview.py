@@ -1,23 +1,35 @@
 """What an intervention would do, without doing it (SEMANTICS §8, `--dry-run`).
 
-The event is applied to a copy of the pool, and every job that follows from it is taken to
-succeed, one after the other.
+The events are applied to a copy of the pool by `step` itself. Then every job that follows is
+taken to succeed, one after the other.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.sched.effects import Effect, Notice, Submit
-from tidewheel.core.sched.events import Event, JobEnd, JobEnded
+from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Reload
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import everything, rebuild
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.sched.step import step
+from tidewheel.core.tasks.task import Instant
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead
+
+
+class Tried(NamedTuple):
+    """A copy of the pool after some events, what they touched, and what they want done."""
+
+    graph: Graph
+    pool: Pool
+    touched: tuple[Key, ...]
+    effects: tuple[Effect, ...]
 
 
 class Preview(NamedTuple):
@@ -29,15 +41,28 @@ class Preview(NamedTuple):
     cut: bool
 
 
-def preview(pool: Pool, event: Event) -> Preview:
-    """Look ahead from an event."""
+def tried(pool: Pool, events: Iterable[Event]) -> Tried:
+    """What is so at once, before any job has done anything."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
+    touched: dict[Key, None] = {}
+    effects: list[Effect] = []
+    for event in events:
+        outcome = step(graph, copy, event)
+        touched |= dict.fromkeys((*outcome.touched.tasks, *outcome.touched.memory))
+        effects += outcome.effects
+        graph = event.graph if isinstance(event, Reload) else graph
+    return Tried(graph, copy, tuple(sorted(touched)), tuple(effects))
+
+
+def look_ahead(pool: Pool, start: Tried, at: Instant) -> Preview:
+    """What follows if every job succeeds; `pool` is as it was before. Changes `start.pool`."""
+    copy = start.pool
     runs: list[Submit] = []
     notices: list[Notice] = []
     todo: deque[Submit] = deque()
 
-    def take(effects: list[Effect]) -> None:
+    def take(effects: Iterable[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Submit):
                 todo.append(effect)
@@ -45,14 +70,19 @@ def preview(pool: Pool, event: Event) -> Preview:
             elif isinstance(effect, Notice):
                 notices.append(effect)
 
-    take(step(graph, copy, event).effects)
+    take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, event.at)
-        take(step(graph, copy, end).effects)
+        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, at)
+        take(step(start.graph, copy, end).effects)
     waits = {
         key: why(copy, key)
         for key, task in copy.tasks.items()
         if task.stage is Stage.WAITING and key not in pool.tasks
     }
     return Preview(tuple(runs), waits, tuple(notices), cut=bool(todo))
+
+
+def preview(pool: Pool, event: Event) -> Preview:
+    """Look ahead from one event."""
+    return look_ahead(pool, tried(pool, (event,)), event.at)

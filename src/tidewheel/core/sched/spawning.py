@@ -7,6 +7,8 @@ not matter which parent was first.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.sched.conditions import (
@@ -21,6 +23,9 @@ from tidewheel.core.sched.plan import ArrowPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.states import Flows, Stage, Standing, Task, Value
 from tidewheel.core.tasks.task import Instant
+
+if TYPE_CHECKING:
+    from tidewheel.core.sched.records import TaskRow
 
 CLOCK = "clock"
 EXPIRY = "expiry"
@@ -37,7 +42,7 @@ _HELD, _READY, _ACTIVE = Standing.HELD, Standing.READY, Standing.ACTIVE
 _INCOMPLETE, _BLOCKED = Standing.INCOMPLETE, Standing.BLOCKED
 
 
-def standing_of(task: Task) -> Standing:
+def standing_of(task: Task | TaskRow) -> Standing:
     """Why a task is in the pool."""
     if task.stage is not _STAGE_WAITING:
         return _INCOMPLETE if task.stage is _STAGE_INCOMPLETE else _ACTIVE

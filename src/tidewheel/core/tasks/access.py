@@ -125,6 +125,16 @@ def covers_queue(grant: Grant, queue: str) -> bool:
     return any(matches(glob, queue) for glob in grant.queues)
 
 
+def covers_pattern(grant: Grant, pattern: str) -> bool:
+    """Whether the grant is good for every queue that a pattern can stand for.
+
+    What a glob's * covers may be anything, so a glob that takes the pattern for a text, * and
+    all, takes every text of the pattern. Which workflows there will be nobody knows: that is
+    judged by the queue of each claim.
+    """
+    return any(matches(glob, pattern) for glob in grant.queues)
+
+
 def workflow_of_queue(queue: str) -> str:
     """`run:nightly/run3` is a queue of the workflow `nightly`."""
     name = queue.removeprefix(RUN_QUEUE)

@@ -7,7 +7,7 @@ from enum import Enum
 
 from tidewheel.core.tasks.status import LEASED, Signal, Status
 from tidewheel.core.tasks.task import Instant, TaskId, TaskState, WorkerId
-from tidewheel.errors import LeaseLost, WrongStatus
+from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
 
 LEASE_SECONDS_DEFAULT = 10.0
 RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds
@@ -21,6 +21,20 @@ class Holder:
     task_id: TaskId
     attempt: int
     worker: WorkerId
+
+
+def check_lease_seconds(seconds: float) -> float:
+    """BadSetting if no lease may be so long, or so short."""
+    if not 0 < seconds <= LEASE_SECONDS_MAX:
+        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
+        raise BadSetting("lease_seconds", seconds, accepted)
+    return seconds
+
+
+def check_progress(progress: float | None) -> None:
+    """BadSetting if no job can have come so far."""
+    if progress is not None and not 0.0 <= progress <= 1.0:
+        raise BadSetting("progress", progress, "0 to 1")
 
 
 class Answer(Enum):

@@ -57,6 +57,13 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
     return InvalidTask(task.id, findings) if findings else None
 
 
+def run_refusal(task: NewTask) -> InvalidTask | None:
+    """A run hears of its own submissions only, which come with the batches of its scheduler."""
+    if task.run is None:
+        return None
+    return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])
+
+
 def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
     """Why what a job says is not accepted, or None."""
     for message in report.messages:

@@ -137,6 +137,15 @@ class WorkerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Something about the store that can be measured, for machines that watch it."""
+
+    name: str
+    label: str  # of what, where there are several
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """A broken promise that ``verify`` found."""
 

@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.server.call import Call
@@ -33,7 +34,7 @@ async def channel(call: Call) -> object:
     known = [one for one in await call.store.workers() if one.id == worker]
     if not known:
         raise NotFound("live worker", worker)
-    stream = _counted(call, _events(call, worker, frozenset(known[0].queues)))
+    stream = _counted(call, _events(call, worker, Served(known[0].queues)))
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
@@ -46,13 +47,13 @@ async def _counted(call: Call, events: AsyncIterator[bytes]) -> AsyncIterator[by
         call.metrics.channels -= 1
 
 
-async def _events(call: Call, worker: WorkerId, queues: frozenset[str]) -> AsyncIterator[bytes]:
+async def _events(call: Call, worker: WorkerId, served: Served) -> AsyncIterator[bytes]:
     told: set[tuple[str, int]] = set()
-    work = False
+    work = True  # for all that came while nobody listened
 
     def concerns(wake: Wake) -> bool:
         nonlocal work
-        work = work or wake.everything or not queues.isdisjoint(wake.queues)
+        work = work or wake.everything or served.any_of(wake.queues)
         return work or worker in wake.workers
 
     yield f"retry: {RETRY_MS}\n\n".encode()

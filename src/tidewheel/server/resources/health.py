@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import TidewheelError
-from tidewheel.server import metrics
+from tidewheel.ports import Store
+from tidewheel.server import metrics_text
+from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.metrics import Seen
 from tidewheel.server.routes import Needs, Open, Route, no_queue
 from tidewheel.server.wire.forms import Out
 
 READY_SECONDS_MAX = 2.0
+RUNS_MAX = 1_000
 
 
 class Health(Out):
@@ -35,10 +41,27 @@ async def ready(call: Call) -> object:
 
 
 async def figures(call: Call) -> object:
-    queues = [view for view in await call.store.queues() if call.covers(view.queue)]
-    workers = await call.store.workers()
-    text = metrics.text(call.metrics, queues, workers)
-    return Answer(body=text, media_type=metrics.MEDIA_TYPE)
+    body = metrics_text.text(call.metrics, await seen_by(call))
+    return Answer(body=body, media_type=metrics_text.MEDIA_TYPE)
+
+
+async def seen_by(call: Call) -> Seen:
+    """What the store knew a moment ago, as far as this caller may see it."""
+    seen = await call.metrics.seen(partial(_look, call.store))
+    return replace(
+        seen,
+        queues=[one for one in seen.queues if call.covers(one.queue)],
+        runs=[one for one in seen.runs if covers_workflow(call.grant, one.workflow)],
+    )
+
+
+async def _look(store: Store) -> Seen:
+    return Seen(
+        queues=await store.queues(),
+        workers=await store.workers(),
+        runs=await store.runs(count=RUNS_MAX),
+        figures=await store.figures(),
+    )
 
 
 ROUTES = (
@@ -49,6 +72,7 @@ ROUTES = (
         handler=live,
         says="Whether the process answers.",
         answers=Health,
+        urgency=Urgency.REPORT,  # else a server that has much to do would be ended for it
     ),
     Route(
         method="GET",
@@ -57,6 +81,7 @@ ROUTES = (
         handler=ready,
         says="Whether the store answers; 503 if not.",
         answers=Health,
+        urgency=Urgency.REPORT,
     ),
     Route(
         method="GET",
@@ -64,7 +89,7 @@ ROUTES = (
         guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=figures,
         media_type="text/plain",
-        says="Figures for Prometheus: depth and age of queues, workers, leases, requests.",
+        says="Figures for Prometheus: queues, workers, runs, database, requests.",
         answers=str,
     ),
 )

@@ -12,7 +12,13 @@ from tidewheel.core.tasks.task import WorkerId
 from tidewheel.server.call import Call
 from tidewheel.server.listening import Listening
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
-from tidewheel.server.wire.queues import QueueIn, QueueOut, QueuesOut, queue_out
+from tidewheel.server.wire.queues import (
+    QueueIn,
+    QueueOut,
+    QueuesOut,
+    ReadyQueuesOut,
+    queue_out,
+)
 from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
 from tidewheel.server.wire.tasks import claimed_out
 
@@ -23,6 +29,11 @@ CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
 async def list_queues(call: Call) -> object:
     found = await call.store.queues()
     return QueuesOut(queues=[queue_out(view) for view in found if call.covers(view.queue)])
+
+
+async def list_ready_queues(call: Call) -> object:
+    found = await call.store.ready_queues()
+    return ReadyQueuesOut(queues=[queue for queue in found if call.covers(queue)])
 
 
 async def get_queue(call: Call) -> object:
@@ -43,7 +54,7 @@ async def configure(call: Call) -> object:
     form = call.body_as(QueueIn)
     changes: dict[str, Any] = {
         name: value
-        for name in ("aging", "fence_kill", "lease_seconds")
+        for name in ("paused", "aging", "fence_kill", "lease_seconds")
         if (value := getattr(form, name)) is not None
     }
     if form.limits is not None:
@@ -94,6 +105,14 @@ ROUTES = (
         handler=list_queues,
         says="Every queue that has settings or open tasks, and how much waits in it.",
         answers=QueuesOut,
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/ready-queues",
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
+        handler=list_ready_queues,
+        says="The names of queues that hold ready tasks: where a worker may claim.",
+        answers=ReadyQueuesOut,
     ),
     Route(
         method="GET",

@@ -8,12 +8,13 @@ from dataclasses import replace
 from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.lease import Answer as BeatAnswer
 from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Beat, Report
+from tidewheel.core.tasks.requests import Beat, Report, Reported
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, WrongStatus
 from tidewheel.server.call import Call
+from tidewheel.server.problems import problem
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.reports import (
     BeatIn,
@@ -24,6 +25,9 @@ from tidewheel.server.wire.reports import (
     FinishIn,
     HolderIn,
     MessagesIn,
+    ReportedOut,
+    ReportsIn,
+    ReportsOut,
     SamplesIn,
     StatusOut,
 )
@@ -108,6 +112,21 @@ async def heartbeats(call: Call) -> object:
     return BeatsOut(answers=[BeatOut(id=one.id, answer=said.value) for one, said in told])
 
 
+async def reports(call: Call) -> object:
+    form = call.body_as(ReportsIn)
+    given = [one.value(form.worker) for one in form.reports]
+    answers = await call.store.report(given)
+    return ReportsOut(answers=[_reported(call, one) for one in answers])
+
+
+def _reported(call: Call, answer: Reported) -> ReportedOut:
+    refused = None
+    if answer.refused is not None:
+        refused = problem(answer.refused, call.correlation)
+    status = answer.status.value if answer.status else None
+    return ReportedOut(id=answer.task_id, status=status, refused=refused)
+
+
 async def queues_of_own_leases(call: Call) -> Iterable[str]:
     """None to judge: a beat counts only for a lease that the caller's own worker holds."""
     return await no_queue(call)
@@ -149,6 +168,18 @@ ROUTES = (
         says="Extend all leases of a worker; one answer each: go_on, cancel or lost.",
         body=BeatsIn,
         answers=BeatsOut,
+        audited=False,
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/reports",
+        guard=Needs(
+            scopes=(Scope.WORKER,), queues=queues_of_own_leases, worker=_worker_of_body
+        ),
+        handler=reports,
+        says="Whatever happened in attempts of a worker; one answer each, in order.",
+        body=ReportsIn,
+        answers=ReportsOut,
         audited=False,
     ),
 )

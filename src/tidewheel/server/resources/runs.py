@@ -1,33 +1,34 @@
-"""Runs of workflows: look at them, and give commands to whoever drives one.
-
-What is shown are the documents of ``services.run_views``, the same that the command line
-prints; what can be asked are the verbs of ``core.runs.commands``.
-"""
+"""Runs of workflows as they are seen: the documents that the command line prints, too."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 
-from tidewheel.client.asynchronous import AsyncClient
-from tidewheel.client.runs import Runs
 from tidewheel.config import home_directory
-from tidewheel.core.runs.commands import VERBS, Trigger, read_command
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.server.call import Call
-from tidewheel.server.log_parts import PartQuery, log_answer
-from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.run_ports import LogPart, RunDoor
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.job_rules import own_run
+from tidewheel.server.log_parts import PartQuery
+from tidewheel.server.patience import unless_stopping
+from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
-from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.runs import DefinitionOut, definition_out
 
-ANSWER_SECONDS_MAX = 25.0  # for a scheduler to obey; less than a request may take
+WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Document = dict[str, Any]
+
+RUN = f"{API}/runs/{{run}}"
+READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, job=own_run)
 
 
 class RunsQuery(In):
@@ -50,146 +51,227 @@ class TreeQuery(TasksQuery):
     all: bool = False
 
 
+class SelectQuery(TasksQuery):
+    """With all_at_point a glob takes tasks that are not in the pool, too."""
+
+    all_at_point: bool = False
+
+
 class HistoryQuery(In):
     limit: Count = 100
 
 
+class StateQuery(In):
+    """POINT/NAME:SELECTOR as in `cylc workflow-state`."""
+
+    id: str = ""
+    offset: str = ""
+    flow: Number | None = None
+    triggers: bool = False
+    messages: bool = False
+
+
+class SubmissionsQuery(In):
+    """Of all tasks, of a point, of a name."""
+
+    point: str = ""
+    name: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+class ChangesQuery(In):
+    """The batches behind one; `next` of an answer is the `after` of the next request."""
+
+    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+    limit: Count = 100
+
+
 class LogQuery(PartQuery):
-    """Which log: of the run, or of a job (the latest submission and attempt)."""
+    """Which log: of the run, or of a job (the latest submission and attempt).
+
+    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
+    """
 
     id: str = ""
     file: str = "out"
-    submit: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
+    submit: Number | None = None
+    attempt: Number | None = None
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
 
 
-class CommandQuery(In):
-    """With dry_run nothing is done; the answer is what would be."""
+class DefinitionQuery(In):
+    """One file of it, as it is; without a path, all of it as JSON."""
 
-    dry_run: bool = False
-
-
-class ObeyedOut(Out):
-    """A command that was obeyed; its number is that of the history."""
-
-    run: str
-    number: int
-    verb: str
-    answer: Document
+    path: str = ""
 
 
-def runs(call: Call) -> Runs:
-    """The views of this server's store."""
-    return Runs(AsyncClient(call.store), call.settings.home)
+def run_door(call: Call) -> RunDoor:
+    """The runs of this server's store."""
+    return call.doors.of(call.store)
 
 
 async def list_runs(call: Call) -> object:
     query = call.query_as(RunsQuery)
-    found = await runs(call).list(workflow=query.workflow, count=query.limit)
-    listed = found["runs"]
-    assert isinstance(listed, list)
+    asked = {"workflow": query.workflow, "count": query.limit}
+    found = await run_door(call).look("runs", asked)
+    listed: Any = found["runs"]
     shown = [one for one in listed if covers_workflow(call.grant, one["workflow"])]
     return found | {"runs": shown}
 
 
-def _looking(view: Callable[[Call, Runs, str], Awaitable[Document]]) -> Handler:
+def _looking(name: str, arguments: Callable[[Call], Document]) -> Handler:
     async def handler(call: Call) -> object:
-        return await view(call, runs(call), (await call.found_run()).name)
+        run = await call.found_run()
+        return await run_door(call).look(name, {"run": run.name} | arguments(call))
 
     return handler
 
 
-async def _show(call: Call, door: Runs, run: str) -> Document:
-    return await door.show(run, *_ids(call))
-
-
-async def _why(call: Call, door: Runs, run: str) -> Document:
-    if not _ids(call):
-        raise BadRequest(["ids is missing: which tasks?"])
-    return await door.why(run, *_ids(call))
-
-
-async def _tree(call: Call, door: Runs, run: str) -> Document:
-    query = call.query_as(TreeQuery)
-    return await door.tree(run, *_ids(call), window=query.n, everything=query.all)
-
-
-async def _pool(call: Call, door: Runs, run: str) -> Document:
-    query = call.query_as(TreeQuery)
-    return await door.tree(run, *_ids(call), window=1 if query.n is None else query.n)
-
-
-async def _history(call: Call, door: Runs, run: str) -> Document:
-    return await door.history(run, call.query_as(HistoryQuery).limit)
-
-
-def _ids(call: Call) -> list[str]:
+def _ids(call: Call) -> Document:
     given = call.query_as(TasksQuery).ids
-    return [text for one in given.split(",") if (text := one.strip())]
+    return {"ids": [text for one in given.split(",") if (text := one.strip())]}
+
+
+def _needed_ids(call: Call) -> Document:
+    found = _ids(call)
+    if not found["ids"]:
+        raise BadRequest(["ids is missing: which tasks?"])
+    return found
+
+
+def _tree(call: Call) -> Document:
+    query = call.query_as(TreeQuery)
+    return _ids(call) | {"window": query.n, "all": query.all}
+
+
+def _pool(call: Call) -> Document:
+    query = call.query_as(TreeQuery)
+    return _ids(call) | {"window": 1 if query.n is None else query.n}
+
+
+def _counted(call: Call) -> Document:
+    """The parameters as they are; how many is `limit` here and `count` there."""
+    said: Document = msgspec.structs.asdict(call.query)
+    return {"count": said.pop("limit")} | said
+
+
+def _select(call: Call) -> Document:
+    return _needed_ids(call) | {"all_at_point": call.query_as(SelectQuery).all_at_point}
+
+
+def _state(call: Call) -> Document:
+    return msgspec.structs.asdict(call.query_as(StateQuery))
+
+
+def _nothing(call: Call) -> Document:
+    del call
+    return {}
 
 
 async def log(call: Call) -> object:
     """Only files of the run's own folder are opened."""
     query, run = call.query_as(LogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
-    home = call.settings.home or home_directory()
+    part = await _log_part(call, query, run.name, what)
+    # A job's log that is not there yet may come; whoever waits for it is told so.
+    if not part.found and not query.wait_s:
+        raise NotFound("log", what)
+    return Answer(
+        body=part.content,
+        media_type="text/plain; charset=utf-8",
+        headers=_log_headers(part, call.settings.home or home_directory()),
+    )
+
+
+def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
+    """Names are percent-encoded: a header holds no other letters."""
+    place = part.place
+    facts = {
+        "offset": str(part.offset),
+        "size": str(part.size),
+        "found": str(part.found).lower(),
+        "over": str(part.over).lower(),
+        "path": quote(str(Path(place.path).relative_to(home / "runs"))),
+        "id": quote(place.id or ""),
+        "submit": str(place.submit or ""),
+        "attempt": str(place.attempt or ""),
+    }
+    return {f"x-log-{name}": value for name, value in facts.items() if value}
+
+
+async def _log_part(call: Call, query: LogQuery, run: str, what: str) -> LogPart:
+    door, wait = run_door(call), query.wait_s
+    wish = {
+        "id": query.id,
+        "file": query.file,
+        "submit": query.submit,
+        "attempt": query.attempt,
+    }
+    span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
-        found = await runs(call).look(
-            "log",
-            run=run.name,
-            id=query.id,
-            file=query.file,
-            submit=query.submit,
-            attempt=query.attempt,
-            bytes_max=1,
-            awaited=True,
-        )
+        part = await door.log_part(run, wish, **span)
+        if part.content or part.over or not wait:
+            return part
+        more = door.log_part(run, wish, **span, wait_seconds=wait)
+        return await unless_stopping(call, more) or part
     except (Refused, OSError):
         # Why it is not there may be told with paths of this host.
         raise NotFound("log", what) from None
-    return await log_answer(home / "runs", Path(str(found["path"])), query, what)
 
 
-# ---- commands ----
+async def definition(call: Call) -> object:
+    """What the run runs, for whoever runs its jobs."""
+    path = call.query_as(DefinitionQuery).path
+    found = await run_door(call).definition((await call.found_run()).name)
+    if not path:
+        return definition_out(found)
+    for one in found.files:
+        if one.path == path:
+            headers = {"x-executable": str(one.executable).lower()}
+            return Answer(
+                body=one.content, media_type="application/octet-stream", headers=headers
+            )
+    raise NotFound("file of the definition", path)
 
 
-def _parsing(verb: str) -> Callable[[Call], object]:
-    def parse(call: Call) -> object:
-        try:
-            given = json.loads(call.raw or b"{}")
-        except (ValueError, RecursionError) as error:
-            raise BadBody(f"the body is not valid JSON: {error}") from None
-        if not isinstance(given, dict) or "verb" in given:
-            raise BadRequest([f"an object with the fields of {verb} is wanted"])
-        try:
-            return read_command(json.dumps({"verb": verb} | given))
-        except Refused as error:
-            raise BadRequest([str(error)]) from None
-
-    return parse
-
-
-async def give(call: Call) -> object:
-    assert call.token is not None
-    run, door = await call.found_run(), runs(call)
-    if call.query_as(CommandQuery).dry_run:
-        if not isinstance(call.body, Trigger):
-            raise BadRequest([f"only trigger can be tried, not {call.body.verb}"])
-        return await door.dry_run(run.name, call.body)
-    who = f"{call.token.name} (token {call.token.number})"
-    done = await door.give(run.name, call.body, who=who, seconds_max=ANSWER_SECONDS_MAX)
-    return ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
-
-
-_RUN = f"{API}/runs/{{run}}"
-_READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run)
-_OPERATES = Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=workflow_of_run)
-_VIEWS: tuple[tuple[str, Handler, type[In], str], ...] = (
-    ("", _looking(_show), TasksQuery, "A run, or some of its tasks in full."),
-    ("/why", _looking(_why), TasksQuery, "Why these tasks do not run."),
-    ("/tree", _looking(_tree), TreeQuery, "A run as a tree: points, families, tasks."),
-    ("/pool", _looking(_pool), TreeQuery, "Everything within n edges of the live tasks."),
-    ("/history", _looking(_history), HistoryQuery, "What was asked of the run, newest first."),
+_View = tuple[str, str, Callable[[Call], Document], type[In] | None, str]
+_VIEWS: tuple[_View, ...] = (
+    ("", "show", _ids, TasksQuery, "A run, or some of its tasks in full."),
+    ("/facts", "facts", _nothing, None, "A run without its tasks: status and options."),
+    ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
+    ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
+    ("/pool", "tree", _pool, TreeQuery, "Everything within n edges of the live tasks."),
+    ("/dump", "dump", _nothing, None, "Every task of the pool, one by one."),
+    ("/select", "select", _select, SelectQuery, "The tasks that some ids mean."),
+    ("/broadcasts", "broadcasts", _nothing, None, "Settings that were changed by hand."),
+    (
+        "/workflow-state",
+        "workflow-state",
+        _state,
+        StateQuery,
+        "Which tasks have got so far, as other workflows ask.",
+    ),
+    (
+        "/history",
+        "history",
+        _counted,
+        HistoryQuery,
+        "What was asked of the run, newest first.",
+    ),
+    (
+        "/submissions",
+        "submissions",
+        _counted,
+        SubmissionsQuery,
+        "Every job: when it was queued, began and ended, and who ran it.",
+    ),
+    (
+        "/changes",
+        "changes",
+        _counted,
+        ChangesQuery,
+        "What happened to tasks, batch by batch, oldest first.",
+    ),
 )
 ROUTES = (
     Route(
@@ -204,37 +286,32 @@ ROUTES = (
     *(
         Route(
             method="GET",
-            path=_RUN + part,
-            guard=_READS,
-            handler=handler,
+            path=RUN + part,
+            guard=READS,
+            handler=_looking(name, arguments),
             says=says,
             query=query,
             answers=Document,
         )
-        for part, handler, query, says in _VIEWS
+        for part, name, arguments, query, says in _VIEWS
     ),
     Route(
         method="GET",
-        path=f"{_RUN}/log",
-        guard=_READS,
+        path=f"{RUN}/log",
+        guard=READS,
         handler=log,
         media_type="text/plain",
         says="The log of a run or of a job: its end, or a part by offset and limit.",
         query=LogQuery,
         answers=str,
     ),
-    *(
-        Route(
-            method="POST",
-            path=f"{_RUN}/{verb}",
-            guard=_OPERATES,
-            handler=give,
-            says=(kind.__doc__ or verb).splitlines()[0],
-            query=CommandQuery,
-            body=kind,
-            parse=_parsing(verb),
-            answers=(ObeyedOut, Document),
-        )
-        for verb, kind in VERBS.items()
+    Route(
+        method="GET",
+        path=f"{RUN}/definition",
+        guard=READS,
+        handler=definition,
+        says="What the run runs: its text and files, or one file.",
+        query=DefinitionQuery,
+        answers=DefinitionOut,
     ),
 )

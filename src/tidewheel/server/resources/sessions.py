@@ -14,7 +14,8 @@ import msgspec
 from starlette.responses import Response
 
 from tidewheel.client.tokens import derive_token
-from tidewheel.core.tasks.access import Scope, TokenKind
+from tidewheel.core.tasks.access import Scope, TokenKind, TokenView
+from tidewheel.ports import AccessStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest, NotAllowed
@@ -23,7 +24,7 @@ from tidewheel.server.wire.forms import In, Out
 
 LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0
-AFTER_LOGIN = f"{API}/docs"
+AFTER_LOGIN = "/"
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
@@ -55,9 +56,14 @@ class SessionOut(Out):
 
 async def make_link(call: Call) -> object:
     assert call.token is not None
-    text, _ = await derive_token(call.store, call.token, TokenKind.LOGIN, LOGIN_SECONDS)
     call.key = None  # what is good once is kept nowhere
-    return Answer(body=LinkOut(path=f"/login?code={quote(text)}"), status=201)
+    return Answer(body=LinkOut(path=await login_path(call.store, call.token)), status=201)
+
+
+async def login_path(store: AccessStore, token: TokenView) -> str:
+    """Where a browser becomes a session that allows what this token does."""
+    text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
+    return f"/login?code={quote(text)}"
 
 
 async def login_page(call: Call) -> object:

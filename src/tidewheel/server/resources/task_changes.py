@@ -55,6 +55,8 @@ async def queues_to_cancel(call: Call) -> Iterable[str]:
     form = call.body_as(CancelIn)
     if (form.ids is None) == (form.filter is None):
         raise BadRequest(["give either ids or a filter"])
+    if call.covers_everything:
+        return ()
     if form.ids is not None:
         ids = [TaskId(one) for one in form.ids]
         return {task.queue for task in await call.store.get_many(ids)}
@@ -79,6 +81,8 @@ async def cancel_many(call: Call) -> object:
             worker=given.worker,
             tag=given.tag,
             name=given.name,
+            estimated_runtime_seconds_max=given.estimated_runtime_seconds_max,
+            memory_bytes_min=given.memory_bytes_min,
         )
         done = await call.store.cancel_matching(which, form.count_max)
     call.targets += [f"{len(done)} tasks", *(one.id for one in done[:5])]
@@ -113,12 +117,12 @@ def _wanted(word: str) -> Status:
 async def patch(call: Call) -> object:
     form, task = call.body_as(TaskPatch), await call.found_task()
     changes = form.amended()
-    if changes:
+    if form.word is None and not changes and call.raw.strip() in (b"", b"{}"):
+        raise BadRequest(["nothing to change was given"])
+    if changes or form.word is None:
         await call.store.amend(task.id, amendment(task.id, changes))
     if form.word is not None:
         await _transition(call, task, form)
-    elif not changes:
-        raise BadRequest(["nothing to change was given"])
     return task_out(await call.store.get(task.id))
 
 

@@ -19,6 +19,7 @@ from tidewheel.core.tasks.views import HistoryEntry, TaskView
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.job_rules import own_task
 from tidewheel.server.log_parts import PartQuery, log_answer
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
@@ -29,7 +30,7 @@ from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_ta
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-SPEC = "spec"  # left out of lists unless it is asked for: it may be large
+SPEC = ("spec", "spec_text")  # left out of lists unless it is asked for: it may be large
 
 
 class OneQuery(In):
@@ -48,6 +49,8 @@ class ListQuery(OneQuery):
     tag: str | None = None
     name: str | None = None
     run: str | None = None
+    estimated_runtime_seconds_max: float | None = None
+    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
     limit: Count = 100
     before: Number | None = None
 
@@ -105,6 +108,8 @@ async def list_tasks(call: Call) -> object:
         tag=query.tag,
         name=query.name,
         vocabulary=query.vocabulary,
+        estimated_runtime_seconds_max=query.estimated_runtime_seconds_max,
+        memory_bytes_min=query.memory_bytes_min,
     )
     found = await call.store.list_tasks(which, Page(count=query.limit, before=query.before))
     following = found[-1].seq if len(found) == query.limit else None
@@ -130,11 +135,11 @@ async def get_task(call: Call) -> object:
     return _told(told, query.vocabulary)
 
 
-def _fields(query: OneQuery, leave_out: str | None = None) -> tuple[str, ...]:
+def _fields(query: OneQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Which fields are shown; a name that is none is refused."""
     known = _known_fields(query.vocabulary)
     if query.fields is None:
-        return tuple(name for name in known if name != leave_out)
+        return tuple(name for name in known if name not in leave_out)
     wanted = tuple(dict.fromkeys(name.strip() for name in query.fields.split(",")))
     if unknown := [name for name in wanted if name not in known]:
         accepted = ", ".join(known)
@@ -167,7 +172,8 @@ async def _document(
     """A task in somebody's words; what nobody asked for is not looked up."""
     if vocabulary is Vocabulary.TIDEWHEEL:
         out = wire.task_out(task)
-        return {name: getattr(out, name) for name in fields}
+        told = {name: getattr(out, name) for name in fields}
+        return {name: value for name, value in told.items() if value is not msgspec.UNSET}
     speak = _scylla if vocabulary is Vocabulary.SCYLLA else _banyan
     whole = await speak(call, task, frozenset(fields))
     return {name: whole[name] for name in fields}
@@ -245,7 +251,7 @@ async def log(call: Call) -> object:
     return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
 
 
-_READS = Needs(scopes=(Scope.READ,), queues=queue_of_task)
+_READS = Needs(scopes=(Scope.READ,), queues=queue_of_task, job=own_task)
 _TASK = f"{API}/tasks/{{id}}"
 _PARTS = (
     ("attempts", attempts, AttemptsOut, "Every attempt of a task, the live one last."),

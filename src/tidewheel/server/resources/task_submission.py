@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
@@ -11,22 +12,25 @@ import msgspec
 
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
 from tidewheel.client.ids import new_id
-from tidewheel.core.tasks.access import EVERYTHING, Scope
+from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.requests import Submitted
 from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.problems import problem
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import In, read, read_many
 from tidewheel.server.wire.seeds import banyan_fields, scylla_fields
-from tidewheel.server.wire.tasks import (
+from tidewheel.server.wire.submissions import (
+    AnsweredOut,
     BatchOut,
+    OrderedOut,
     RefusedOut,
     SubmittedOut,
-    TaskIn,
     refused_out,
 )
+from tidewheel.server.wire.tasks import TaskIn
 from tidewheel.vocabulary import Vocabulary
 
 REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue
@@ -37,6 +41,7 @@ class SubmitQuery(In):
 
     atomic: Literal["all", "each"] = "all"
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
+    in_order: bool = False  # for many: an answer for each in its place, instead of four lists
 
 
 class Item(NamedTuple):
@@ -98,6 +103,8 @@ def _our_fields(raw: bytes) -> dict[str, Any]:
     }
     if isinstance(given.get("backoff"), msgspec.Struct):
         given["backoff"] = msgspec.to_builtins(given["backoff"])
+    if bytes(form.spec) and form.spec_text is not None:
+        raise BadRequest(["it has both spec and spec_text; give one of them"])
     if bytes(form.spec):
         given["spec_text"] = bytes(form.spec).decode()
     return given
@@ -114,7 +121,7 @@ async def queues_concerned(call: Call) -> Iterable[str]:
     """Of every task, and of every stored task that one is tied to."""
     tasks = [item.task for item in call.body_as(Submission).items if item.task]
     queues = {task.queue for task in tasks}
-    if call.grant.queues != EVERYTHING:
+    if not call.covers_everything:
         queues |= await _queues_of(call, _references(tasks))
     return queues
 
@@ -140,13 +147,31 @@ async def submit(call: Call) -> object:
     tasks = [item.task for item in submission.items if item.task]
     call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
     each = submission.many and call.query_as(SubmitQuery).atomic == "each"
+    call.quota.take(Counter(task.queue for task in tasks))
     answers = await call.store.submit(tasks, atomic=not each)
     if not submission.many:
         [one] = answers
         told = SubmittedOut(id=one.id, created=one.created)
         return Answer(body=told, status=201 if one.created else 200)
+    if call.query_as(SubmitQuery).in_order:
+        return _ordered(call, submission.items, answers)
     batch = _batch(submission.items, answers)
     return Answer(body=batch, status=201 if batch.inserted else 200)
+
+
+def _ordered(call: Call, items: list[Item], answers: list[Submitted]) -> Answer:
+    stored = iter(answers)
+    each = [item.refused or next(stored) for item in items]
+    told = [
+        AnsweredOut(
+            id=one.id,
+            created=one.created,
+            refused=problem(one.refused, call.correlation) if one.refused else None,
+        )
+        for one in each
+    ]
+    status = 201 if any(one.created for one in each) else 200
+    return Answer(body=OrderedOut(answers=told), status=status)
 
 
 def _batch(items: list[Item], answers: list[Submitted]) -> BatchOut:
@@ -178,7 +203,7 @@ ROUTES = (
         query=SubmitQuery,
         body=TaskIn | list[TaskIn],
         parse=parse,
-        answers=(SubmittedOut, BatchOut),
+        answers=(SubmittedOut, BatchOut, OrderedOut),
         status=201,
     ),
 )

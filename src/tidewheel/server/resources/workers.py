@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.access import Scope, covers_pattern
 from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.tasks.serving import is_pattern
 from tidewheel.core.tasks.submission import name_finding
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.core.tasks.views import WorkerView
@@ -29,14 +30,21 @@ class WorkersQuery(In):
 
 
 async def queues_served(call: Call) -> Iterable[str]:
-    """All that the worker wants to serve."""
-    return call.body_as(WorkerIn).queues
+    """All that the worker wants to serve; a pattern is judged as a whole, its queues later."""
+    wanted = call.body_as(WorkerIn).queues
+    call.require_patterns(one for one in wanted if is_pattern(one))
+    return [one for one in wanted if not is_pattern(one)]
 
 
 async def register(call: Call) -> object:
     assert call.token is not None
     form = call.body_as(WorkerIn)
-    named = [("name", form.name), ("host", form.host or "-"), *_each("queues", form.queues)]
+    named = [
+        ("name", form.name),
+        ("host", form.host or "-"),
+        ("boot_id", form.boot_id),
+        *_each("queues", form.queues),
+    ]
     named += _each("labels", form.capacity.labels) + _each("handlers", form.handlers or ())
     findings = [finding for what, text in named if (finding := name_finding(what, text))]
     if findings:
@@ -44,9 +52,11 @@ async def register(call: Call) -> object:
     worker = await call.store.register_worker(
         NewWorker(
             name=form.name,
-            # No process of this host: nobody shall take over its jobs by looking for its pid.
             process=HostProcess(
-                host=form.host or call.client or "-", boot_id="http", pid=form.pid, started=0.0
+                host=form.host or call.client or "-",
+                boot_id=form.boot_id,
+                pid=form.pid,
+                started=form.started,
             ),
             queues=tuple(form.queues),
             slots=form.slots,
@@ -73,7 +83,10 @@ async def list_workers(call: Call) -> object:
 
 
 def _visible(call: Call, worker: WorkerView) -> bool:
-    return any(call.covers(queue) for queue in worker.queues)
+    return any(
+        covers_pattern(call.grant, queue) if is_pattern(queue) else call.covers(queue)
+        for queue in worker.queues
+    )
 
 
 async def stop(call: Call) -> object:

@@ -14,6 +14,8 @@ from tidewheel.server.wire.reports import ResourcesIn
 from tidewheel.server.wire.tasks import ResourcesOut, resources_out
 from tidewheel.vocabulary import time_text
 
+UNKNOWN_BOOT = "http"
+
 
 class LimitOut(Out):
     """A limit; the key is "" for the whole queue and "*" for each key."""
@@ -21,7 +23,7 @@ class LimitOut(Out):
     key: str
     concurrency_max: int | None
     rate_max: int | None
-    rate_seconds: float | None
+    rate_seconds: float
 
 
 class QueueOut(Out):
@@ -41,12 +43,16 @@ class QueuesOut(Out):
     queues: list[QueueOut]
 
 
+class ReadyQueuesOut(Out):
+    queues: list[str]
+
+
 class LimitIn(In):
     """A limit; null leaves that side open."""
 
     key: str = ""
-    concurrency_max: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
-    rate_max: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
+    concurrency_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    rate_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
     rate_seconds: float = 1.0
 
     def value(self) -> Limit:
@@ -62,6 +68,7 @@ class LimitIn(In):
 class QueueIn(In):
     """What shall change; null leaves it as it is."""
 
+    paused: bool | None = None
     aging: bool | None = None
     fence_kill: bool | None = None
     lease_seconds: float | None = None
@@ -79,7 +86,11 @@ class WorkerIn(In):
     handlers: list[str] | None = None
     bare: bool = True
     host: str = ""
+    # Which boot of that host, which process and which of those with its number: with them a
+    # worker that is started there later can take over its jobs. Without, nobody can.
+    boot_id: str = UNKNOWN_BOOT
     pid: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
 
 
 class WorkerIdOut(Out):
@@ -92,7 +103,9 @@ class WorkerOut(Out):
     id: str
     name: str
     host: str
+    boot_id: str
     pid: int
+    started: float
     queues: list[str]
     slots: int
     leases: int
@@ -103,6 +116,7 @@ class WorkerOut(Out):
     trouble: str | None
     commands: bool
     handlers: list[str] | None
+    bare: bool
 
 
 class WorkersOut(Out):
@@ -131,7 +145,7 @@ def queue_out(view: QueueView) -> QueueOut:
                 key=limit.key,
                 concurrency_max=limit.concurrency_max,
                 rate_max=limit.rate_max,
-                rate_seconds=limit.rate_seconds if limit.rate_max is not None else None,
+                rate_seconds=limit.rate_seconds,
             )
             for limit in settings.limits
         ],
@@ -146,7 +160,9 @@ def worker_out(worker: WorkerView) -> WorkerOut:
         id=worker.id,
         name=worker.name,
         host=worker.process.host,
+        boot_id=worker.process.boot_id,
         pid=worker.process.pid,
+        started=worker.process.started,
         queues=list(worker.queues),
         slots=worker.slots,
         leases=worker.leases,
@@ -157,4 +173,5 @@ def worker_out(worker: WorkerView) -> WorkerOut:
         trouble=worker.trouble,
         commands=worker.abilities.commands,
         handlers=None if handlers is None else sorted(handlers),
+        bare=worker.abilities.bare,
     )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
 
-from tidewheel.core.tasks.requests import Message, UsageSample
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import Message, Report, UsageSample
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.problem import Problem
 from tidewheel.server.wire.tasks import ClaimedOut
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
@@ -20,6 +23,8 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+LostAttempt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]  # perhaps no lease at all
+ExitStatus = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class ResourcesIn(In):
@@ -44,7 +49,7 @@ class ClaimIn(In):
     """A worker asks for tasks of a queue, and may wait for them."""
 
     worker: str
-    n: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
+    n: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] = 1
     wait_s: Seconds = 0.0
     lease_s: float | None = None
     resources: ResourcesIn | None = None
@@ -76,15 +81,15 @@ class HolderIn(In):
 class BeatIn(HolderIn):
     """A sign of life."""
 
-    progress: Fraction | None = None
+    progress: float | None = None
 
 
 class OneBeat(In):
     """A sign of life, one of many."""
 
     id: str
-    attempt: Attempt
-    progress: Fraction | None = None
+    attempt: LostAttempt
+    progress: float | None = None
 
 
 class BeatsIn(In):
@@ -122,10 +127,7 @@ class MessagesIn(HolderIn):
 
     def values(self) -> tuple[Message, ...]:
         """For the store."""
-        return tuple(
-            Message(number=one.number, text=one.text, output=one.output)
-            for one in self.messages
-        )
+        return message_values(self.messages)
 
 
 class SampleIn(In):
@@ -144,15 +146,7 @@ class SamplesIn(HolderIn):
 
     def values(self) -> tuple[UsageSample, ...]:
         """For the store."""
-        return tuple(
-            UsageSample(
-                memory_bytes=one.memory_bytes,
-                cpu_percent=one.cpu_percent,
-                gpu_percent=one.gpu_percent,
-                gpu_memory_bytes=one.gpu_memory_bytes,
-            )
-            for one in self.samples
-        )
+        return sample_values(self.samples)
 
 
 class ErrorIn(In):
@@ -168,22 +162,85 @@ class FinishIn(HolderIn):
 
     ending: Literal["succeeded", "failed", "aborted"]
     error: ErrorIn | None = None
-    exit_status: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None
+    exit_status: ExitStatus | None = None
     metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
     def value(self) -> End:
         """For the store."""
+        return EndIn(self.ending, self.error, self.exit_status, self.metrics).value()
+
+
+class EndIn(In):
+    """How an attempt ended; ``yielded`` gives the task to another worker at once."""
+
+    ending: Literal["succeeded", "failed", "aborted", "yielded"]
+    error: ErrorIn | None = None
+    exit_status: ExitStatus | None = None
+    metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    metrics_text: str | None = None  # the same as a text that holds JSON, white space and all
+
+    def value(self) -> End:
+        """For the store."""
         ending = Ending(self.ending)
-        if ending is Ending.SUCCEEDED and self.error is not None:
-            raise BadRequest(["error: an attempt that succeeded has none"])
-        if ending is not Ending.SUCCEEDED and self.error is None:
+        needs_error = ending in (Ending.FAILED, Ending.ABORTED)
+        if self.error is not None and not needs_error:
+            raise BadRequest([f"error: an attempt that {ending} has none"])
+        if self.error is None and needs_error:
             raise BadRequest([f"error is missing: an attempt that {ending} needs one"])
+        if self.metrics_text is not None:
+            json_text("metrics_text", msgspec.Raw(self.metrics_text.encode()))
         return End(
             ending=ending,
             error=task_error(self.error) if self.error else None,
             exit_status=self.exit_status,
-            metrics=json_text("metrics", self.metrics),
+            metrics=self.metrics_text or json_text("metrics", self.metrics),
         )
+
+
+class OneReport(In):
+    """What happened in an attempt since the last report; ``end`` makes it the last one."""
+
+    id: str
+    attempt: LostAttempt
+    started: bool = False
+    messages: Annotated[tuple[MessageIn, ...], msgspec.Meta(max_length=10_000)] = ()
+    samples: Annotated[tuple[SampleIn, ...], msgspec.Meta(max_length=10_000)] = ()
+    end: EndIn | None = None
+    frees: str | None = None  # the queue in which this end leaves a place that was limited
+
+    def value(self, worker: str) -> Report:
+        """For the store."""
+        return Report(
+            holder=Holder(
+                task_id=TaskId(self.id), attempt=self.attempt, worker=WorkerId(worker)
+            ),
+            started=self.started,
+            messages=message_values(self.messages),
+            usage=sample_values(self.samples),
+            end=self.end.value() if self.end else None,
+            frees=self.frees,
+        )
+
+
+class ReportsIn(In):
+    """What happened in attempts of one worker."""
+
+    worker: str
+    reports: Annotated[list[OneReport], msgspec.Meta(max_length=10_000)]
+
+
+class ReportedOut(Out):
+    """The status after one report, or why it was refused."""
+
+    id: str
+    status: str | None
+    refused: Problem | None
+
+
+class ReportsOut(Out):
+    """One answer for each, in order; one refusal stops no other."""
+
+    answers: list[ReportedOut]
 
 
 class StatusOut(Out):
@@ -191,6 +248,16 @@ class StatusOut(Out):
 
     id: str
     status: str
+
+
+def message_values(given: Iterable[MessageIn]) -> tuple[Message, ...]:
+    """For the store."""
+    return tuple(Message(number=one.number, text=one.text, output=one.output) for one in given)
+
+
+def sample_values(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:
+    """For the store."""
+    return tuple(UsageSample(**msgspec.structs.asdict(one)) for one in given)
 
 
 def task_error(given: ErrorIn) -> TaskError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
+from msgspec import UNSET
 
-from tidewheel.core.tasks.requests import Cancelled, Claimed, Submitted
+from tidewheel.core.tasks.requests import Cancelled, Claimed
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.retry import FixedDelays, RetryPolicy
 from tidewheel.core.tasks.task import TaskError
@@ -23,6 +24,8 @@ from tidewheel.vocabulary import time_text
 
 NULL = msgspec.Raw(b"null")
 Text = Annotated[str, msgspec.Meta(max_length=256)]
+# What stands beside it as a text, where only that is the same letter by letter.
+JsonText = str | msgspec.UnsetType
 
 
 class Backoff(In):
@@ -43,6 +46,7 @@ class TaskIn(In):
     spec: msgspec.Raw = msgspec.field(
         default_factory=msgspec.Raw
     )  # any JSON value, stored and returned letter by letter
+    spec_text: str | None = None  # the same as a text that holds JSON, white space and all
     command: str | None = None
     handler: Text | None = None
     priority: int | None = None
@@ -83,7 +87,7 @@ class ErrorOut(Out):
     description: str
 
 
-class TaskOut(Out):
+class TaskOut(Out, kw_only=True):
     """A task with every field; times are ISO 8601 in UTC."""
 
     id: str
@@ -103,6 +107,7 @@ class TaskOut(Out):
     command: str | None
     handler: str | None
     spec: msgspec.Raw
+    spec_text: JsonText = UNSET
     resources: ResourcesOut
     timeout_seconds: float | None
     estimated_runtime_seconds: float | None
@@ -117,31 +122,6 @@ class TaskOut(Out):
     due_at: str | None
     deadline_at: str | None
     errors: list[ErrorOut]
-
-
-class SubmittedOut(Out):
-    """What became of one task."""
-
-    id: str
-    created: bool  # false: the same task was there already
-
-
-class RefusedOut(Out):
-    """Why a task was not stored; ``index`` is its place in the request."""
-
-    index: int
-    id: str
-    code: str
-    message: str
-
-
-class BatchOut(Out):
-    """What became of many tasks; it never fails as a whole (atomic=each)."""
-
-    inserted: list[str]
-    present: list[str]
-    failed: list[RefusedOut]
-    invalid: list[RefusedOut]
 
 
 class CancelledOut(Out):
@@ -160,6 +140,8 @@ class FilterIn(In):
     worker: str | None = None
     tag: str | None = None
     name: str | None = None
+    estimated_runtime_seconds_max: float | None = None
+    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
 
 
 class CancelIn(In):
@@ -183,7 +165,7 @@ class HistoryOut(Out):
     progress: float
 
 
-class AttemptOut(Out):
+class AttemptOut(Out, kw_only=True):
     """One lease of a task."""
 
     attempt: int
@@ -195,6 +177,7 @@ class AttemptOut(Out):
     exit_status: int | None
     error: ErrorOut | None
     metrics: msgspec.Raw
+    metrics_text: JsonText = UNSET
 
 
 class OutputOut(Out):
@@ -234,14 +217,16 @@ class WhyOut(Out):
     reasons: list[str]
 
 
-class ClaimedOut(Out):
+class ClaimedOut(Out, kw_only=True):
     """A task handed to a worker, with all it needs; ``attempt`` belongs to every report."""
 
+    seq: int
     id: str
     queue: str
     name: str | None
     attempt: int
     spec: msgspec.Raw
+    spec_text: JsonText = UNSET
     command: str | None
     handler: str | None
     priority: int
@@ -250,12 +235,19 @@ class ClaimedOut(Out):
     timeout_seconds: float | None
     max_termination_seconds: float
     resources: ResourcesOut
-    fence_kill: bool
+    fence_kill: bool  # the job must end before its lease does
+    limited: bool  # others may wait for the place that its end leaves: name its queue as frees
+    run: int | None
 
 
 def raw(text: str | None) -> msgspec.Raw:
     """Stored JSON as it is; nothing is null."""
     return NULL if text is None else msgspec.Raw(text.encode())
+
+
+def json_text(text: str | None) -> JsonText:
+    """Where the JSON alone does not say it letter by letter: null, or with space around it."""
+    return UNSET if text is None or (text == text.strip() != "null") else text
 
 
 def resources_out(resources: Resources) -> ResourcesOut:
@@ -297,6 +289,7 @@ def task_out(task: TaskView) -> TaskOut:
         status=task.status.value,
         retry=retry_out(task.retry),
         spec=raw(task.spec),
+        spec_text=json_text(task.spec),
         resources=resources_out(task.resources),
         created_at=time_text(task.created_at),
         updated_at=time_text(task.updated_at),
@@ -309,11 +302,13 @@ def task_out(task: TaskView) -> TaskOut:
 def claimed_out(task: Claimed) -> ClaimedOut:
     """A lease, written out."""
     return ClaimedOut(
+        seq=task.seq,
         id=task.id,
         queue=task.queue,
         name=task.name,
         attempt=task.attempt,
         spec=raw(task.spec),
+        spec_text=json_text(task.spec),
         command=task.command,
         handler=task.handler,
         priority=task.priority,
@@ -323,16 +318,13 @@ def claimed_out(task: Claimed) -> ClaimedOut:
         max_termination_seconds=task.max_termination_seconds,
         resources=resources_out(task.resources),
         fence_kill=task.fence_kill,
+        limited=task.limited,
+        run=task.run,
     )
 
 
 def cancelled_out(one: Cancelled) -> CancelledOut:
     return CancelledOut(id=one.id, status=one.status.value, changed=one.changed)
-
-
-def refused_out(index: int, one: Submitted) -> RefusedOut:
-    assert one.refused is not None
-    return RefusedOut(index=index, id=one.id, code=one.refused.code, message=str(one.refused))
 
 
 def history_out(entry: HistoryEntry) -> HistoryOut:
@@ -359,6 +351,7 @@ def attempt_out(attempt: AttemptView) -> AttemptOut:
         exit_status=attempt.exit_status,
         error=error_out(attempt.error) if attempt.error else None,
         metrics=raw(attempt.metrics),
+        metrics_text=json_text(attempt.metrics),
     )
 
 

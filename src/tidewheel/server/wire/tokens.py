@@ -19,6 +19,8 @@ class TokenIn(In):
     queues: tuple[str, ...] = ("*",)
     workflows: tuple[str, ...] = ("*",)
     lasts: Duration | None = None  # null: until it is revoked
+    # SHA-256 of a secret that the caller made and keeps; null: the server makes one.
+    digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class TokenOut(Out):
@@ -26,6 +28,7 @@ class TokenOut(Out):
 
     number: int
     kind: str
+    parent: int | None  # the token that it was made from, and that it ends with
     name: str
     scopes: list[str]
     queues: list[str]
@@ -37,9 +40,9 @@ class TokenOut(Out):
 
 
 class NewTokenOut(Out):
-    """A new token; ``token`` is shown this once."""
+    """A new token; ``token`` is shown this once, and null if the caller knows it already."""
 
-    token: str
+    token: str | None
     stored: TokenOut
 
 
@@ -72,6 +75,7 @@ def token_out(view: TokenView) -> TokenOut:
     return TokenOut(
         number=view.number,
         kind=view.kind.value,
+        parent=view.parent,
         name=view.name,
         scopes=sorted(view.grant.scopes),
         queues=list(view.grant.queues),

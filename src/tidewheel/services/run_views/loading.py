@@ -18,7 +18,8 @@ from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports import Store
-from tidewheel.services.definitions import restore
+from tidewheel.services.state_documents import definitions_of
+from tidewheel.services.workflow_state import DefinitionOf
 from tidewheel.sources.cycling.reader import CyclingReader
 
 SUBMISSIONS_MAX = 10_000
@@ -54,15 +55,21 @@ async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, P
     return looked.graph, looked.pool, looked.view
 
 
-async def gather(store: Store, view: RunView, home: Path, *, recall: bool = True) -> Looked:
+async def gather(
+    store: Store,
+    view: RunView,
+    home: Path,
+    *,
+    recall: bool = True,
+    definition_of: DefinitionOf | None = None,
+) -> Looked:
     """Everything at once: rows first, so that they are never older than the status shown.
 
     With `recall` the pool also remembers what its scheduler has forgotten, for people to see.
     """
     stored = await store.read_run(view.number)
     view = await store.run(view.number)
-    definition = await store.definition(view.definition)
-    restored = restore(definition, view.options, run_directory(home, view.name))
+    restored = await (definition_of or definitions_of(store, home))(view)
     pool = _pool_of(restored.graph, stored, store, view)
     if recall:
         _recall(pool, await store.forgotten(view.number))

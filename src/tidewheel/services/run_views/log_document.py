@@ -17,6 +17,7 @@ from tidewheel.services.run_views.log_files import (
     job_folder,
     last_text,
     run_log,
+    runs_folder,
 )
 from tidewheel.services.run_views.run_facts import Document
 
@@ -34,7 +35,9 @@ class LogWish(NamedTuple):
 def run_log_document(home: Path, run: str, wish: LogWish) -> Document:
     """The log of the run itself."""
     path = run_log(home, run)
-    return {"run": run, "id": None, "submit": None, "attempt": None} | _content(path, run, wish)
+    return {"run": run, "id": None, "submit": None, "attempt": None} | _content(
+        home, path, run, wish
+    )
 
 
 async def log_document(
@@ -48,7 +51,7 @@ async def log_document(
         "id": looked.id_of(key),
         "submit": submit,
         "attempt": attempt,
-    } | _content(path, looked.id_of(key), wish)
+    } | _content(home, path, looked.id_of(key), wish)
 
 
 async def job_place(
@@ -79,10 +82,10 @@ async def job_place(
     return job_folder(home, job, attempt), submit, attempt
 
 
-def _content(path: Path, what: str, wish: LogWish) -> Document:
+def _content(home: Path, path: Path, what: str, wish: LogWish) -> Document:
     files = found_files(path.parent)
     try:
-        text, cut = last_text(path, wish.bytes_max)
+        text, cut = last_text(runs_folder(home), path, wish.bytes_max)
     except FileNotFoundError:
         if wish.awaited:
             return {"path": str(path), "files": files, "text": "", "cut": False}

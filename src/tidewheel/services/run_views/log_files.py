@@ -7,11 +7,11 @@ and from the names below; nothing else of what people write becomes part of it.
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from tidewheel.core.runs.job_names import JobName
 from tidewheel.errors import Refused
+from tidewheel.runners.plain_files import open_plain
 from tidewheel.services.run_views.loading import run_directory
 
 TEXT_BYTES_MAX = 1024 * 1024
@@ -35,6 +35,11 @@ SHORT_NAMES = {
 }
 
 
+def runs_folder(home: Path) -> Path:
+    """Nothing outside of it is read for anybody who looks at a run."""
+    return home / "runs"
+
+
 def run_log(home: Path, run: str) -> Path:
     return run_directory(home, run) / RUN_LOG
 
@@ -56,7 +61,8 @@ def job_file(word: str) -> str:
 
 def found_files(folder: Path) -> list[str]:
     """The files of an attempt that are on this host."""
-    return [str(folder / name) for name in JOB_FILES.values() if (folder / name).is_file()]
+    paths = (folder / name for name in JOB_FILES.values())
+    return [str(path) for path in paths if not path.is_symlink() and path.is_file()]
 
 
 def part_of_file(
@@ -67,30 +73,21 @@ def part_of_file(
     None if there is no plain file below the root: whatever a job made of its folder, nothing
     outside is opened.
     """
-    if root.resolve() not in path.parent.resolve().parents:
-        return None
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+        opened = open_plain(root, path)
+    except (OSError, Refused):
         return None
-    with open(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            return None
-        size = facts.st_size
+    with opened as file:
+        size = os.fstat(file.fileno()).st_size
         start = max(0, size - bytes_max) if offset is None else min(offset, size)
         file.seek(start)
         return file.read(bytes_max), start, size
 
 
-def last_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
-    """The end of a file, and whether something before it was left out."""
-    # A job may have put anything there: no link is followed, no pipe is waited for.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            raise Refused(f"{path} is no plain file, so it is not read")
-        file.seek(max(0, facts.st_size - bytes_max))
+def last_text(root: Path, path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
+    """The end of a file below the root, and whether something before it was left out."""
+    with open_plain(root, path) as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - bytes_max))
         content = file.read(bytes_max)
-    return content.decode(errors="replace"), facts.st_size > bytes_max
+    return content.decode(errors="replace"), size > bytes_max

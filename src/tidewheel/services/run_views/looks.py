@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from tidewheel.core.runs.commands import Trigger, read_command
+from tidewheel.core.runs.commands import read_command
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
 from tidewheel.services.run_views.dry_run import dry_run_document
 from tidewheel.services.run_views.history import history_document
-from tidewheel.services.run_views.loading import gather, submissions_by_task
+from tidewheel.services.run_views.loading import Looked, gather, submissions_by_task
 from tidewheel.services.run_views.log_document import (
     LogWish,
     log_document,
@@ -24,45 +25,78 @@ from tidewheel.services.run_views.log_document import (
 )
 from tidewheel.services.run_views.log_files import TEXT_BYTES_MAX
 from tidewheel.services.run_views.naming import TASKS_MAX, find_task, find_tasks
+from tidewheel.services.run_views.past_changes import changes_document, submissions_document
 from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_document import known_tasks, run_document
-from tidewheel.services.run_views.run_facts import Document, runs_document
+from tidewheel.services.run_views.run_facts import Document, facts_document, runs_document
 from tidewheel.services.run_views.task_document import task_document
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
 from tidewheel.services.state_documents import definitions_of, state_document
+from tidewheel.services.workflow_state import DefinitionOf
 
+STATE = "workflow-state"
 TREE_POINTS = 10  # the newest, unless more are asked for
 
 Arguments = Mapping[str, object]
-Look = Callable[[Store, Path, RunView, Arguments], Awaitable[Document]]
 
 
-async def look(store: Store, home: Path, name: str, arguments: Arguments) -> Document:
+class Ground(NamedTuple):
+    """Where the files of runs are, and how their definitions are read."""
+
+    home: Path
+    definition_of: DefinitionOf
+
+    async def gather(self, store: Store, view: RunView, *, recall: bool = True) -> Looked:
+        """Everything about a run at one moment."""
+        return await gather(
+            store, view, self.home, recall=recall, definition_of=self.definition_of
+        )
+
+
+Look = Callable[[Store, Ground, RunView, Arguments], Awaitable[Document]]
+
+
+async def look(
+    store: Store,
+    home: Path,
+    name: str,
+    arguments: Arguments,
+    definition_of: DefinitionOf | None = None,
+) -> Document:
     """A view; `run` among the arguments says of which run, except for the list of runs."""
     if name == "runs":
         workflow = _text(arguments, "workflow") or None
         return await runs_document(store, workflow, _number(arguments, "count") or 100)
+    read = definition_of or definitions_of(store, home)
+    if name == STATE:  # also of a run that is yet to come
+        return await state_document(store, read, arguments)
     if name not in LOOKS:
-        raise Refused(f"there is no view {name!r}; there are runs, {', '.join(LOOKS)}")
+        known = ", ".join(("runs", STATE, *LOOKS))
+        raise Refused(f"there is no view {name!r}; there are {known}")
     view = await store.find_run(_text(arguments, "run"))
-    return await LOOKS[name](store, home, view, arguments)
+    return await LOOKS[name](store, Ground(home, read), view, arguments)
 
 
-async def _show(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
-    looked = await gather(store, view, home)
+async def _show(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view)
     ids = _texts(arguments, "ids")
     if not ids:
         return run_document(looked, await submissions_by_task(store, view))
     keys = find_tasks(looked, ids)
     _refuse_too_many(len(keys))
-    return {"tasks": [await task_document(store, looked, key, home) for key in keys]}
+    return {"tasks": [await task_document(store, looked, key, ground.home) for key in keys]}
 
 
-async def _why(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
-    looked = await gather(store, view, home)
+async def _facts(store: Store, _: Ground, view: RunView, __: Arguments) -> Document:
+    """The run itself, with nothing of its definition read."""
+    return facts_document(view, await store.now())
+
+
+async def _why(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view)
     keys = find_tasks(looked, _texts(arguments, "ids"))
     _refuse_too_many(len(keys))
     return {"tasks": [why_document(looked, key) for key in keys]}
@@ -76,8 +110,8 @@ def _refuse_too_many(count: int) -> None:
         )
 
 
-async def _tree(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
-    looked = await gather(store, view, home)
+async def _tree(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view)
     submissions = await submissions_by_task(store, view)
     edges = _number(arguments, "window")
     if edges is not None:
@@ -91,15 +125,15 @@ async def _tree(store: Store, home: Path, view: RunView, arguments: Arguments) -
     return tree_document(looked, known, submissions, points_max=points)
 
 
-async def _dump(store: Store, home: Path, view: RunView, _: Arguments) -> Document:
-    return pool_document(await gather(store, view, home))
+async def _dump(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
+    return pool_document(await ground.gather(store, view))
 
 
-async def _history(store: Store, _: Path, view: RunView, arguments: Arguments) -> Document:
+async def _history(store: Store, _: Ground, view: RunView, arguments: Arguments) -> Document:
     return await history_document(store, view, _number(arguments, "count") or 100)
 
 
-async def _log(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+async def _log(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
     wish = LogWish(
         file=_text(arguments, "file") or "out",
         submit=_number(arguments, "submit"),
@@ -109,30 +143,33 @@ async def _log(store: Store, home: Path, view: RunView, arguments: Arguments) ->
     )
     text = _text(arguments, "id")
     if not text:
-        return run_log_document(home, view.name, wish)
-    looked = await gather(store, view, home)
+        return run_log_document(ground.home, view.name, wish)
+    looked = await ground.gather(store, view)
     key, submit = find_task(looked, text)
     return await log_document(
-        store, looked, key, home, wish._replace(submit=wish.submit or submit)
+        store, looked, key, ground.home, wish._replace(submit=wish.submit or submit)
     )
 
 
-async def _broadcasts(store: Store, _: Path, view: RunView, __: Arguments) -> Document:
+async def _broadcasts(store: Store, _: Ground, view: RunView, __: Arguments) -> Document:
     stored = await store.read_run(view.number)
     found = sorted(one for one in stored.broadcasts if one.value is not None)
     return {"run": view.name, "broadcasts": [one._asdict() for one in found]}
 
 
-async def _dry_run(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+async def _dry_run(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
     command = read_command(json.dumps(arguments.get("command")))
-    if not isinstance(command, Trigger):
-        raise Refused(f"only trigger can be tried without doing it, not {command.verb}")
-    return dry_run_document(await gather(store, view, home, recall=False), command)
+    looked = await ground.gather(store, view, recall=False)
+    return await dry_run_document(store, ground.home, looked, command)
 
 
-async def _select(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
+async def _select(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
     """What a command would be about, before it is given."""
-    looked = await gather(store, view, home, recall=False)
+    looked = await ground.gather(store, view, recall=False)
     ids = _texts(arguments, "ids")
     keys = select(looked.pool, ids, all_at_point=bool(arguments.get("all_at_point")))
     states = [words_of(looked.pool, key).text for key in keys]
@@ -143,13 +180,25 @@ async def _select(store: Store, home: Path, view: RunView, arguments: Arguments)
     return {"run": view.name, "tasks": found}
 
 
-async def _state(store: Store, home: Path, view: RunView, arguments: Arguments) -> Document:
-    asked = {**arguments, "run": view.name}
-    return await state_document(store, definitions_of(store, home), asked)
+async def _submissions(
+    store: Store, _: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    point, name = (_text(arguments, one) or None for one in ("point", "name"))
+    count = _number(arguments, "count") or 1_000
+    return await submissions_document(store, view, point, name, count)
+
+
+async def _changes(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    looked = await ground.gather(store, view, recall=False)
+    after, count = _number(arguments, "after") or 0, _number(arguments, "count") or 100
+    return await changes_document(store, looked, after, count)
 
 
 LOOKS: dict[str, Look] = {
     "show": _show,
+    "facts": _facts,
     "why": _why,
     "tree": _tree,
     "dump": _dump,
@@ -158,7 +207,8 @@ LOOKS: dict[str, Look] = {
     "broadcasts": _broadcasts,
     "dry-run": _dry_run,
     "select": _select,
-    "workflow-state": _state,
+    "submissions": _submissions,
+    "changes": _changes,
 }
 
 

@@ -15,7 +15,7 @@ RUNS_MAX = 1_000
 
 
 def run_facts(view: RunView, now: Instant) -> Document:
-    """A run as one row of the store; `driven` says whether a scheduler holds it now."""
+    """A run as one row of the store; `driven`: a scheduler holds it now; `offered`: any may."""
     owner = view.owner
     return {
         "number": view.number,
@@ -24,6 +24,7 @@ def run_facts(view: RunView, now: Instant) -> Document:
         "status": view.status,
         "reason": view.reason,
         "driven": view.is_driven(now),
+        "offered": view.given is not None,
         "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},
         "folder": view.folder,
         "definition": view.definition,
@@ -39,6 +40,11 @@ def option_facts(view: RunView) -> Document:
     said = asdict(view.options)
     del said["now"]
     return {name: value for name, value in said.items() if value not in ("", (), None)}
+
+
+def facts_document(view: RunView, now: Instant) -> Document:
+    """The run without its tasks; `options` are all of them, with the time of its making."""
+    return {"run": run_facts(view, now) | {"options": asdict(view.options)}}
 
 
 async def runs_document(

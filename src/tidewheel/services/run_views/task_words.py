@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.records import PutMemory, TaskRow
+from tidewheel.core.sched.spawning import RETRY, standing_of
 from tidewheel.core.sched.states import (
     Flows,
     Key,
@@ -81,19 +82,33 @@ def words_of(pool: Pool, key: Key) -> TaskWords:
     return TaskWords(_remembered_state(memory), (), memory.spawned)
 
 
-def pooled_state(task: Task) -> str:
-    if task.standing is Standing.ACTIVE:
+def row_words(row: TaskRow) -> TaskWords:
+    """Where a pooled task is, from its row alone."""
+    return TaskWords(pooled_state(row), remarks_of(row), row.flows, pooled=True)
+
+
+def memory_words(row: PutMemory) -> TaskWords:
+    """Where a task is that has left the pool, from what is remembered of it."""
+    memory = Memory()
+    memory.spawned, memory.submits = row.spawned, row.submits
+    memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
+    return TaskWords(_remembered_state(memory), (), row.spawned)
+
+
+def pooled_state(task: Task | TaskRow) -> str:
+    standing = standing_of(task)
+    if standing is Standing.ACTIVE:
         return _STAGES[task.stage]
-    if task.standing is Standing.INCOMPLETE:
+    if standing is Standing.INCOMPLETE:
         return task.ended
-    return READY if task.standing is Standing.READY else WAITING
+    return READY if standing is Standing.READY else WAITING
 
 
-def remarks_of(task: Task) -> tuple[str, ...]:
+def remarks_of(task: Task | TaskRow) -> tuple[str, ...]:
     """What else is to be said of a pooled task."""
     waiting = task.stage is Stage.WAITING
     found = {
-        "incomplete": task.standing is Standing.INCOMPLETE,
+        "incomplete": task.stage is Stage.INCOMPLETE,
         "blocked": task.blocked,
         "held": task.held,
         "retrying": waiting and RETRY in task.waits,

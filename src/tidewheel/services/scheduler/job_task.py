@@ -9,7 +9,7 @@ from shlex import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs
-from tidewheel.core.runs.job_names import JobName
+from tidewheel.core.runs.job_names import DEFINITION, JobName
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 from tidewheel.services.scheduler.job_script import (
@@ -39,6 +39,7 @@ class RunFacts:
     utc: bool = False
     dummy: bool = False
     uuid: str = ""  # "": made from name and number
+    definition: str = ""  # its digest; "": nobody needs to know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,8 @@ def _run_text(run: RunFacts) -> str:
         "CYCLING_MODE": run.cycling_mode,
         "UTC": str(run.utc),
     }
+    if run.definition:
+        facts[DEFINITION] = run.definition
     return f"#!/usr/bin/env bash\n{facts_text(facts)}\n"
 
 

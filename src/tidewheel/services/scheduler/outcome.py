@@ -37,6 +37,7 @@ class Work:
     definition: str | None = None
     options: RunOptions | None = None
     steps: int = 0
+    seconds: float = 0.0  # from reading what had happened to having written this
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)

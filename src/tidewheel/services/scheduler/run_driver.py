@@ -240,6 +240,7 @@ class RunDriver(Service):
         if not await self._persist_batch(stage, batch):
             return
         work = drive.written()
+        work.seconds = self._clock.monotonic() - self._read_at
         self._is_half_done = False
         stage.tell(work, now)
         self._heed_trouble(stage.files.trouble)

@@ -13,6 +13,7 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.texts import printable
 from tidewheel.services.definitions import unpack
+from tidewheel.services.run_supplies import note_definition
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="
@@ -66,6 +67,7 @@ class RunFiles:
         for folder in FOLDERS:
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
         unpack(definition, self.directory, anew=anew)
+        note_definition(self.directory, definition.digest)
         processed = self.directory / "log" / "config" / "flow-processed.cylc"
         processed.write_text(definition.text, encoding="utf-8")
 

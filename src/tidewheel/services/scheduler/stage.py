@@ -99,7 +99,13 @@ class Stage:
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions = Submissions(run, taken.restored, self.nodes, xtriggers.results_for)
+        self._submissions = Submissions(
+            run,
+            taken.definition.digest,
+            taken.restored,
+            self.nodes,
+            xtriggers.results_for,
+        )
         self._reason = taken.run.reason
         self.begun = False
         self._is_begin_told = False
@@ -197,7 +203,7 @@ class Stage:
         self.nodes.reload(graph)
         self.players.reload(graph)
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions.reload(restored)
+        self._submissions.reload(self.definition.digest, restored)
         self.drive.step(Reload(graph, now))
         self.restored = restored
         self.drive.graph = graph

@@ -1,4 +1,4 @@
-"""Stands by: takes over runs whose scheduler died, and drives each until it is over.
+"""Stands by: takes runs that wait for a scheduler, or whose own one died, and drives them.
 
 Theory of operation
 -------------------
@@ -7,6 +7,9 @@ the lease runs out and the run can be claimed. Any number of these services may 
 runs: the store gives each to one of them, under a new epoch, and from then on refuses every
 write of the one before. Runs know nothing of each other: one that fails is put aside by its own
 driver, and one that cannot even be opened is left until its lease has run out again.
+
+A run that was begun through a server waits for whichever scheduler looks first; if it cannot be
+taken, that is tried again after the time of a lease.
 
 A service that is asked to stop gives its runs back at once, as they are.
 """
@@ -44,6 +47,7 @@ class Standby(Service):
         self._settings = settings
         self._crew = Crew()
         self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
+        self._put_off: dict[int, float] = {}  # until when, by this process's clock
 
     def rest_seconds(self) -> float | None:
         return self._settings.interval_seconds
@@ -60,8 +64,10 @@ class Standby(Service):
     async def run_once(self) -> Sequence[ServiceReport]:
         room = self._settings.runs_max - len(self._drivers)
         if room > 0:
+            now = self._clock.monotonic()
+            self._put_off = {run: at for run, at in self._put_off.items() if now < at}
             for run in await self._store.claimable_runs(room):
-                if run.number not in self._drivers:
+                if run.number not in self._drivers | self._put_off:
                     self._drivers[run.number] = None
                     self._crew.add(self._drive(run))
         return []
@@ -78,6 +84,9 @@ class Standby(Service):
                 self.tell("run.left", run=run.name, status=driver.status, why=driver.reason)
         except Refused as refused:  # another was faster, or it was deleted meanwhile
             self.tell("run.not_taken", run=run.name, reason=str(refused))
+            if run.given is not None:  # nobody has a lease that would have to run out first
+                until = self._clock.monotonic() + self._settings.lease_seconds
+                self._put_off[run.number] = until
         except Exception as error:
             self.tell("run.failed", run=run.name, error=repr(error))
         finally:

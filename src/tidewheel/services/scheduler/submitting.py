@@ -20,6 +20,7 @@ class Submissions:
     def __init__(
         self,
         run: RunView,
+        definition: str,
         restored: RestoredDefinition,
         nodes: Nodes,
         results_for: Callable[[Key], XtriggerResults],
@@ -27,9 +28,10 @@ class Submissions:
         self._run = run
         self._nodes = nodes
         self._results_for = results_for
-        self.reload(restored)
+        self.reload(definition, restored)
 
-    def reload(self, restored: RestoredDefinition) -> None:
+    def reload(self, definition: str, restored: RestoredDefinition) -> None:
+        """`definition` is its digest."""
         cycling = restored.graph.cycling
         self._text = cycling.style.text
         self._writer = JobWriter(
@@ -44,6 +46,7 @@ class Submissions:
                 cycling_mode=cycling.style.calendar.value,
                 utc=bool(restored.settings.scheduler.utc_mode),
                 dummy=self._run.options.mode == RunMode.DUMMY,
+                definition=definition,
             )
         )
 

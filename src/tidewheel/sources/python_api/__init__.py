@@ -1,8 +1,9 @@
 """Workflows defined in Python by decorators and operators (docs/python_api.md)."""
 
+from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.sources.python_api.loading import load_python
 from tidewheel.sources.python_api.points import ReadOptions
-from tidewheel.sources.python_api.refusals import BadStatement, InvalidDefinition
+from tidewheel.sources.python_api.refusals import BadStatement
 from tidewheel.sources.python_api.terms import all_of, any_of
 from tidewheel.sources.python_api.workflow import Compiled, Workflow
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Unpack, overload
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import Finding, Findings
+from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
 from tidewheel.sources.flow_cylc.value_text import BadValue
 from tidewheel.sources.flow_cylc.xtrigger_call import Argument, XtriggerCall
@@ -19,7 +19,7 @@ from tidewheel.sources.python_api.functions import TaskFunction
 from tidewheel.sources.python_api.ledger import Cycle, Ledger
 from tidewheel.sources.python_api.nodes import Family, Task, Xtrigger
 from tidewheel.sources.python_api.points import INTEGER, CyclingTexts, ReadOptions
-from tidewheel.sources.python_api.refusals import BadStatement, InvalidDefinition, written_at
+from tidewheel.sources.python_api.refusals import BadStatement, written_at
 from tidewheel.sources.python_api.settings import Duration, Settings, read_duration
 from tidewheel.sources.python_api.terms import Statement, Term, all_of
 

@@ -8,6 +8,7 @@ from typing import Any
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.status import FINAL, Status, legal_steps
 from tidewheel.core.tasks.task import Change
+from tidewheel.store.memory.stream import raise_floor
 from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.rows import TaskStateRow
 from tidewheel.store.transaction import Row
@@ -298,6 +299,7 @@ def delete_history(t: Tables, seqs: Sequence[int]) -> list[Row]:
     gone = set(seqs)
     for key in [key for key, row in t.history.items() if row[0] in gone]:
         del t.history[key]
+        raise_floor(t, key)
     return []
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "delete_limits",
     "extend_leases",
     "get_claimed",
+    "get_last_message",
     "insert_limits",
     "list_buckets",
     "list_cancelling",
@@ -38,6 +39,7 @@ __all__ = [
     "pause_queue",
     "plan_claim",
     "promote_due_tasks",
+    "set_progress",
     "save_buckets",
     "save_queue",
     "start_attempts",
@@ -231,6 +233,16 @@ def mark_started(t: Tables, leases: Sequence[Record]) -> list[Row]:
 def add_messages(t: Tables, messages: Sequence[Record]) -> list[Row]:
     for row in messages:
         t.message[(row["seq"], row["attempt"], row["number"])] = row | {"at": t.clock()}
+    return []
+
+
+def get_last_message(t: Tables, seq: int, attempt: int, above: int) -> list[Row]:
+    numbers = [key[2] for key in t.message if key[:2] == (seq, attempt) and key[2] > above]
+    return [(max(numbers, default=None),)]
+
+
+def set_progress(t: Tables, seq: int, progress: float) -> list[Row]:
+    t.update(t.lease, seq, progress=progress)
     return []
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from tidewheel.core.sched.pool import RunStatus
+from tidewheel.store.memory.stream import tell_run
 from tidewheel.store.memory.tables import Record, Table, Tables
 from tidewheel.store.transaction import Row
 
@@ -14,6 +16,7 @@ __all__ = [
     "add_run_change",
     "advance_run",
     "answer_commands",
+    "count_pool",
     "delete_events",
     "drop_broadcasts",
     "drop_facts",
@@ -27,6 +30,7 @@ __all__ = [
     "list_commands",
     "list_events",
     "list_facts",
+    "measure_store",
     "list_forgotten",
     "list_memory",
     "list_pool",
@@ -81,9 +85,11 @@ def advance_run(
         reason=said["reason"],
         definition=definition,
         options=said["options"] or row["options"],
+        given=None,
         updated_at=now,
         **held,
     )
+    tell_run(t, run)
     return [(run,)]
 
 
@@ -225,6 +231,16 @@ def drop_broadcasts(t: Tables, *, run: int, broadcasts: Sequence[Record]) -> lis
 
 def add_run_change(t: Tables, *, run: int, batch: int, changes: str) -> list[Row]:
     t.run_change[(run, batch)] = (t.clock(), changes)
+    return []
+
+
+def count_pool(t: Tables) -> list[Row]:
+    return list(Counter(key[0] for key in t.pool).items())
+
+
+def measure_store(t: Tables) -> list[Row]:
+    """There is no database to measure."""
+    del t
     return []
 
 

@@ -11,6 +11,7 @@ from tidewheel.core.runs.views import OPEN_STATUSES
 from tidewheel.core.sched.states import Stage
 from tidewheel.core.tasks.status import FINAL
 from tidewheel.store.memory.leases import NO_SETTINGS
+from tidewheel.store.memory.stream import forget_run, tell_run
 from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.run_rows import RunRow
 from tidewheel.store.transaction import Row
@@ -26,6 +27,7 @@ __all__ = [
     "ensure_queue",
     "erase_tasks",
     "find_last_run_number",
+    "find_run_by_request",
     "find_run_named",
     "find_run_tasks",
     "find_runs_by_prefix",
@@ -38,6 +40,7 @@ __all__ = [
     "list_runs",
     "list_submissions",
     "mark_run_deleted",
+    "offer_run",
     "renew_run",
     "save_definition",
     "verify_active",
@@ -65,7 +68,7 @@ def get_definition(t: Tables, digest: str) -> list[Row]:
 
 
 def _row(run: Record) -> RunRow:
-    return RunRow(**run)
+    return RunRow(**{name: run[name] for name in RunRow._fields})
 
 
 def _present(t: Tables) -> list[Record]:
@@ -79,6 +82,10 @@ def get_run(t: Tables, run: int) -> list[Row]:
 
 def find_run_named(t: Tables, name: str) -> list[Row]:
     return [_row(run) for run in t.run.values() if run["name"] == name]
+
+
+def find_run_by_request(t: Tables, request: str) -> list[Row]:
+    return [(run["number"],) for run in _present(t) if run["request"] == request]
 
 
 def find_runs_by_prefix(t: Tables, *, prefix: str, count: int) -> list[Row]:
@@ -116,6 +123,7 @@ def insert_run(t: Tables, **row: Any) -> list[Row]:
         | {"number": number, "status": "created", "reason": "", "epoch": 0, "batch": 0}
         | {"created_at": now, "updated_at": now, "ended_at": None}
     )
+    tell_run(t, number)
     return [(number,)]
 
 
@@ -145,13 +153,26 @@ def claim_run(
     return [(epoch, row["batch"])]
 
 
+def _has_died(run: Record) -> bool:
+    """Whoever drove it, perhaps before its first batch."""
+    return run["deadline_at"] is not None and run["status"] in ("created", *OPEN_STATUSES)
+
+
+def offer_run(t: Tables, *, run: int, given: str) -> list[Row]:
+    row = t.run.get(run)
+    if row is None or row["status"] == "deleted" or not _is_free(t, row):
+        return []
+    t.update(t.run, run, given=given, updated_at=t.clock())
+    return [(run,)]
+
+
 def list_claimable_runs(t: Tables, count: int) -> list[Row]:
     found = [
         run
         for _, run in sorted(t.run.items())
-        if run["deadline_at"] is not None
-        and _is_free(t, run)
-        and run["status"] in ("created", *OPEN_STATUSES)
+        if _is_free(t, run)
+        and run["status"] != "deleted"
+        and (run["given"] is not None or _has_died(run))
     ]
     return [_row(run) for run in found[:count]]
 
@@ -210,7 +231,9 @@ def mark_run_deleted(t: Tables, run: int) -> list[Row]:
     if row is None or not _is_free(t, row):
         return []
     gone = {"status": "deleted", "epoch": row["epoch"] + 1, "updated_at": t.clock()}
-    t.update(t.run, run, **_NOBODY, **gone)
+    t.update(t.run, run, **_NOBODY, **gone, given=None, request=None)
+    if row["status"] != "deleted":
+        tell_run(t, run)
     return [(run,)]
 
 
@@ -281,6 +304,7 @@ def delete_run(t: Tables, run: int) -> list[Row]:
         _delete_keys(t, table, run)
     for number in [n for n, command in t.command.items() if command["run"] == run]:
         del t.command[number]
+    forget_run(t, run)
     del t.run[run]
     return []
 

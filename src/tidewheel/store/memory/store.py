@@ -14,6 +14,7 @@ from tidewheel.store.memory import (
     leases,
     run_batches,
     runs,
+    stream,
     views,
     workers,
 )
@@ -22,7 +23,7 @@ from tidewheel.store.rows import lease_rows
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views, workers, runs, run_batches, access)
+_MODULES = (changes, leases, views, workers, runs, run_batches, stream, access)
 
 
 class MemoryTransaction:

@@ -61,6 +61,8 @@ class Tables:
         self.broadcast = self._table()  # by (run, point, namespace, setting)
         self.xtrigger = self._table()  # by (run, signature)
         self.run_change = self._table()  # by (run, batch)
+        self.run_history = self._table()  # by number, in one row with history
+        self.floor = self._table()  # the last number of which something was deleted
         self.token = self._table()  # by number
         self.worker_token = self._table()  # worker's number -> token
         self.audit = self._table()  # by number

@@ -37,6 +37,7 @@ __all__ = [
     "list_ended_attempts",
     "list_messages",
     "list_queues",
+    "list_ready_queues",
     "list_usage",
     "verify_attempts",
     "verify_ends",
@@ -228,6 +229,11 @@ def list_queues(t: Tables) -> list[Row]:
         (name, row["paused"], row["aging"], row["fence_kill"], row["lease_seconds"])
         for name, row in sorted(t.queue.items())
     ]
+
+
+def list_ready_queues(t: Tables) -> list[Row]:
+    ready = {task["queue"] for task in t.task.values() if task["status"] == Status.READY}
+    return [(queue,) for queue in sorted(ready)]
 
 
 def list_limits(t: Tables) -> list[Row]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
+from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
 from tidewheel.core.tasks.requests import Claimed, ClaimRequest
 from tidewheel.core.tasks.status import Signal, Status
@@ -102,10 +102,7 @@ def _plan(tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | 
         raise NotFound("worker", worker)
     if lease_seconds is None:
         return plan
-    if not 0 < lease_seconds <= LEASE_SECONDS_MAX:
-        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
-        raise BadSetting("lease_seconds", lease_seconds, accepted)
-    return plan._replace(lease_seconds=lease_seconds)
+    return plan._replace(lease_seconds=check_lease_seconds(lease_seconds))
 
 
 _NO_LIMITS = {"whole_queue": CLAIM_COUNT_MAX, "each_key": CLAIM_COUNT_MAX, "by_key": []}

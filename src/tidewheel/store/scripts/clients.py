@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
+from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import limit_findings
 from tidewheel.core.tasks.requests import Amendment, Cancelled, QueueSettings, TaskFilter
 from tidewheel.core.tasks.status import Status
@@ -109,9 +109,7 @@ def configure_queue(
 ) -> None:
     """Replace a queue's settings and limits as a whole."""
     _check_queue_name(queue)
-    if not 0 < settings.lease_seconds <= LEASE_SECONDS_MAX:
-        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
-        raise BadSetting("lease_seconds", settings.lease_seconds, accepted)
+    check_lease_seconds(settings.lease_seconds)
     for limit in settings.limits:
         if findings := limit_findings(limit):
             raise BadSetting(f"limit {limit.key!r}", limit, "; ".join(findings))

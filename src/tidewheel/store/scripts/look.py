@@ -18,6 +18,7 @@ from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
     EdgeView,
+    Figure,
     HistoryEntry,
     OutputView,
     QueueView,
@@ -250,6 +251,15 @@ def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
             )
         )
     return found
+
+
+def figures(tx: Transaction) -> list[Figure]:
+    """How large the pools are, and what the database says about itself."""
+    pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
+    return [
+        Figure(name=name, label=label, value=value)
+        for name, label, value in (*pools, *tx.rows("measure_store"))
+    ]
 
 
 def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> list[Violation]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidewheel.core.tasks.lease import Answer, Holder, check_holder
+from tidewheel.core.tasks.lease import Answer, Holder, check_holder, check_progress
 from tidewheel.core.tasks.requests import Beat, Claimed, Report, Reported, UsageSample
 from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.steps import End, Ending, end_signal, step
 from tidewheel.core.tasks.steps import adopt as adopt_step
 from tidewheel.core.tasks.task import Change, TaskId, TaskState, WorkerId
-from tidewheel.errors import BadSetting, MessagesMissing, NotFound, Refused
+from tidewheel.errors import MessagesMissing, NotFound, Refused
 from tidewheel.store.rows import (
     ClaimedRow,
     claimed,
@@ -42,8 +42,7 @@ class _Writes:
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
     """Extend every lease that is still this worker's; one answer per beat."""
     for beat in beats:
-        if beat.progress is not None and not 0.0 <= beat.progress <= 1.0:
-            raise BadSetting("progress", beat.progress, "0 to 1")
+        check_progress(beat.progress)
     tx.rows("touch_worker", worker_number=worker_number(worker))
     rows = [
         {"id": beat.task_id, "attempt": beat.attempt, "progress": beat.progress}

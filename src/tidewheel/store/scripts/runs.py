@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.run_names import ACCEPTED, is_run_name, names_above
 from tidewheel.core.runs.views import RunView
@@ -23,7 +23,7 @@ from tidewheel.store.run_rows import definition_row, options_text, run_view, sto
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.events import COMMAND, tell_runs
 from tidewheel.store.scripts.look import page_count
-from tidewheel.store.transaction import ROWS_PER_STATEMENT_MAX, Transaction
+from tidewheel.store.transaction import ROWS_PER_STATEMENT_MAX, Conflict, Transaction
 
 NAMES_SHOWN_MAX = 10
 NUMBER_DIGITS_MAX = 18
@@ -50,11 +50,18 @@ def definition(tx: Transaction, digest: str) -> StoredDefinition:
 
 def create_run(tx: Transaction, new: NewRun) -> RunView:
     """A run under the name it was given, or as the next one of its workflow."""
+    if new.request and (made := tx.rows("find_run_by_request", request=new.request)):
+        return get_run(tx, made[0][0])
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
         raise BadSetting("lease_seconds", new.lease_seconds, accepted)
     name = new.name or _next_name(tx, new.workflow)
-    _check_name(tx, name)
+    try:
+        _check_name(tx, name)
+    except Duplicate:
+        if new.name or not tx.rows("find_run_named", name=name):
+            raise
+        raise Conflict("another run of this workflow was made at the same moment") from None
     if not tx.rows("get_definition", digest=new.definition):
         raise NotFound("definition", new.definition)
     queue = new.queue or f"run:{name}"
@@ -66,6 +73,8 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         options=options_text(new.options),
         folder=new.folder,
         queue=queue,
+        given=None if new.given is None else options_text(new.given),
+        request=new.request or None,
     )[0][0]
     tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
     return get_run(tx, number)
@@ -162,6 +171,13 @@ def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
     """Oldest first."""
     rows = tx.rows("list_claimable_runs", count=page_count(count_max))
     return [run_view(row) for row in rows]
+
+
+def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
+    """Whichever scheduler looks next may take it."""
+    if not tx.rows("offer_run", run=number, given=options_text(given)):
+        raise _held(tx, get_run(tx, number))
+    return get_run(tx, number)
 
 
 def renew_run(tx: Transaction, lease: RunLease) -> None:

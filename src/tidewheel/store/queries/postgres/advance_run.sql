@@ -1,6 +1,6 @@
 -- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
 UPDATE tidewheel.run
-   SET batch = %(batch)s, status = %(status)s, reason = %(reason)s,
+   SET batch = %(batch)s, given = NULL, status = %(status)s, reason = %(reason)s,
        definition = coalesce(%(definition)s::text, definition),
        options = coalesce(%(options)s::text, options), updated_at = tidewheel.now_seconds(),
        host = CASE WHEN %(ends)s::boolean THEN NULL ELSE host END,

@@ -1,6 +1,6 @@
 -- Looking: runs of one workflow, or all, newest first.
 SELECT number, name, workflow, definition, options, folder, queue, status, reason, epoch, batch,
-       host, boot_id, pid, process_started, deadline_at, created_at, updated_at, ended_at
+       host, boot_id, pid, process_started, deadline_at, created_at, updated_at, ended_at, given
   FROM tidewheel.run
  WHERE (%(workflow)s::text IS NULL OR workflow = %(workflow)s::text) AND status <> 'deleted'
  ORDER BY number DESC LIMIT %(count)s;

@@ -1,6 +1,6 @@
 -- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
 UPDATE run
-   SET batch = :batch, status = :status, reason = :reason,
+   SET batch = :batch, given = NULL, status = :status, reason = :reason,
        definition = coalesce(:definition, definition),
        options = coalesce(:options, options), updated_at = now_seconds(),
        host = CASE WHEN :ends THEN NULL ELSE host END,

@@ -1,0 +1,264 @@
+"""``tidewheel run`` through a server: the definition is sent, the run is followed from here.
+
+Whoever leaves, leaves it running: a scheduler elsewhere drives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import signal
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tidewheel.cli.printing import note, safe, safe_lines, say_json
+from tidewheel.cli.run_log_lines import told_lines
+from tidewheel.cli.run_page import JsonPage, RunPage, print_line
+from tidewheel.cli.run_words import documents, texts
+from tidewheel.client import AsyncClient
+from tidewheel.client.run_here import LEFT, RunEnd
+from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.services.scheduler.choosing import run_to_carry_on
+
+if TYPE_CHECKING:
+    from tidewheel.cli.running import Wanted
+    from tidewheel.client.runs import Runs
+
+WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
+SCHEDULER_SECONDS = 3.0  # for a scheduler to take it, before a person is told
+AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
+NOW = Instant(0.0)  # a server says itself whether a run is driven
+# States of tasks, and how the end of a run calls them.
+ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+ABORTED = "aborted: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How it is shown."""
+
+    server: str
+    detach: bool
+    as_json: bool
+
+
+def folder_text(folder: str) -> str:
+    """Where a definition lay, told apart from the same folder of another machine."""
+    return f"{socket.gethostname()}:{folder}" if folder else ""
+
+
+def folder_here(text: str) -> str:
+    """The folder, if it is one of this machine."""
+    return text.removeprefix(f"{socket.gethostname()}:")
+
+
+async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> RunEnd | None:
+    """How it ended; None: it was only begun."""
+    async with AsyncClient(where) as client:
+        runs = client.runs
+        run, is_new = await _chosen(runs, wanted)
+        offset = 0 if is_new else await _size(runs, run)
+        await _offer(runs, run, wanted, is_new=is_new)
+        if manner.detach:
+            _say_begun(run, manner, is_new=is_new)
+            return None
+        page = (FarJsonPage if manner.as_json else FarPage)(run, is_new=is_new)
+        page.begins(manner.server)
+        if not await _followed(runs, run, offset, page):
+            page.leaves()
+            return RunEnd(LEFT, "", has_run_anything=True)
+        end = await _end(runs, run, page)
+        page.show_end(end)
+        return end
+
+
+# ---- which run ----
+
+
+async def _chosen(runs: Runs, wanted: Wanted) -> tuple[RunView, bool]:
+    """The run, and whether it was made now."""
+    if wanted.captured is None:
+        try:
+            return await runs.find(wanted.name), False
+        except NotFound:
+            raise Refused(
+                f"there is neither a folder nor a run {wanted.name!r}; name a folder with a "
+                "flow.cylc, or one of: tidewheel runs"
+            ) from None
+    definition, folder = wanted.captured.definition, folder_text(wanted.folder)
+    if not wanted.is_new and not wanted.name:
+        newest = await _newest(runs, definition.workflow, folder)
+        found = run_to_carry_on(
+            newest, folder, NOW, lambda _: True, goes_further=bool(wanted.options.final)
+        )
+        if found is not None:
+            if found.definition != definition.digest:
+                note(
+                    f"the definition has changed since {found.name} took it, which goes on "
+                    f"with the old one; give it the new one: tidewheel reload {found.name}"
+                )
+            return found, False
+    new = NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=wanted.name,
+        options=wanted.options,
+        folder=folder,
+    )
+    return await runs.begin(new, definition), True
+
+
+async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
+    listed = documents(await runs.list(workflow=workflow), "runs")
+    names = [str(one["name"]) for one in listed if one["folder"] == folder]
+    return [await runs.find(name) for name in names[:1]]
+
+
+async def _offer(runs: Runs, run: RunView, wanted: Wanted, *, is_new: bool) -> None:
+    """A run that nobody drives is to be carried on; one that is driven is only followed."""
+    said = replace(wanted.given, now=0.0, compat="")
+    if is_new or run.given is not None:
+        return
+    if run.is_driven(NOW):
+        if said != RunOptions(mode=""):
+            raise Refused(
+                f"{run.name} is driven already; follow it without options, or stop it first: "
+                f"tidewheel stop {run.name}"
+            )
+        return
+    await runs.carry_on(run.name, wanted.given)
+
+
+def _say_begun(run: RunView, manner: Manner, *, is_new: bool) -> None:
+    if manner.as_json:
+        say_json({"run": run.name, "is_new": is_new, "server": manner.server})
+    else:
+        verb = "starts" if is_new else "is carried on"
+        print_line(f"{safe(run.name)} {verb} at {manner.server}")
+        note(f"follow it: tidewheel run {run.name}; stop it: tidewheel stop {run.name}")
+
+
+# ---- following ----
+
+
+async def _size(runs: Runs, run: RunView) -> int:
+    """Where the log ends that an earlier start has left."""
+    with suppress(NotFound):
+        return (await runs.log_part(run.name, {}, bytes_max=1)).size
+    return 0
+
+
+async def _followed(runs: Runs, run: RunView, offset: int, page: FarPage) -> bool:
+    """Whether it was followed to its end; Ctrl-C leaves it."""
+    loop = asyncio.get_running_loop()
+    following = loop.create_task(_follow(runs, run, offset, page))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, following.cancel)
+    try:
+        await following
+    except asyncio.CancelledError:
+        return False
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return True
+
+
+async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    wait, again, is_told = SCHEDULER_SECONDS, 0.0, False
+    rest = ""  # of a line that is not whole yet
+    while True:
+        try:
+            part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
+            if not part.content and not is_told and not part.over:
+                is_told = await _tell_if_nobody(runs, run, page)
+        except Unavailable as error:
+            if not again:
+                page.line(f"{error}; trying again")
+            again = min(AGAIN_SECONDS_MAX, again * 2 or 0.5)
+            await asyncio.sleep(again)
+            continue
+        wait, again, offset = WAIT_SECONDS, 0.0, part.next_offset
+        text = rest + decoder.decode(part.content)
+        whole, newline, rest = text.rpartition("\n")
+        page.log(whole + newline)
+        if part.over:
+            page.log(rest)
+            return
+
+
+async def _tell_if_nobody(runs: Runs, run: RunView, page: FarPage) -> bool:
+    """Whether there was nothing to be told."""
+    if (await runs.find(run.name)).given is not None:
+        page.line(
+            "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
+        )
+    return True
+
+
+async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
+    shown = await runs.show(run.name)
+    facts: Any = shown["run"]
+    jobs = await runs.look("submissions", run=run.name, count=1)
+    page.takes(shown)
+    return RunEnd(
+        facts["status"],
+        facts["reason"],
+        has_run_anything=bool(jobs["submissions"]),
+        was_aborted=str(facts["reason"]).startswith(ABORTED),
+    )
+
+
+# ---- what is seen ----
+
+
+class FarPage(RunPage):
+    """The lines of the run's log, and its end."""
+
+    def begins(self, server: str) -> None:
+        verb = "starts" if self._is_new else "is followed"
+        self.line(f"{self._run.name} {verb} at {server}; Ctrl-C leaves it running")
+
+    def leaves(self) -> None:
+        name = self._run.name
+        self.line(f"{name} goes on; come back: tidewheel run {name}")
+        note(f"stop it: tidewheel stop {name}")
+
+    def log(self, text: str) -> None:
+        """Some of its log; all of it is for `tidewheel log`."""
+        for line in told_lines(safe_lines(text)):
+            print_line(line)
+
+    def line(self, text: str) -> None:
+        """Something that is said here."""
+        self._line(text)
+
+    def takes(self, shown: dict[str, object]) -> None:
+        """What the end shows, from the view of the run."""
+        counts: Any = shown["counts"]
+        self._ends.update({ENDS[k]: v for k, v in counts.items() if k in ENDS})
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+        for cause in documents(shown, "causes"):
+            for reason in documents(cause, "reasons"):
+                self._causes.append(str(reason["text"]))
+                self._causes += [f"  {one}" for one in texts(reason, "commands")]
+
+
+class FarJsonPage(JsonPage, FarPage):
+    """One JSON object per line."""
+
+    def log(self, text: str) -> None:
+        for line in text.splitlines():
+            self._tell({"event": "log", "text": line})

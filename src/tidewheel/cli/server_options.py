@@ -1,0 +1,74 @@
+"""Where a server listens and how much it takes: options that `server` and `up` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tidewheel.config import ServerSettings
+
+Function = TypeVar("Function", bound=Callable[..., object])
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class ListeningOptions(TypedDict):
+    """Where it listens, who may say who called, and how fast tasks may come."""
+
+    host: str
+    port: int
+    certificate: Path | None
+    key: Path | None
+    behind_proxy: tuple[str, ...]
+    allow_host: tuple[str, ...]
+    submit_rate: float | None
+
+
+def listening_options(function: Function) -> Function:
+    """The options, in the order of --help."""
+    options = (
+        click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen."),
+        click.option("--port", type=int, default=8450, show_default=True, help="0 takes any."),
+        click.option("--certificate", type=FILE, help="TLS: the certificate; with --key."),
+        click.option("--key", type=FILE, help="TLS: the key; with --certificate."),
+        click.option(
+            "--behind-proxy",
+            metavar="ADDRESS",
+            multiple=True,
+            help="A proxy that speaks TLS to the world; its X-Forwarded headers are believed.",
+        ),
+        click.option(
+            "--allow-host",
+            metavar="NAME",
+            multiple=True,
+            help="A name under which it is called.",
+        ),
+        click.option(
+            "--submit-rate",
+            type=float,
+            metavar="N",
+            help="Take N tasks per second for each queue, more get 429. [default: any number]",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def server_settings(options: ListeningOptions) -> ServerSettings:
+    """What the options say."""
+    from tidewheel.config import ServerSettings, home_directory
+
+    return ServerSettings(
+        host=options["host"],
+        port=options["port"],
+        hosts=options["allow_host"],
+        certificate=options["certificate"],
+        key=options["key"],
+        proxies=options["behind_proxy"],
+        submit_rate=options["submit_rate"],
+        home=home_directory(),
+    )

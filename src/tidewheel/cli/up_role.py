@@ -1,0 +1,122 @@
+"""From the options of ``tidewheel up`` to all roles in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from tidewheel import wiring, worker_wiring
+from tidewheel.cli.journal import Journal
+from tidewheel.cli.printing import note, safe, say_json
+from tidewheel.cli.roles import attend_to_end, open_journal, patience
+from tidewheel.cli.session import Session
+from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
+from tidewheel.client.run_here import SLOTS_DEFAULT
+from tidewheel.client.server_file import without_password
+from tidewheel.client.told_runner import told
+from tidewheel.config import OnStop, ServerSettings
+
+if TYPE_CHECKING:
+    from tidewheel.cli.commands.up import Options
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Welcome
+
+RUN_QUEUES = "run:*"
+
+
+def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
+    """Until a signal."""
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Server
+    from tidewheel.server.up import Up
+
+    journal = open_journal(session)
+    wait = patience(options["wait_for_store"])
+    metrics = Metrics()
+
+    def ready(welcome: Welcome) -> None:
+        _welcome(welcome, session)
+
+    server = Server(
+        session.store,
+        settings=settings,
+        on_ready=ready,
+        local=True,
+        metrics=metrics,
+    )
+    if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
+        note("this is root, and so are its jobs; a user of its own is safer")
+    up = Up(
+        session.store,
+        server,
+        [_workers(session, options, journal), _watchers(session, options, journal, metrics)],
+        on_report=journal.report,
+        wait_for_store_seconds=wait,
+    )
+    wiring.spare_garbage_collector()
+    # Not in the server's fast loop: it starts no process in a group of its own, as handlers
+    # and xtriggers must be (docs/decisions/0022).
+    asyncio.run(attend_to_end(up))
+    return 0
+
+
+def _workers(session: Session, options: Options, journal: Journal) -> list[Embedded]:
+    """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
+    there are cores."""
+    if options["no_worker"]:
+        return []
+    given: dict[str, Any] = {"on_stop": OnStop(options["on_stop"])}
+    if options["grace"] is not None:
+        given["grace_seconds"] = options["grace"]
+    slots = options["slots"]
+    shares = (
+        (options["queues"], slots or worker_wiring.usable_cores()),
+        ((RUN_QUEUES,), slots or SLOTS_DEFAULT),
+    )
+    return [
+        Worker(
+            session.store,
+            on_report=journal.report,
+            around_runner=lambda runner: told(runner, journal.job),
+            queues=queues,
+            slots=count,
+            **given,
+        )
+        for queues, count in shares
+    ]
+
+
+def _watchers(
+    session: Session, options: Options, journal: Journal, metrics: Metrics
+) -> list[Embedded]:
+    found: list[Embedded] = []
+    if not options["no_scheduler"]:
+        found.append(Scheduler(session.store, on_report=journal.report, on_batch=metrics.batch))
+    if not options["no_monitor"]:
+        found.append(Monitor(session.store, on_report=journal.report))
+    return found
+
+
+def _welcome(welcome: Welcome, session: Session) -> None:
+    store = without_password(wiring.store_settings(session.store).url)
+    token_file = None if welcome.token_file is None else str(welcome.token_file)
+    if session.as_json:
+        say_json(
+            {
+                "url": welcome.url,
+                "login": welcome.login,
+                "token_file": token_file,
+                "store": store,
+                "pid": os.getpid(),
+            }
+        )
+        return
+    url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
+    note(f"answering at {url}; Ctrl-C stops")
+    note(f"browser: {welcome.login} (good once, for 5 minutes)")
+    if token_file is None:
+        note("programs: make a token: tidewheel token create NAME --scope submit")
+    else:
+        note(f"programs: the token is in {safe(token_file)}")
+    note(f"begin: tidewheel submit{own} -- echo hello; tidewheel run DIR --server {url}")

@@ -1,0 +1,54 @@
+"""`server.json` in the state directory: where a server of this user answers, while it does.
+
+`tidewheel up` writes it and takes it away again. One that was killed leaves it behind: whoever
+reads it asks whether that very process still lives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from tidewheel import wiring
+from tidewheel.config import SERVER_FILE, found_server
+
+
+def without_password(address: str) -> str:
+    """The address of a store as it may be written down."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("postgresql", "postgres"):
+        return address
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    return parts._replace(
+        netloc=user.partition(":")[0] + at + host, query=urlencode(query)
+    ).geturl()
+
+
+def write_server_file(home: Path, url: str, store: str) -> Path:
+    """For this process; the file is its user's alone."""
+    wiring.make_private_directory(home)
+    process = wiring.this_process()
+    document = {
+        "url": url,
+        "store": without_password(store),
+        "pid": process.pid,
+        "started": process.started,
+        "host": process.host,
+        "boot_id": process.boot_id,
+    }
+    path, new = home / SERVER_FILE, home / f".{SERVER_FILE}.{process.pid}"
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(document, file)
+    new.replace(path)
+    return path
+
+
+def remove_server_file(home: Path) -> None:
+    """If it is ours: another server may have come meanwhile."""
+    found = found_server(home)
+    if found is not None and found.process == wiring.this_process():
+        (home / SERVER_FILE).unlink(missing_ok=True)

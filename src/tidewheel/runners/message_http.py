@@ -1,0 +1,92 @@
+"""How a job speaks to its server itself, where the socket of its worker is out of reach.
+
+Only the standard library, as in ``message_client``. A message carries a key of its own, so that
+it can be sent again when no answer came.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from itertools import cycle
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from tidewheel.errors import Refused, Unavailable
+
+SERVER, TOKEN, CA = "TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN", "TIDEWHEEL_CA"
+JOB_TOKEN_PREFIX = "twa."
+REPLY_SECONDS_MAX = 30.0
+REPLY_BYTES_MAX = 64 * 1024
+PAUSES_SECONDS = (0.2, 1.0, 3.0, 9.0)
+TRY_LATER = frozenset({408, 429, 502, 503, 504})
+BAD_FROM = 300
+
+
+class Voice(NamedTuple):
+    """What a job needs to speak to its server."""
+
+    server: str  # or several, with commas between them
+    token: str
+    ca: str | None = None
+
+    def say(self, *, text: str, output: str | None, progress: float | None) -> None:
+        """Refused if the server says no, Unavailable if it says nothing."""
+        said = {"text": text, "output": output, "progress": progress}
+        body, key = json.dumps(said).encode(), os.urandom(12).hex()
+        servers = cycle(self.server.split(","))
+        for pause in (*PAUSES_SECONDS, None):
+            try:
+                return self._post(next(servers), body, key)
+            except Unavailable:
+                if pause is None:
+                    raise
+            time.sleep(pause)
+        raise AssertionError("the last try says how it went")
+
+    def _post(self, server: str, body: bytes, key: str) -> None:
+        headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": "application/json",
+            "Idempotency-Key": key,
+        }
+        where = urlsplit(server.strip())
+        path = f"{where.path.rstrip('/')}/api/v1/job/messages"
+        connection = self._connection(where.scheme, where.netloc)
+        try:
+            connection.request("POST", path, body, headers)
+            reply = connection.getresponse()
+            answer = reply.read(REPLY_BYTES_MAX)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(f"the server {server} does not answer ({error})") from error
+        finally:
+            connection.close()
+        if reply.status >= BAD_FROM:
+            kind = Unavailable if reply.status in TRY_LATER else Refused
+            raise kind(_message(answer) or f"the server answers {reply.status}")
+
+    def _connection(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
+        if scheme != "https":
+            return http.client.HTTPConnection(netloc, timeout=REPLY_SECONDS_MAX)
+        context = ssl.create_default_context(cafile=self.ca)
+        return http.client.HTTPSConnection(netloc, timeout=REPLY_SECONDS_MAX, context=context)
+
+
+def own_voice(environ: Mapping[str, str]) -> Voice | None:
+    """That of the job whose environment this is; None if it has none."""
+    server, token = environ.get(SERVER, ""), environ.get(TOKEN, "")
+    if not server or not token.startswith(JOB_TOKEN_PREFIX):
+        return None
+    return Voice(server, token, environ.get(CA) or None)
+
+
+def _message(answer: bytes) -> str:
+    try:
+        said = json.loads(answer)
+    except ValueError:
+        return ""
+    return str(said.get("message", "")) if isinstance(said, dict) else ""

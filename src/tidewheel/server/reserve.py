@@ -1,0 +1,36 @@
+"""Connections that are kept free, so that workers are heard whoever else is served."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from tidewheel import wiring
+from tidewheel.config import StoreSettings
+from tidewheel.ports import Store
+
+CONNECTIONS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """Where callers are looked up, and where workers report.
+
+    A database server takes reports on connections that nobody else uses. A file has one writer,
+    which takes all changes in the order in which they come; only its readers can be others.
+    """
+
+    asking: Store
+    reporting: Store
+
+
+@asynccontextmanager
+async def kept_reserve(
+    where: str | StoreSettings | None, store: Store
+) -> AsyncIterator[Reserve]:
+    """Connections beside those of a store that is open already."""
+    few = replace(wiring.store_settings(where), connections_max=CONNECTIONS)
+    async with wiring.opened_store(few) as second:
+        own = wiring.with_readers_of(store, second) if wiring.is_embedded(where) else second
+        yield Reserve(asking=second, reporting=own)

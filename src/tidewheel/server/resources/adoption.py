@@ -1,0 +1,153 @@
+"""What workers of one host need of each other, over HTTP: whose jobs are there to take over.
+
+A worker that died leaves jobs that go on. One that starts on the same host finds them, if the
+dead one said where it ran and was registered with the same token: to name a host proves
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tidewheel.core.tasks.access import Scope
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import HeldLease
+from tidewheel.core.tasks.status import LEASED
+from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.errors import LeaseLost, Refused
+from tidewheel.server.call import Call
+from tidewheel.server.refusals import NotAllowed
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
+from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.reports import LostAttempt
+from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
+
+
+class OrphansQuery(In):
+    """Of which host, since which boot."""
+
+    host: Annotated[str, msgspec.Meta(max_length=256)]
+    boot_id: Annotated[str, msgspec.Meta(max_length=256)]
+
+
+class HeldOut(Out):
+    """A lease, and the process that holds it."""
+
+    task: ClaimedOut
+    owner: str
+    host: str
+    boot_id: str
+    pid: int
+    started: float
+    messages: int
+
+
+class OrphansOut(Out):
+    leases: list[HeldOut]
+
+
+class AdoptIn(In):
+    """``worker`` takes over from ``owner``, whose process is dead."""
+
+    worker: str
+    attempt: LostAttempt
+    owner: str
+
+
+class CancellingOut(Out):
+    """Which leases were asked to cancel."""
+
+    leases: list[LeaseOut]
+
+
+class LeaseOut(Out):
+    id: str
+    attempt: int
+
+
+async def orphans(call: Call) -> object:
+    query = call.query_as(OrphansQuery)
+    found = await call.store.orphans(query.host, query.boot_id)
+    owners = {lease.owner for lease in found}
+    own = {owner for owner in owners if await call.speaks_for(owner)}
+    shown = [one for one in found if one.owner in own and call.covers(one.task.queue)]
+    return OrphansOut(leases=[_held_out(one) for one in shown])
+
+
+def _held_out(lease: HeldLease) -> HeldOut:
+    process = lease.process
+    return HeldOut(
+        task=claimed_out(lease.task),
+        owner=lease.owner,
+        host=process.host,
+        boot_id=process.boot_id,
+        pid=process.pid,
+        started=process.started,
+        messages=lease.messages,
+    )
+
+
+async def adopt(call: Call) -> object:
+    form = call.body_as(AdoptIn)
+    if not await call.speaks_for(form.owner):
+        raise await _not_theirs(call, form)
+    holder = Holder(
+        task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.owner)
+    )
+    return claimed_out(await call.store.adopt(holder, WorkerId(form.worker)))
+
+
+async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
+    """Who names a worker that holds nothing is told so, whoever's it is."""
+    task = await call.found_task()
+    if (task.owner, task.attempt) != (form.owner, form.attempt):
+        held = (task.owner if task.status in LEASED else None, task.attempt)
+        return LeaseLost(task.id, asked=(form.owner, form.attempt), held=held)
+    return NotAllowed(
+        f"worker {form.owner!r} was not registered with this token; "
+        "only a worker of the same token takes over its tasks"
+    )
+
+
+async def cancelling(call: Call) -> object:
+    found = await call.store.cancelling(WorkerId(call.path["id"]))
+    return CancellingOut(leases=[LeaseOut(id=one, attempt=number) for one, number in found])
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/orphans",
+        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue),
+        handler=orphans,
+        says="Leases of this token's workers on a host: what a new worker there may adopt.",
+        query=OrphansQuery,
+        answers=OrphansOut,
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/tasks/{{id}}/adopt",
+        guard=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_task,
+            worker=lambda call: call.body_as(AdoptIn).worker,
+        ),
+        handler=adopt,
+        says="Take over the lease of a worker that died; the attempt stays.",
+        body=AdoptIn,
+        answers=ClaimedOut,
+        audited=False,  # in the history of the task
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/workers/{{id}}/cancelling",
+        guard=Needs(
+            scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
+        ),
+        handler=cancelling,
+        says="Which leases of a worker were asked to cancel.",
+        answers=CancellingOut,
+    ),
+)

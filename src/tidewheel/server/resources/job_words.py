@@ -1,0 +1,141 @@
+"""Jobs that speak for themselves: the token of an attempt, and what is said with it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidewheel.core.tasks.access import KeptAnswer, Scope
+from tidewheel.core.tasks.attempt_tokens import attempt_token
+from tidewheel.core.tasks.job_words import JobWords
+from tidewheel.core.tasks.status import LEASED
+from tidewheel.core.tasks.submission import name_finding
+from tidewheel.core.tasks.task import WorkerId
+from tidewheel.errors import LeaseLost
+from tidewheel.server.call import Call
+from tidewheel.server.job_rules import any_job, own_task
+from tidewheel.server.refusals import BadRequest, NotAllowed
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
+from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.reports import Fraction, HolderIn
+
+
+class AttemptTokenOut(Out):
+    """Good for this attempt, for as long as it has its lease."""
+
+    id: str
+    attempt: int
+    token: str
+
+
+class WordsIn(In):
+    """What a job says of itself: a text, an output, how far it is, or all of it."""
+
+    text: str = ""
+    output: str | None = None
+    progress: Fraction | None = None
+
+
+class HeardOut(Out):
+    """It is stored."""
+
+    id: str
+    attempt: int
+
+
+async def give_token(call: Call) -> object:
+    assert call.token is not None
+    form, task = call.body_as(HolderIn), await call.found_task()
+    asked = (WorkerId(form.worker), form.attempt)
+    if task.status not in LEASED or (task.owner, task.attempt) != asked:
+        owner = task.owner if task.status in LEASED else None
+        raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
+    parent = call.token
+    text = attempt_token(parent.number, parent.digest, (task.id, task.seq), task.attempt)
+    return AttemptTokenOut(id=task.id, attempt=task.attempt, token=text)
+
+
+async def hear(call: Call) -> object:
+    if call.job is None:
+        raise NotAllowed(
+            "this is for jobs, with the token of their attempt; a worker passes on what its "
+            "jobs say: POST /api/v1/tasks/ID/outputs"
+        )
+    form, holder = call.body_as(WordsIn), call.job.holder
+    _check(form, call.key)
+    heard = HeardOut(id=holder.task_id, attempt=holder.attempt)
+    words = JobWords(
+        holder=holder,
+        text=form.text,
+        output=form.output,
+        progress=form.progress,
+        kept=_kept(call, heard),
+    )
+    await call.store.hear_job(words)
+    return heard
+
+
+def _check(form: WordsIn, key: str | None) -> None:
+    if key is None and (form.text or form.output is not None):
+        # Whoever hears a request could send it again (S7).
+        raise BadRequest(
+            [
+                "Idempotency-Key is missing: send this header with a new value for each "
+                "message, so that one that comes twice counts once"
+            ]
+        )
+    if not form.text and form.output is None and form.progress is None:
+        raise BadRequest(["a message has a text, an output or a progress"])
+    if form.output is not None and (finding := name_finding("output", form.output)):
+        raise BadRequest([finding])
+
+
+def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:
+    """Written together with the words, so that of two at once only one counts."""
+    if call.key is None:
+        return None
+    assert call.token is not None
+    return KeptAnswer(
+        token=call.token.number,
+        key=call.key,
+        fingerprint=call.fingerprint,
+        status=200,
+        body=msgspec.json.encode(heard).decode(),
+    )
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{API}/tasks/{{id}}/token",
+        guard=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_task,
+            worker=lambda call: call.body_as(HolderIn).worker,
+        ),
+        handler=give_token,
+        says="A token for the job of this attempt: its messages, its task, its run.",
+        body=HolderIn,
+        answers=AttemptTokenOut,
+        audited=False,  # it is good for what the attempt does, and in its place
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/tasks/{{id}}/messages",
+        guard=Needs(scopes=(Scope.WORKER,), queues=queue_of_task, job=own_task),
+        handler=hear,
+        says="What a job says by itself, with the token of its attempt.",
+        body=WordsIn,
+        answers=HeardOut,
+        audited=False,  # in the outputs of the task
+    ),
+    Route(
+        method="POST",
+        path=f"{API}/job/messages",
+        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue, job=any_job),
+        handler=hear,
+        says="The same for the job whose token is shown: it need not know its task's id.",
+        body=WordsIn,
+        answers=HeardOut,
+        audited=False,
+    ),
+)

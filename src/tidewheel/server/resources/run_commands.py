@@ -1,0 +1,140 @@
+"""Commands to whoever drives a run: the verbs of ``core.runs.commands``, done or tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+
+from tidewheel.core.runs.commands import VERBS, Command, command_text, read_command
+from tidewheel.core.runs.job_names import read_job_name
+from tidewheel.core.tasks.access import Scope
+from tidewheel.errors import NoAnswer, Refused
+from tidewheel.server.admission import Urgency
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.job_rules import operating_own_run
+from tidewheel.server.patience import unless_stopping
+from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.server.resources.runs import READS, RUN, run_door
+from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
+from tidewheel.server.wire.forms import In, Out, read
+
+WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey
+WAIT_SECONDS_MAX = 60.0
+REQUEST_SECONDS_MAX = WAIT_SECONDS_MAX + 10.0
+ACCEPTED = 202
+Document = dict[str, Any]
+
+OPERATES = Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=workflow_of_run)
+
+
+class CommandQuery(In):
+    """With dry_run nothing is done; the answer is what would be.
+
+    wait_s is how long to wait until the scheduler has obeyed; 0: not at all.
+    """
+
+    dry_run: bool = False
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = WAIT_SECONDS_DEFAULT
+
+
+class ObeyedOut(Out):
+    """A command that was obeyed; its number is that of the history."""
+
+    run: str
+    number: int
+    verb: str
+    answer: Document
+
+
+class TriedIn(In):
+    """A command, to see what it would do: its verb and its fields."""
+
+    command: Document
+
+
+def _parsing(verb: str) -> Callable[[Call], object]:
+    def parse(call: Call) -> object:
+        try:
+            given = json.loads(call.raw or b"{}")
+        except (ValueError, RecursionError) as error:
+            raise BadBody(f"the body is not valid JSON: {error}") from None
+        if not isinstance(given, dict) or "verb" in given:
+            raise BadRequest([f"an object with the fields of {verb} is wanted"])
+        return _command({"verb": verb} | given)
+
+    return parse
+
+
+def _parse_tried(call: Call) -> object:
+    return _command(read(call.raw or b"{}", TriedIn).command)
+
+
+def _command(said: Document) -> Command:
+    try:
+        return read_command(json.dumps(said))
+    except Refused as error:
+        raise BadRequest([str(error)]) from None
+
+
+async def _tried(call: Call) -> Document:
+    run, said = await call.found_run(), json.loads(command_text(call.body))
+    return await run_door(call).look("dry-run", {"run": run.name, "command": said})
+
+
+async def give(call: Call) -> object:
+    assert call.token is not None
+    query, run, door = call.query_as(CommandQuery), await call.found_run(), run_door(call)
+    command = call.body
+    if query.dry_run:
+        return await _tried(call)
+    who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
+    if not query.wait_s:
+        number = await door.post(run.name, command, who=who)
+        waiting = ObeyedOut(run=run.name, number=number, verb=command.verb, answer={})
+        return Answer(body=waiting, status=ACCEPTED)
+    giving = door.give(run.name, command, who=who, seconds_max=query.wait_s)
+    done = await unless_stopping(call, giving)
+    if done is None:
+        raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
+    return ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
+
+
+def _job(call: Call) -> str:
+    """As history names a job that asks through its worker."""
+    assert call.job is not None
+    return f"job {read_job_name(call.job.task.id).text}"
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{RUN}/dry-run",
+        guard=READS,
+        handler=_tried,
+        says="What a command would change, run and let wait; nothing is done.",
+        body=TriedIn,
+        parse=_parse_tried,
+        answers=Document,
+        audited=False,
+        urgency=Urgency.READ,
+    ),
+    *(
+        Route(
+            method="POST",
+            path=f"{RUN}/{verb}",
+            guard=replace(OPERATES, job=operating_own_run),
+            handler=give,
+            says=(kind.__doc__ or verb).splitlines()[0],
+            query=CommandQuery,
+            body=kind,
+            parse=_parsing(verb),
+            answers=(ObeyedOut, Document),
+            seconds_max=REQUEST_SECONDS_MAX,
+        )
+        for verb, kind in VERBS.items()
+    ),
+)

@@ -1,0 +1,91 @@
+"""What goes on, as a plain page: runs, queues, workers. No script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from tidewheel.core.tasks.status import Status
+from tidewheel.core.tasks.views import QueueView, WorkerView
+from tidewheel.quantities import show_duration
+from tidewheel.server.metrics import Seen
+from tidewheel.vocabulary import time_text
+
+ROWS_MAX = 100
+
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="5"></head><body>
+<h1>tidewheel</h1>
+"""
+_FOOT = """<p><a href="/api/v1/docs">REST API</a> · <a href="/metrics">figures</a></p>
+</body></html>
+"""
+
+LOGIN_NEEDED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
+<h1>tidewheel</h1><p>Open the link that <code>tidewheel up</code> printed. It is good once and
+for five minutes; whoever has a token makes another:</p>
+<pre>curl -X POST -H "Authorization: Bearer TOKEN" THIS-SERVER/api/v1/login-links</pre>
+</body></html>
+"""
+
+
+def html(seen: Seen) -> str:
+    """All of it, each list cut to its first rows."""
+    runs = [(run.name, run.status, run.reason, time_text(run.updated_at)) for run in seen.runs]
+    return (
+        _HEAD
+        + _table("Runs", ("run", "status", "reason", "changed"), runs)
+        + _table(
+            "Queues",
+            ("queue", "waiting", "ready", "running", "oldest ready", ""),
+            map(_queue_row, seen.queues),
+        )
+        + _table(
+            "Workers",
+            ("worker", "name", "host", "queues", "slots", "leases", "trouble"),
+            map(_worker_row, seen.workers),
+        )
+        + _FOOT
+    )
+
+
+def _queue_row(view: QueueView) -> Sequence[object]:
+    counts = view.counts
+    running = counts.get(Status.RUNNING, 0) + counts.get(Status.CANCELLING, 0)
+    age = view.oldest_ready_seconds
+    return (
+        view.queue,
+        counts.get(Status.WAITING, 0),
+        counts.get(Status.READY, 0),
+        running,
+        "" if age is None else show_duration(age),
+        "paused" if view.settings.paused else "",
+    )
+
+
+def _worker_row(view: WorkerView) -> Sequence[object]:
+    queues = ", ".join(view.queues)
+    return (
+        *(view.id, view.name, view.process.host, queues),
+        *(view.slots, view.leases, view.trouble or ""),
+    )
+
+
+def _table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    listed = list(rows)
+    if not listed:
+        return f"<h2>{title}</h2><p>None.</p>\n"
+    heads = "".join(f"<th>{escape(header)}</th>" for header in headers)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>\n"
+        for row in listed[:ROWS_MAX]
+    )
+    more = len(listed) - ROWS_MAX
+    rest = f"<p>and {more} more</p>\n" if more > 0 else ""
+    return (
+        f'<h2>{title}</h2><table border="1" cellpadding="4"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>\n{lines}</tbody></table>\n{rest}"
+    )

@@ -1,0 +1,75 @@
+"""Gives commands to runs, and waits until whoever drives one has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from tidewheel.core.runs.commands import Command, command_text
+from tidewheel.core.runs.requests import NewCommand
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.requests import Wake
+from tidewheel.errors import Declined, NoAnswer, NotRunning
+from tidewheel.ports import Store
+from tidewheel.run_ports import Answer, Document
+
+POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
+POLL_SECONDS_MAX = 0.25
+
+
+async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
+    """The number of the command; NotRunning if nobody could obey."""
+    asked = NewCommand(run=run.number, body=command_text(command), who=who)
+    return await store.post_command(asked)
+
+
+async def awaited_answer(
+    store: Store, run: RunView, number: int, verb: str, seconds_max: float
+) -> Answer:
+    """What became of a command; a refusal is raised."""
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring(wake: Wake) -> None:
+        if wake.everything or run.number in wake.runs:
+            loop.call_soon_threadsafe(changed.set)
+
+    stop_listening = store.listen(ring)
+    try:
+        async with asyncio.timeout(seconds_max):
+            return await _watch(store, run, number, verb, changed)
+    except TimeoutError:
+        raise NoAnswer(
+            f"the scheduler of {run.name} did not answer {verb} within {seconds_max:g} s; "
+            f"the command waits for it: tidewheel show {run.name} --history"
+        ) from None
+    finally:
+        stop_listening()
+
+
+async def _watch(
+    store: Store, run: RunView, number: int, verb: str, changed: asyncio.Event
+) -> Answer:
+    pause = POLL_SECONDS_FIRST
+    ended: RunView | None = None
+    while True:
+        changed.clear()
+        seen = await store.command(number)
+        if seen.refused is not None:
+            raise Declined(seen.refused)
+        if seen.answered_at is not None:
+            return Answer(run.name, number, verb, _document(seen.answer))
+        if ended is not None:
+            raise NotRunning(ended.name, ended.status)
+        try:
+            async with asyncio.timeout(pause):
+                await changed.wait()
+        except TimeoutError:
+            pause = min(pause * 1.5, POLL_SECONDS_MAX)
+            # A scheduler that lets a run go answers with its last batch, or nobody does.
+            now_there = await store.run(run.number)
+            ended = now_there if now_there.owner is None else None
+
+
+def _document(answer: str | None) -> Document:
+    said = json.loads(answer or "{}")
+    return said if isinstance(said, dict) else {"answer": said}

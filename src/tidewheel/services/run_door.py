@@ -1,0 +1,131 @@
+"""The door to runs on a store: views, commands, logs, beginning and deleting them.
+
+Everybody comes through here: applications, the command line, jobs through their worker, and the
+server for those who come over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.core.runs.commands import Command
+from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.meant_run import only_run
+from tidewheel.core.runs.views import RunView
+from tidewheel.ports import Store
+from tidewheel.run_ports import (
+    ANSWER_SECONDS_MAX,
+    LOG_BYTES_MAX,
+    Answer,
+    Arguments,
+    Document,
+    LogPart,
+)
+from tidewheel.services.run_answers import awaited_answer, post_command
+
+if TYPE_CHECKING:
+    from tidewheel.services.workflow_state import DefinitionOf
+
+NOTHING_GIVEN = RunOptions(mode="")
+
+
+class StoreRunDoor:
+    """``run_ports.RunDoor`` on a store; ``home`` is where the files of runs are on this host.
+
+    What reads definitions is loaded by the first request that needs it: most need none of it.
+    """
+
+    def __init__(
+        self, store: Store, home: Path, definition_of: DefinitionOf | None = None
+    ) -> None:
+        self._store, self._home = store, home
+        self._definition_of = definition_of
+
+    # ---- looking ----
+
+    async def find(self, text: str = "") -> RunView:
+        if text:
+            return await self._store.find_run(text)
+        return only_run(await self._store.runs(), await self._store.now())
+
+    async def look(self, name: str, arguments: Arguments) -> Document:
+        from tidewheel.services.run_views import look  # noqa: PLC0415
+
+        return await look(self._store, self._home, name, arguments, self._definitions())
+
+    def _definitions(self) -> DefinitionOf:
+        """Remembered: a job that waits asks about the same run again and again."""
+        from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
+        from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
+
+        if self._definition_of is None:
+            self._definition_of = remembering(definitions_of(self._store, self._home))
+        return self._definition_of
+
+    async def log_part(
+        self,
+        run: str,
+        wish: Arguments,
+        *,
+        offset: int | None = None,
+        bytes_max: int = LOG_BYTES_MAX,
+        wait_seconds: float = 0.0,
+    ) -> LogPart:
+        from tidewheel.services.run_views.log_parts import Span, log_part  # noqa: PLC0415
+        from tidewheel.services.run_views.looks import Ground  # noqa: PLC0415
+
+        view = await self._store.find_run(run)
+        ground = Ground(self._home, self._definitions())
+        span = Span(offset, bytes_max, wait_seconds)
+        return await log_part(self._store, ground, view, wish, span)
+
+    async def definition(self, run: str) -> StoredDefinition:
+        view = await self._store.find_run(run)
+        return await self._store.definition(view.definition)
+
+    # ---- commands ----
+
+    async def give(
+        self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
+    ) -> Answer:
+        view = await self._store.find_run(run)
+        number = await post_command(self._store, view, command, who)
+        return await awaited_answer(self._store, view, number, command.verb, seconds_max)
+
+    async def post(self, run: str, command: Command, *, who: str) -> int:
+        view = await self._store.find_run(run)
+        return await post_command(self._store, view, command, who)
+
+    # ---- beginning and ending ----
+
+    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+        from tidewheel.services.definitions import check_definition  # noqa: PLC0415
+
+        await asyncio.to_thread(check_definition, definition, new.options)
+        await self._store.save_definition(definition)
+        given = NOTHING_GIVEN if new.given is None else new.given
+        return await self._store.create_run(replace(new, given=given))
+
+    async def carry_on(self, run: str, given: RunOptions) -> RunView:
+        from tidewheel.services.scheduler.taking import check_given  # noqa: PLC0415
+
+        view = await self._store.find_run(run)
+        await check_given(view, given, self._home, self._store)
+        return await self._store.offer_run(view.number, given)
+
+    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
+        await self._store.find_run(run)
+        await self._store.save_definition(definition)
+
+    async def delete(self, run: str) -> RunView:
+        view = await self._store.find_run(run)
+        await self._store.delete_run(view.number)
+        runs = (self._home / "runs").resolve()
+        folder = (runs / view.name).resolve()
+        if runs in folder.parents:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return view

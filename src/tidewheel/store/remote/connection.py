@@ -1,0 +1,195 @@
+"""One HTTP/1.1 connection to a server: a request at a time, its answer bounded.
+
+Only this module knows how bytes become answers. While nobody waits for one, nothing may come:
+bytes that nobody asked for would be taken for the answer to the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httptools
+
+HEAD_BYTES_MAX = 64 * 1024
+BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for us
+
+
+class BadAnswer(Exception):
+    """What came is no HTTP, or more than we take."""
+
+
+class ConnectionEnded(Exception):
+    """The connection broke; ``answered`` if a part of the answer had come."""
+
+    def __init__(self, reason: str, *, answered: bool) -> None:
+        self.reason, self.answered = reason, answered
+        super().__init__(reason)
+
+
+class Answer:
+    """An answer that is arriving; the parser calls the methods that begin with ``on_``.
+
+    One that is whole stays good, but a connection with more behind it is not used again.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.has_head = self.is_whole = self.keeps_open = False
+        self.begun = False  # any byte came
+        self.buffered = 0
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._bytes_left, self._head_bytes = bytes_max, 0
+        self._failure: Exception | None = None
+        self._changed = asyncio.Event()
+
+    # ---- the connection's side ----
+
+    def feed(self, data: bytes) -> None:
+        """Bytes from the server."""
+        self.begun = True
+        self._head_bytes += 0 if self.has_head else len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            # A refusal of ours inside a callback is wrapped by the parser.
+            self.fail(error.__context__ if isinstance(error.__context__, BadAnswer) else error)
+        if not self.has_head and self._head_bytes > HEAD_BYTES_MAX:
+            self.fail(BadAnswer(f"its headers have more than {HEAD_BYTES_MAX} bytes"))
+        self._changed.set()
+
+    def end(self, reason: str) -> None:
+        """The connection is gone; an answer without a length ends so, any other is cut off."""
+        known = {"content-length", "transfer-encoding"} & self.headers.keys()
+        if self.has_head and not known:
+            self.is_whole = True
+        if not self.is_whole:
+            self.fail(ConnectionEnded(reason, answered=self.begun))
+        self._changed.set()
+
+    def fail(self, error: BaseException) -> None:
+        """The first reason counts."""
+        if self._failure is None:
+            known = isinstance(error, BadAnswer | ConnectionEnded)
+            self._failure = error if known else BadAnswer(f"it is no HTTP ({error})")  # type: ignore[assignment]
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
+    # ---- the caller's side ----
+
+    async def head(self) -> None:
+        """Until status and headers are known."""
+        while not self.has_head:
+            await self._news()
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        while True:
+            while self._parts:
+                part = self._parts.pop(0)
+                self.buffered -= len(part)
+                yield part
+            if self.is_whole:
+                return
+            await self._news()
+
+    async def _news(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        await self._changed.wait()
+        self._changed.clear()
+
+    # ---- the parser's side ----
+
+    def on_message_begin(self) -> None:
+        if self.is_whole:
+            raise BadAnswer("there is more behind it")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:  # noqa: PLR2004 - not the answer yet
+            self.headers.clear()
+            return
+        self.status, self.has_head = status, True
+        self.keeps_open = bool(self._parser.should_keep_alive())
+
+    def on_body(self, body: bytes) -> None:
+        self._bytes_left -= len(body)
+        if self._bytes_left < 0:
+            raise BadAnswer("it has more bytes than are accepted")
+        self._parts.append(body)
+        self.buffered += len(body)
+
+    def on_message_complete(self) -> None:
+        self.is_whole = self.has_head
+
+
+class Connection(asyncio.Protocol):
+    """Bytes to and from a server."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._answer: Answer | None = None
+        self._paused = False
+        self.idle_since = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None or self._answer.is_whole:
+            self.drop()
+            return
+        self._answer.feed(data)
+        if self._answer.buffered > BUFFERED_BYTES_MAX and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._answer is not None:
+            self._answer.end(str(exc) if exc else "the server closed the connection")
+
+    def send(self, request: bytes, bytes_max: int) -> Answer:
+        """Ask; the answer arrives by and by."""
+        assert self._answer is None, "one request at a time"
+        self._answer = answer = Answer(bytes_max)
+        if self._transport is None or self._transport.is_closing():
+            answer.end("the server closed the connection")
+        else:
+            self._transport.write(request)
+        return answer
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body of the answer; the server may send more only as we take it."""
+        assert self._answer is not None
+        async for part in self._answer.parts():
+            if self._paused and self._transport is not None:
+                self._paused = False
+                self._transport.resume_reading()
+            yield part
+
+    def rest(self, now: float) -> bool:
+        """The answer was taken; whether the connection can be used again."""
+        answer, self._answer = self._answer, None
+        if answer is None or not (answer.is_whole and answer.keeps_open) or answer.has_failed:
+            self.drop()
+        self.idle_since = now
+        return self.is_open
+
+    def drop(self) -> None:
+        """At once, without a farewell."""
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,150 @@
+"""What anybody asks of a remote store: tasks, and what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tidewheel.core.tasks.requests import Page, TaskFilter
+from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.core.tasks.views import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    TaskView,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+from tidewheel.store.remote.address import Query, path_of
+from tidewheel.store.remote.asking import Asking
+from tidewheel.store.remote.possible import (
+    check_tasks,
+    is_findable,
+    is_possible,
+    task_path,
+)
+from tidewheel.store.remote.reading import Fields, instant, read, read_all
+from tidewheel.store.remote.writing import filter_body
+from tidewheel.store.scripts.look import page_count
+
+if TYPE_CHECKING:
+    from tidewheel.core.tasks.statistics import EndedAttempt
+
+PAGE_MAX = 1_000
+TASK_FIELDS = ",".join((*(field.name for field in fields(TaskView)), "spec_text"))
+
+
+class TaskPage(msgspec.Struct):
+    """A page of tasks; ``next`` is null at the end."""
+
+    tasks: list[Fields]
+    next: int | None
+
+
+class RemoteLooking(Asking):
+    """The part of a TaskStore that changes nothing."""
+
+    async def get(self, task_id: TaskId) -> TaskView:
+        return read(TaskView, await self.get_fields(task_path(task_id)))
+
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+        page_count(max(1, len(task_ids)))
+        check_tasks(task_ids)
+        body = {"ids": list(dict.fromkeys(task_ids))}
+        response = await self.transport.call("POST", "/tasks/get", body=body, again=True)
+        given = response.part("tasks", list[Fields])
+        found = {view.id: view for view in read_all(TaskView, given)}
+        return [found[task_id] for task_id in task_ids]
+
+    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
+        """In as many requests as it takes: a server gives at most a thousand at once."""
+        page_count(page.count)
+        if not is_findable(which):
+            return []
+        query = _query(which)
+        found: list[Fields] = []
+        before = page.before
+        while (left := page.count - len(found)) > 0:
+            query |= {"limit": min(left, PAGE_MAX), "before": before}
+            response = await self.transport.call("GET", "/tasks", query=query)
+            part = response.read(TaskPage)
+            found += part.tasks
+            before = part.next
+            if before is None:
+                break
+        return read_all(TaskView, found)
+
+    async def peek(self, queue: str, count: int) -> list[TaskView]:
+        page_count(count)
+        if not is_possible(queue):
+            return []
+        path = path_of("queues", queue, "peek")
+        return await self.get_all(TaskView, path, "tasks", {"count": count})
+
+    async def history(
+        self, task_id: TaskId, after: int = 0, count: int = 100
+    ) -> list[HistoryEntry]:
+        page_count(count)
+        found: list[HistoryEntry] = []
+        while (left := count - len(found)) > 0:
+            asked = min(left, PAGE_MAX)
+            query: Query = {"after": after, "limit": asked}
+            path = task_path(task_id, "history")
+            part = await self.get_all(HistoryEntry, path, "history", query)
+            found += part
+            if len(part) < asked:
+                break
+            after = part[-1].seq
+        return found
+
+    async def attempts(self, task_id: TaskId) -> list[AttemptView]:
+        path = task_path(task_id, "attempts")
+        return await self.get_all(AttemptView, path, "attempts")
+
+    async def outputs(self, task_id: TaskId) -> list[OutputView]:
+        return await self.get_all(OutputView, task_path(task_id, "outputs"), "outputs")
+
+    async def usage(self, task_id: TaskId) -> list[UsageView]:
+        return await self.get_all(UsageView, task_path(task_id, "usage"), "usage")
+
+    async def edges(self, task_id: TaskId) -> list[EdgeView]:
+        return await self.get_all(EdgeView, task_path(task_id, "graph"), "edges")
+
+    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
+        from tidewheel.core.tasks.statistics import EndedAttempt  # noqa: PLC0415 - for figures
+
+        return await self.get_all(EndedAttempt, "/ended-attempts", "attempts", {"limit": count})
+
+    async def queues(self) -> list[QueueView]:
+        return await self.get_all(QueueView, "/queues", "queues")
+
+    async def ready_queues(self) -> list[str]:
+        response = await self.transport.call("GET", "/ready-queues")
+        return response.part("queues", list[str])
+
+    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
+        return await self.get_all(WorkerView, "/workers", "workers", {"all": not live_only})
+
+    async def verify(self) -> list[Violation]:
+        return await self.get_all(Violation, "/verify", "violations")
+
+    async def now(self) -> Instant:
+        return instant(await self._fact("now"))
+
+    async def store_id(self) -> str:
+        return await self._fact("id")
+
+    async def _fact(self, name: str) -> str:
+        return msgspec.json.decode((await self.get_fields("/store"))[name], type=str)
+
+
+def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
+    given = filter_body(which)
+    status = given.pop("status")
+    return {**given, "status": ",".join(status) if status else None, "fields": TASK_FIELDS}

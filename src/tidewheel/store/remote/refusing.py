@@ -1,0 +1,114 @@
+"""From a server's problem to the error that it stands for: the way back of server/problems.py.
+
+The class follows from the code, its attributes from the details. A code that is known to
+servers only stays what it is by its status: refused, or unavailable.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from tidewheel import errors
+from tidewheel.errors import Refused, TidewheelError, Unavailable
+
+TRY_LATER = frozenset({408, 429})
+SERVERS_FAULT = 500
+MESSAGE_LENGTH_MAX = 2_000
+INTERNAL = "internal"  # a bug, which somebody has to find in a log
+
+
+class Problem(msgspec.Struct):
+    """As application/problem+json says it."""
+
+    code: str = ""
+    message: str = ""
+    status: int = 0
+    id: str = ""  # the server's log has the same
+    findings: tuple[Any, ...] = ()  # texts, or of a definition with places
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def error_of(status: int, body: bytes, url: str) -> TidewheelError:
+    """The error of an answer that is none of the good ones."""
+    try:
+        problem = msgspec.json.decode(body, type=Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        problem = Problem()
+    if not problem.code:
+        return _of_a_stranger(status, url)
+    problem.status = problem.status or status
+    if problem.code == INTERNAL:
+        problem.message += f"; the log of {url} has it as {problem.id}"
+    return error_from(problem)
+
+
+def error_from(problem: Problem) -> TidewheelError:
+    """The error of a problem, as far as this program knows it."""
+    root = Unavailable if _is_passing(problem.status) else Refused
+    details = {name: _frozen(value) for name, value in problem.details.items()}
+    error = next(_built(problem.code, root, details), None) or root()
+    error.args = (problem.message[:MESSAGE_LENGTH_MAX],)
+    if problem.code not in (error.code, "cancelled"):
+        error.code = problem.code  # what only a server says
+        vars(error)["findings"] = problem.findings
+    return error
+
+
+def _built(
+    code: str, root: type[TidewheelError], details: dict[str, Any]
+) -> Iterator[TidewheelError]:
+    """The class that the code says, else those that it is a case of, if the parts suffice."""
+    for kind in _classes(code):
+        names = _arguments(cast("Hashable", kind))
+        if issubclass(kind, root) and names <= details.keys():
+            yield kind(**{name: details[name] for name in names})
+
+
+def _is_passing(status: int) -> bool:
+    """Whether the same request may succeed later; so it may when a bug there is mended."""
+    return status in TRY_LATER or status >= SERVERS_FAULT
+
+
+def _classes(code: str) -> Iterator[type[TidewheelError]]:
+    """The class of a code, then those that it is a case of."""
+    kind = _by_code().get("wrong_status" if code == "cancelled" else code)
+    for one in kind.__mro__ if kind else ():
+        if issubclass(one, TidewheelError):
+            yield one
+
+
+@cache
+def _by_code() -> Mapping[str, type[TidewheelError]]:
+    listed = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, TidewheelError)
+    ]
+    return {kind.code: kind for kind in listed}
+
+
+@cache
+def _arguments(kind: type[TidewheelError]) -> frozenset[str]:
+    """What its constructor wants; each is an attribute of the error, too."""
+    if kind.__init__ is TidewheelError.__init__:
+        return frozenset()
+    return frozenset(inspect.signature(kind).parameters)
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _of_a_stranger(status: int, url: str) -> TidewheelError:
+    """Whoever answered is no tidewheel server, or a proxy before one."""
+    if _is_passing(status):
+        return Unavailable(f"what stands before the server {url} answers {status}; try again")
+    return Refused(
+        f"{url} answers {status}, but not as a tidewheel server does; "
+        "give the address of one: --server URL"
+    )

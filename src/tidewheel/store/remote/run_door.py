@@ -1,0 +1,226 @@
+"""The door to runs of a server: the same views, commands and logs, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from tidewheel.core.graph.findings import InvalidDefinition
+from tidewheel.core.runs.commands import Command, command_text
+from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.meant_run import only_run
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import NotFound, PayloadTooLarge, Refused
+from tidewheel.run_ports import (
+    ANSWER_SECONDS_MAX,
+    LOG_BYTES_MAX,
+    Answer,
+    Arguments,
+    Document,
+    LogPart,
+)
+from tidewheel.store.remote.address import Query, path_of
+from tidewheel.store.remote.run_values import (
+    SentDefinition,
+    definition_body,
+    definition_of,
+    finding_of,
+    log_part,
+    options_body,
+    query_of,
+    run_view,
+)
+from tidewheel.store.remote.transport import Transport
+
+STATE = "workflow-state"
+VIEWS = (
+    *("show", "facts", "why", "tree", "dump", "history", "broadcasts", "select"),
+    *("submissions", "changes", STATE),
+)
+RUNS_MAX = 1_000
+SERVER_WAIT_SECONDS_MAX = 60.0
+LOG_WAIT_SECONDS_MAX = 25.0
+SPARE_SECONDS = 15.0  # for the way, beyond what the server waits
+BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
+SENDING_SECONDS_MAX = 120.0
+
+
+class RemoteRunDoor:
+    """``run_ports.RunDoor`` before a server; who asks is whoever the token says."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    # ---- looking ----
+
+    async def find(self, text: str = "") -> RunView:
+        if text:
+            return run_view((await self.look("facts", {"run": text}))["run"])  # type: ignore[arg-type]
+        found: Any = (await self.look("runs", {"count": RUNS_MAX}))["runs"]
+        return only_run([run_view(one) for one in found], Instant(0.0))
+
+    async def look(self, name: str, arguments: Arguments) -> Document:
+        asked = dict(arguments)
+        if name == "runs":
+            asked.pop("run", None)
+            return await self._get("/runs", query_of(asked))
+        run = str(asked.pop("run", "") or "")
+        if name == "log":
+            return await self._log_document(run, asked)
+        if name == "dry-run":
+            return await self._tried(run, asked.get("command"))
+        if name not in VIEWS:
+            known = ", ".join(("runs", *VIEWS, "log", "dry-run"))
+            raise Refused(f"there is no view {name!r}; there are {known}")
+        path = path_of("runs", run) + ("" if name == "show" else f"/{name}")
+        try:
+            return await self._get(path, query_of(asked))
+        except NotFound as error:
+            if name != STATE:
+                raise
+            # Of a run that is yet to come, as a store answers it.
+            selector = str(asked.get("id") or "").partition(":")[2]
+            return {"run": "", "reason": str(error), "selector": selector, "tasks": []}
+
+    async def _get(self, path: str, query: Query | None = None) -> Document:
+        return (await self._transport.call("GET", path, query=query)).read(Document)
+
+    async def _tried(self, run: str, command: object) -> Document:
+        path = path_of("runs", run, "dry-run")
+        response = await self._transport.call(
+            "POST", path, body={"command": command}, again=True
+        )
+        return response.read(Document)
+
+    async def _log_document(self, run: str, wish: Document) -> Document:
+        bytes_max = wish.pop("bytes_max", None)
+        wish.pop("awaited", None)
+        limit = bytes_max if isinstance(bytes_max, int) else LOG_BYTES_MAX
+        part = await self.log_part(run, wish, bytes_max=limit)
+        return {
+            "run": (await self.find(run)).name,
+            **part.place._asdict(),
+            "files": [],
+            "text": part.content.decode(errors="replace"),
+            "cut": part.offset > 0,
+        }
+
+    async def log_part(
+        self,
+        run: str,
+        wish: Arguments,
+        *,
+        offset: int | None = None,
+        bytes_max: int = LOG_BYTES_MAX,
+        wait_seconds: float = 0.0,
+    ) -> LogPart:
+        seconds = min(wait_seconds, LOG_WAIT_SECONDS_MAX)
+        span = {"offset": offset, "limit": bytes_max, "wait_s": seconds or None}
+        response = await self._transport.call(
+            "GET",
+            path_of("runs", run, "log"),
+            query={**query_of(wish), **span},
+            seconds_max=seconds + SPARE_SECONDS,
+        )
+        return log_part(response)
+
+    async def definition(self, run: str) -> StoredDefinition:
+        response = await self._transport.call("GET", path_of("runs", run, "definition"))
+        return definition_of(response.read(SentDefinition))
+
+    # ---- commands ----
+
+    async def give(
+        self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
+    ) -> Answer:
+        del who
+        seconds = min(max(seconds_max, 0.001), SERVER_WAIT_SECONDS_MAX)
+        return await self._give(run, command, seconds)
+
+    async def post(self, run: str, command: Command, *, who: str) -> int:
+        del who
+        return (await self._give(run, command, 0.0)).number
+
+    async def _give(self, run: str, command: Command, seconds: float) -> Answer:
+        said = json.loads(command_text(command))
+        response = await self._transport.call(
+            "POST",
+            path_of("runs", run, said.pop("verb")),
+            query={"wait_s": seconds},
+            body=said,
+            seconds_max=seconds + SPARE_SECONDS,
+        )
+        made = response.json
+        return Answer(made["run"], made["number"], made["verb"], made["answer"])
+
+    # ---- beginning and ending ----
+
+    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+        body: Document = {
+            "definition": definition_body(definition),
+            "options": options_body(new.options),
+            "name": new.name,
+            "queue": new.queue,
+            "folder": new.folder,
+        }
+        # With a key: a request whose answer was lost makes no second run.
+        key = new.request or secrets.token_hex(16)
+        async with _explained(definition.workflow):
+            response = await self._transport.call(
+                "POST",
+                "/runs",
+                body=_bounded(body),
+                key=key,
+                seconds_max=SENDING_SECONDS_MAX,
+            )
+        return run_view(response.json["run"])
+
+    async def carry_on(self, run: str, given: RunOptions) -> RunView:
+        response = await self._transport.call(
+            "POST",
+            path_of("runs", run, "carry-on"),
+            body={"options": options_body(given)},
+            again=True,
+            seconds_max=SENDING_SECONDS_MAX,
+        )
+        return run_view(response.json["run"])
+
+    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
+        async with _explained(definition.workflow):
+            await self._transport.call(
+                "POST",
+                path_of("runs", run, "definitions"),
+                body=_bounded(definition_body(definition)),
+                again=True,
+                seconds_max=SENDING_SECONDS_MAX,
+            )
+
+    async def delete(self, run: str) -> RunView:
+        view = await self.find(run)
+        await self._transport.call("DELETE", path_of("runs", view.name))
+        return view
+
+
+def _bounded(body: Document) -> bytes:
+    sent = msgspec.json.encode(body)
+    if len(sent) > BODY_BYTES_MAX:
+        raise PayloadTooLarge("the definition with its files", len(sent), BODY_BYTES_MAX)
+    return sent
+
+
+@asynccontextmanager
+async def _explained(workflow: str) -> AsyncIterator[None]:
+    """What the server finds wrong with a definition, as it would be found here."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.code != InvalidDefinition.code:
+            raise
+        findings = getattr(refused, "findings", ())
+        raise InvalidDefinition(workflow, map(finding_of, findings)) from None

@@ -1,0 +1,372 @@
+"""Requests to a tidewheel server: connections kept open, time-outs, and errors of our own kind.
+
+A request is repeated by itself in two cases only: the server turned it away without doing
+anything and said when to come back, or a connection that was kept open turned out to be closed
+before a byte of the answer came, and the request is one that may be done twice.
+
+Several servers on one store may be named. One is spoken to until it fails; then the next one,
+at once if nothing was sent, else by the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from tidewheel.errors import BadSetting, StoreUnreachable, TidewheelError, Unavailable
+from tidewheel.store.remote.address import Address, Query, addresses
+from tidewheel.store.remote.connection import BadAnswer, Connection, ConnectionEnded
+from tidewheel.store.remote.pool import Pool
+from tidewheel.store.remote.refusing import error_of
+from tidewheel.store.remote.server_events import EventReader, ServerEvent
+
+CALL_SECONDS_MAX = 40.0  # a server answers, or gives up, within 30
+CONNECT_SECONDS_MAX = 10.0
+CONNECT_SECONDS_OF_SEVERAL = 3.0  # where another server may be nearer
+SILENCE_SECONDS_MAX = 45.0  # of a stream; servers send a sign of life every few seconds
+ANSWER_BYTES_MAX = 256 * 1024 * 1024
+STREAM_BYTES_MAX = 2**62
+TURNS_MAX = 3
+TOO_MANY = 429
+UNAUTHENTICATED = 401
+BAD_FROM = 300
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A good answer."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def read(self, kind: type[Kind]) -> Kind:
+        """The body as a value of this type; what it does not know is left out."""
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(
+                f"the server's answer is not understood ({error}); is it of this version?"
+            ) from error
+
+    def part(self, name: str, kind: type[Kind]) -> Kind:
+        """The same for one field of the body."""
+        part = self.read(dict[str, msgspec.Raw]).get(name, msgspec.Raw(b"null"))
+        return Response(self.status, self.headers, bytes(part)).read(kind)
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - JSON
+        return self.read(object)
+
+
+class Transport:
+    """Speaks to one store's servers with one token; used in one event loop at a time.
+
+    ``origin`` says where the token comes from, for messages. ``ca`` is a file with the
+    certificates to believe instead of the system's.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        origin: str = "",
+        ca: str | None = None,
+        seconds_max: float = CALL_SECONDS_MAX,
+    ) -> None:
+        self._addresses = addresses(url)
+        self._at = 0  # which of them is spoken to
+        odd = token is not None and not (token.isascii() and token.isprintable() and token)
+        if odd or (token and " " in token):
+            raise BadSetting(origin or "token", "…", "one that tidewheel token create printed")
+        self._token, self._origin = token, origin
+        self._context = _context(ca) if any(one.secure for one in self._addresses) else None
+        self._seconds_max = seconds_max
+        self._pool: Pool | None = None
+
+    @property
+    def url(self) -> str:
+        """Of the server, as messages name it."""
+        return self._address.url
+
+    @property
+    def _address(self) -> Address:
+        return self._addresses[self._at]
+
+    async def call(  # noqa: PLR0913 - each by name
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        key: str | None = None,
+        again: bool | None = None,
+        seconds_max: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Ask, and the good answer; a bad one is raised as the error that it stands for.
+
+        ``path`` is below the API. ``body`` is bytes, or something to be written as JSON.
+        ``key`` is an idempotency key. ``again``: the request may be done twice; by default
+        what only looks, and what has a key.
+        """
+        repeatable = again if again is not None else method == "GET" or key is not None
+        given = {**(headers or {}), **({} if key is None else {"idempotency-key": key})}
+        seconds = self._seconds_max if seconds_max is None else seconds_max
+        content = _encoded(body)
+
+        async def ask() -> Response:
+            target = self._address.target(path, query)
+            request = self._request(method, target, content, given)
+            return await self._answered(request, repeatable, seconds)
+
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._of_any_server(ask)
+        except TimeoutError:
+            silent = self._unreachable(f"no answer within {seconds:g} s")
+            self._turn_to_next()
+            raise silent from None
+
+    async def events(
+        self, path: str, *, query: Query | None = None, last_event_id: str | None = None
+    ) -> AsyncIterator[ServerEvent]:
+        """The events of a stream until it ends; Unavailable when it breaks or falls silent."""
+        headers = {"accept": "text/event-stream"}
+        if last_event_id is not None:
+            headers["last-event-id"] = last_event_id
+        reader = EventReader(last_event_id)
+        connection = await self._of_any_server(self._connected)
+        request = self._request("GET", self._address.target(path, query), b"", headers)
+        try:
+            async with aclosing(self._stream(connection, request)) as parts:
+                while (part := await _within(SILENCE_SECONDS_MAX, parts)) is not None:
+                    for event in reader.feed(part):
+                        yield event
+        except TimeoutError:
+            raise self._unreachable(f"silent for {SILENCE_SECONDS_MAX:g} s") from None
+        finally:
+            connection.drop()
+
+    async def close(self) -> None:
+        """Let go of every connection; a second time does nothing."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    # ---- asking ----
+
+    async def _of_any_server(self, ask: Callable[[], Awaitable[Kind]]) -> Kind:
+        """Of the first that can be connected to; one that breaks off is not asked next."""
+        for _ in self._addresses[1:]:
+            try:
+                return await ask()
+            except _NotConnected:
+                self._turn_to_next()
+        try:
+            return await ask()
+        except StoreUnreachable:
+            self._turn_to_next()
+            raise
+
+    def _turn_to_next(self) -> None:
+        if len(self._addresses) == 1:
+            return
+        self._at = (self._at + 1) % len(self._addresses)
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _request(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str]
+    ) -> bytes:
+        lines = {
+            "host": self._address.authority,
+            "accept": "application/json",
+            "user-agent": "tidewheel",
+            **headers,
+        }
+        if self._token is not None:
+            lines["authorization"] = f"Bearer {self._token}"
+        if method != "GET" or body:
+            lines["content-length"] = str(len(body))
+            lines.setdefault("content-type", "application/json")
+        for name, value in lines.items():
+            if not (value.isascii() and value.isprintable()):
+                raise BadSetting(name, value, "printable ASCII characters")
+        text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"{method} {target} HTTP/1.1\r\n{text}\r\n".encode() + body
+
+    async def _answered(self, request: bytes, repeatable: bool, seconds: float) -> Response:
+        """The good answer, perhaps after having been turned away for a moment."""
+        end = asyncio.get_running_loop().time() + seconds
+        for turn in range(1, TURNS_MAX + 1):
+            response = await self._exchanged(request, repeatable)
+            if response.status < BAD_FROM:
+                return response
+            error = self._error(response)
+            wait = _retry_seconds(response)
+            left = end - asyncio.get_running_loop().time()
+            # These two were turned away at the door: nothing was done.
+            may_wait = response.status == TOO_MANY or error.code == "overloaded"
+            if turn == TURNS_MAX or not may_wait or wait > left / 2:
+                raise error
+            await asyncio.sleep(wait)
+        raise AssertionError("the last turn answers or raises")
+
+    async def _exchanged(self, request: bytes, repeatable: bool) -> Response:
+        try:
+            return await self._exchange(request, fresh=False)
+        except _Stale as stale:
+            if not repeatable:
+                raise self._unreachable(stale.reason) from None
+        try:
+            return await self._exchange(request, fresh=True)
+        except _Stale as stale:  # it was new: this is trouble, not age
+            raise self._unreachable(stale.reason) from None
+
+    async def _exchange(self, request: bytes, *, fresh: bool) -> Response:
+        try:
+            async with self._connections().connection(fresh=fresh) as (connection, kept):
+                return await _exchange(connection, request, kept=kept)
+        except ConnectionEnded as ended:
+            raise self._unreachable(ended.reason) from None
+        except BadAnswer as bad:
+            raise self._unreachable(f"its answer is refused: {bad}") from None
+        except OSError as error:
+            raise self._no_connection(error) from error
+
+    async def _connected(self) -> Connection:
+        try:
+            return await self._connections().connect()
+        except OSError as error:
+            raise self._no_connection(error) from error
+
+    async def _stream(self, connection: Connection, request: bytes) -> AsyncGenerator[bytes]:
+        answer = connection.send(request, STREAM_BYTES_MAX)
+        try:
+            await answer.head()
+            if answer.status >= BAD_FROM:
+                body = b"".join([part async for part in connection.body()])
+                raise self._error(Response(answer.status, answer.headers, body))
+            async for part in connection.body():
+                yield part
+        except (ConnectionEnded, BadAnswer) as ended:
+            raise self._unreachable(f"the stream ended: {ended}") from None
+
+    def _connections(self) -> Pool:
+        if self._pool is None or self._pool.loop is not asyncio.get_running_loop():
+            # Those of a loop that is over are gone with it.
+            context = self._context if self._address.secure else None
+            self._pool = Pool(self._address, context, self._connect_seconds_max)
+        return self._pool
+
+    @property
+    def _connect_seconds_max(self) -> float:
+        return CONNECT_SECONDS_OF_SEVERAL if self._addresses[1:] else CONNECT_SECONDS_MAX
+
+    # ---- errors ----
+
+    def _error(self, response: Response) -> TidewheelError:
+        error = error_of(response.status, response.body, self.url)
+        if response.status == UNAUTHENTICATED:
+            error.args = (self._not_known(),)
+        return error
+
+    def _not_known(self) -> str:
+        do = (
+            "ask an admin of it for one (tidewheel token create NAME --scope SCOPE), then set "
+            "TIDEWHEEL_TOKEN or write it into the file token of your state directory"
+        )
+        if self._token is None:
+            return f"the server {self.url} needs a token and none was given; {do}"
+        source = f" from {self._origin}" if self._origin else ""
+        return (
+            f"the server {self.url} does not accept the token{source}: it is unknown there, "
+            f"expired or revoked; {do}"
+        )
+
+    def _no_connection(self, error: OSError) -> StoreUnreachable:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return _NotConnected(
+                f"the certificate of the server {self.url} is not believed "
+                f"({error.verify_message}); if it is the right server, name a file with the "
+                "certificate of its authority: TIDEWHEEL_CA=FILE"
+            )
+        late = f"no connection within {self._connect_seconds_max:g} s"
+        reason = late if isinstance(error, TimeoutError) else _reason(error)
+        return _NotConnected(str(self._unreachable(reason)))
+
+    def _unreachable(self, reason: str) -> StoreUnreachable:
+        return StoreUnreachable(
+            f"the server {self.url} does not answer ({reason}); start it (tidewheel server), "
+            "or give the address of another: --server URL"
+        )
+
+
+class _NotConnected(StoreUnreachable):
+    """Nothing was sent."""
+
+
+class _Stale(Exception):
+    """A connection that was kept open is closed, and no byte of an answer came."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+async def _exchange(connection: Connection, request: bytes, *, kept: bool) -> Response:
+    answer = connection.send(request, ANSWER_BYTES_MAX)
+    try:
+        await answer.head()
+        body = b"".join([part async for part in connection.body()])
+    except ConnectionEnded as ended:
+        if kept and not ended.answered:
+            raise _Stale(ended.reason) from None
+        raise
+    return Response(answer.status, answer.headers, body)
+
+
+async def _within(seconds: float, parts: AsyncIterator[bytes]) -> bytes | None:
+    """The next part, or None behind the last; TimeoutError if it does not come."""
+    async with asyncio.timeout(seconds):
+        return await anext(parts, None)
+
+
+def _reason(error: OSError) -> str:
+    """In words, without the addresses that were tried."""
+    if isinstance(error, socket.gaierror) or not error.errno:
+        return error.strerror or str(error)
+    return os.strerror(error.errno)
+
+
+def _encoded(body: object) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return b"" if body is None else msgspec.json.encode(body)
+
+
+def _retry_seconds(response: Response) -> float:
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else 1.0
+
+
+def _context(ca: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:  # ssl's own errors are such, too
+        accepted = "a file with certificates in PEM form"
+        raise BadSetting("TIDEWHEEL_CA", ca, f"{accepted} ({error.strerror})") from error

@@ -1,0 +1,161 @@
+"""What workers ask of a remote store: to be known, tasks, and an ear for what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import msgspec
+
+from tidewheel.core.tasks.lease import Answer, Holder, check_lease_seconds, check_progress
+from tidewheel.core.tasks.requests import (
+    Beat,
+    Claimed,
+    ClaimRequest,
+    HeldLease,
+    NewWorker,
+    Report,
+    Reported,
+)
+from tidewheel.core.tasks.status import LEASED, Status
+from tidewheel.core.tasks.submission import SubmitLimits, message_refusal
+from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.core.tasks.views import TaskView
+from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.store.remote.address import path_of
+from tidewheel.store.remote.asking import Asking
+from tidewheel.store.remote.possible import is_possible, task_path, worker_path
+from tidewheel.store.remote.reading import Fields, read, read_all
+from tidewheel.store.remote.refusing import Problem, error_from
+from tidewheel.store.remote.writing import claim_body, report_body, worker_body
+from tidewheel.store.rows import storable
+
+TROUBLE_LENGTH_MAX = 1_000
+
+
+class BeatAnswer(msgspec.Struct):
+    """What a worker is told about one lease."""
+
+    answer: Answer
+
+
+class ReportAnswer(msgspec.Struct):
+    """The status after a report, or why it was refused."""
+
+    id: str
+    status: Status | None
+    refused: Problem | None = None
+
+
+class RemoteWorkers(Asking):
+    """The part of a TaskStore that workers use."""
+
+    async def register_worker(self, worker: NewWorker) -> WorkerId:
+        fields = await self.post_fields("/workers", worker_body(worker), again=False)
+        return WorkerId(msgspec.json.decode(fields["id"], type=str))
+
+    async def stop_worker(self, worker: WorkerId) -> None:
+        await self.post_fields(worker_path(worker, "stop"), again=True)
+
+    async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
+        told = None if trouble is None else storable(trouble)[:TROUBLE_LENGTH_MAX]
+        path = worker_path(worker, "trouble")
+        await self.post_fields(path, {"trouble": told}, again=True)
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        """Never asked twice: an answer that was lost may hold tasks."""
+        if request.lease_seconds is not None:
+            check_lease_seconds(request.lease_seconds)
+        if not is_possible(request.queue):
+            return []
+        path = path_of("queues", request.queue, "claim")
+        response = await self.transport.call("POST", path, body=claim_body(request))
+        return read_all(Claimed, response.part("tasks", list[Fields]))
+
+    async def claim_by_id(
+        self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
+    ) -> Claimed:
+        if lease_seconds is not None:
+            check_lease_seconds(lease_seconds)
+        body = {"worker": worker, "lease_s": lease_seconds}
+        path = task_path(task_id, "claim")
+        return read(Claimed, await self.post_fields(path, body, again=False))
+
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+        for beat in beats:
+            check_progress(beat.progress)
+        good = [beat for beat in beats if is_possible(beat.task_id)]
+        body = {
+            "worker": worker,
+            "beats": [
+                {"id": beat.task_id, "attempt": beat.attempt, "progress": beat.progress}
+                for beat in good
+            ],
+        }
+        try:
+            response = await self.transport.call("POST", "/heartbeats", body=body, again=True)
+        except NotFound:
+            return [Answer.LOST] * len(beats)  # the worker is forgotten: it holds nothing
+        rest = iter(response.part("answers", list[BeatAnswer]))
+        return [
+            next(rest).answer if is_possible(beat.task_id) else Answer.LOST for beat in beats
+        ]
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported]:
+        """What is too large is refused here; the rest goes in one request for each worker."""
+        refused = {
+            position: Reported(task_id=one.holder.task_id, refused=why)
+            for position, one in enumerate(reports)
+            if (why := _refusal(one, self._limits))
+        }
+        good = [one for position, one in enumerate(reports) if position not in refused]
+        answers: list[Reported] = []
+        for worker, some in groupby(good, lambda one: one.holder.worker):
+            answers += await self._report(worker, list(some))
+        rest = iter(answers)
+        return [refused.get(position) or next(rest) for position in range(len(reports))]
+
+    async def _report(self, worker: WorkerId, reports: list[Report]) -> list[Reported]:
+        body = {"worker": worker, "reports": [report_body(one) for one in reports]}
+        try:
+            response = await self.transport.call("POST", "/reports", body=body)
+        except NotFound:  # a worker that was forgotten holds nothing
+            return [await self._lost(one.holder) for one in reports]
+        return [_reported(one) for one in response.part("answers", list[ReportAnswer])]
+
+    async def _lost(self, holder: Holder) -> Reported:
+        try:
+            task = read(TaskView, await self.get_fields(task_path(holder.task_id)))
+        except NotFound as error:
+            return Reported(task_id=holder.task_id, refused=error)
+        owner = task.owner if task.status in LEASED else None
+        asked, held = (holder.worker, holder.attempt), (owner, task.attempt)
+        return Reported(task_id=task.id, refused=LeaseLost(task.id, asked=asked, held=held))
+
+    async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
+        try:
+            response = await self.transport.call("GET", worker_path(worker, "cancelling"))
+        except NotFound:
+            return []  # whoever is forgotten holds nothing
+        return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
+
+    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
+        query = {"host": host, "boot_id": boot_id}
+        return await self.get_all(HeldLease, "/orphans", "leases", query)
+
+    async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
+        body = {"worker": new_owner, "attempt": holder.attempt, "owner": holder.worker}
+        path = task_path(holder.task_id, "adopt")
+        return read(Claimed, await self.post_fields(path, body, again=False))
+
+
+def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
+    if not is_possible(report.holder.task_id):
+        return NotFound("task", report.holder.task_id)
+    return message_refusal(report, limits)
+
+
+def _reported(answer: ReportAnswer) -> Reported:
+    refused = error_from(answer.refused) if answer.refused else None
+    assert refused is None or isinstance(refused, Refused), refused
+    return Reported(task_id=TaskId(answer.id), status=answer.status, refused=refused)

@@ -1,0 +1,186 @@
+"""From the values of the core to what a server is sent: the bodies of requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidewheel.core.tasks.requests import (
+    ANY_RESOURCES,
+    Amendment,
+    ClaimRequest,
+    NewWorker,
+    QueueSettings,
+    Report,
+    TaskFilter,
+)
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.retry import NO_DELAY, FixedDelays, RetryPolicy
+from tidewheel.core.tasks.steps import End
+from tidewheel.core.tasks.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
+from tidewheel.store.rows import storable, storable_end
+
+Body = dict[str, Any]
+
+# Ours, and the server's; what has its default value is left out.
+_TASK_FIELDS = {
+    "queue": "queue",
+    "name": "name",
+    "spec": "spec_text",
+    "command": "command",
+    "handler": "handler",
+    "priority": "priority",
+    "delay_seconds": "delay",
+    "armed": "armed",
+    "continuations": "continuations",
+    "max_retries": "retries",
+    "max_lapses": "max_lapses",
+    "timeout_seconds": "timeout",
+    "estimated_runtime_seconds": "estimated_runtime",
+    "max_termination_seconds": "max_termination",
+    "unique_key": "unique_key",
+    "limit_key": "limit_key",
+    "tag": "tag",
+}
+_PLAIN = NewTask(id=TaskId(""), queue="")
+
+
+def task_body(task: NewTask) -> Body:
+    """A new task."""
+    body: Body = {"id": task.id}
+    for ours, theirs in _TASK_FIELDS.items():
+        value = getattr(task, ours)
+        if value != getattr(_PLAIN, ours):
+            body[theirs] = value
+    body["queue"] = task.queue
+    if task.needs:
+        body["needs"] = [_need(need) for need in task.needs]
+    if task.resources != _PLAIN.resources:
+        body |= _asked(task.resources)
+    return body | _retry(task.retry)
+
+
+def _need(need: Need) -> str | list[str]:
+    return need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
+
+
+def _asked(resources: Resources) -> Body:
+    return {
+        "cpu": resources.cpu,
+        "memory": resources.memory_bytes,
+        "gpu": resources.gpu,
+        "labels": sorted(resources.labels),
+    }
+
+
+def _retry(policy: RetryPolicy) -> Body:
+    if policy == NO_DELAY:
+        return {}
+    if isinstance(policy, FixedDelays):
+        return {"retry_delays": policy.seconds}
+    return {"backoff": policy}
+
+
+def amendment_body(amendment: Amendment) -> Body:
+    """What shall change; null leaves a field as it is."""
+    given = {
+        "name": amendment.name,
+        "command": amendment.command,
+        "retries": amendment.max_retries,
+        "estimated_runtime": amendment.estimated_runtime_seconds,
+        "max_termination": amendment.max_termination_seconds,
+    }
+    asked = _asked(amendment.resources) if amendment.resources is not None else {}
+    return given | asked
+
+
+def queue_body(settings: QueueSettings) -> Body:
+    """All that can be set."""
+    return {
+        "paused": settings.paused,
+        "aging": settings.aging,
+        "fence_kill": settings.fence_kill,
+        "lease_seconds": settings.lease_seconds,
+        "limits": settings.limits,
+    }
+
+
+def filter_body(which: TaskFilter) -> Body:
+    """Which tasks; what is None matches all."""
+    return {
+        "status": None if which.statuses is None else [one.value for one in which.statuses],
+        "queue": which.queue,
+        "worker": which.worker,
+        "tag": which.tag,
+        "name": which.name,
+        "estimated_runtime_seconds_max": which.estimated_runtime_seconds_max,
+        "memory_bytes_min": which.memory_bytes_min,
+    }
+
+
+def worker_body(worker: NewWorker) -> Body:
+    """A worker introduces itself, with the process that can be looked for on its host."""
+    process, abilities = worker.process, worker.abilities
+    return {
+        "name": worker.name,
+        "queues": worker.queues,
+        "slots": worker.slots,
+        "capacity": worker.capacity,
+        "commands": abilities.commands,
+        "handlers": _sorted(abilities.handlers),
+        "bare": abilities.bare,
+        "host": process.host,
+        "boot_id": process.boot_id,
+        "pid": process.pid,
+        "started": process.started,
+    }
+
+
+def claim_body(request: ClaimRequest) -> Body:
+    """A worker asks for tasks."""
+    return {
+        "worker": request.worker,
+        "n": request.count,
+        "lease_s": request.lease_seconds,
+        "resources": None if request.free == ANY_RESOURCES else request.free,
+        "commands": request.commands,
+        "handlers": _sorted(request.handlers),
+        "bare": request.bare,
+    }
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def report_body(report: Report) -> Body:
+    """What happened in an attempt; most reports say little."""
+    body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
+    if report.started:
+        body["started"] = True
+    if report.messages:
+        body["messages"] = [
+            {"number": one.number, "text": storable(one.text), "output": storable(one.output)}
+            for one in report.messages
+        ]
+    if report.usage:
+        body["samples"] = report.usage
+    if report.end is not None:
+        body["end"] = _end(storable_end(report.end))
+    if report.frees is not None:
+        body["frees"] = report.frees
+    return body
+
+
+def _end(end: End) -> Body:
+    body: Body = {"ending": end.ending.value, "exit_status": end.exit_status}
+    if end.error is not None:
+        body["error"] = {
+            "code": end.error.code,
+            "description": end.error.description,
+            "args": msgspec.Raw(end.error.args.encode()),
+        }
+    if end.metrics is not None:
+        body["metrics_text"] = end.metrics
+    return body

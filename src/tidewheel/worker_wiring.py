@@ -1,0 +1,206 @@
+"""Which classes a worker is made of: beside its store, or far from it behind a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel import wiring
+from tidewheel.config import StoreSettings
+from tidewheel.core.tasks.requests import Abilities, Claimed, HostProcess
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.ports import Runner, TaskStore
+
+if TYPE_CHECKING:
+    from tidewheel.config import WorkerSettings
+    from tidewheel.core.runs.definition import StoredDefinition
+    from tidewheel.runners.handlers import Handlers
+    from tidewheel.services.adoption import IsAlive
+    from tidewheel.services.job_calls import SpeakingFor
+    from tidewheel.services.service import OnReport
+    from tidewheel.services.shift import ServerWays
+    from tidewheel.services.worker import Worker
+    from tidewheel.services.workplace import Supply
+
+AroundRunner = Callable[[Runner], Runner]
+
+
+def worker_name() -> str:
+    """What a worker is called unless it was given a name."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def machine_capacity(labels: Sequence[str] = ()) -> Resources:
+    """What a worker offers unless it is told otherwise; GPUs are not guessed."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Resources(
+        cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
+    )
+
+
+@asynccontextmanager
+async def built_worker(
+    where: str | StoreSettings | None,
+    store: TaskStore,
+    settings: WorkerSettings,
+    *,
+    handlers: Handlers | None = None,
+    around: AroundRunner | None = None,
+    on_report: OnReport | None = None,
+) -> AsyncIterator[Worker]:
+    """A worker with its runners; what they hold of this machine is let go at the end.
+
+    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
+    handlers a worker runs commands only.
+    """
+    from tidewheel.services.shift import Host
+    from tidewheel.services.worker import Worker
+
+    wiring.make_private_directory(settings.home)
+    message_bytes_max = wiring.store_settings(where).submit.message_bytes_max
+    process, is_alive = _neighbourhood(settings.home)
+    afar = _afar(where, store, settings.home)
+    host = Host(
+        process=process,
+        is_alive=is_alive,
+        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
+        heartbeat_store=lambda: wiring.opened_store(where),
+        supply=_supply(store, settings.home),
+        server=None if afar is None else afar.ways,
+    )
+    async with AsyncExitStack() as stack:
+        runners = [
+            await _shell(stack, store, settings, message_bytes_max, afar),
+            *_python(stack, settings, message_bytes_max, handlers),
+        ]
+        wrapped = [around(runner) if around else runner for runner in runners]
+        yield Worker(store, settings, wrapped, host, wiring.surroundings(on_report))
+
+
+def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
+    """This process, and whether another is dead whose jobs this one may take over.
+
+    Only workers of one home know each other: what another keeps elsewhere, its jobs and their
+    files, cannot be found from here, and would be taken for something that never started.
+    """
+    from tidewheel.runners.home_identity import home_id
+
+    place = f"@{home_id(home)}"
+    own = wiring.this_process()
+
+    def is_alive(process: HostProcess) -> bool:
+        plain = replace(process, boot_id=process.boot_id.removesuffix(place))
+        return wiring.is_process_alive(plain)
+
+    return replace(own, boot_id=own.boot_id + place), is_alive
+
+
+async def _shell(
+    stack: AsyncExitStack,
+    store: TaskStore,
+    settings: WorkerSettings,
+    message_bytes_max: int,
+    afar: _Afar | None,
+) -> Runner:
+    from tidewheel.runners.job_environment import RunAids
+    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.own_programs import write_programs
+    from tidewheel.runners.shell import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
+    from tidewheel.services.job_calls import JobCalls
+
+    calls = JobCalls(
+        wiring.run_door(store, settings.home),
+        settings.home,
+        speaking_for=None if afar is None else afar.speaking_for,
+    )
+    messages = MessageServer(settings.home, message_bytes_max, calls)
+    sampler = UsageSampler(settings.usage_interval_seconds)
+    shell = ShellRunner(
+        environ=os.environ,
+        messages=messages,
+        sampler=sampler,
+        tie_jobs=settings.tie_jobs,
+        failpoint=wiring.this_failpoint(),
+        limits=settings.job_limits,
+        aids=RunAids(programs=write_programs(settings.home)),
+    )
+    await messages.start()
+    stack.callback(shell.stop)
+    stack.callback(sampler.stop)
+    stack.push_async_callback(messages.stop)
+    return shell
+
+
+def _python(
+    stack: AsyncExitStack,
+    settings: WorkerSettings,
+    message_bytes_max: int,
+    handlers: Handlers | None,
+) -> list[Runner]:
+    if handlers is None:
+        return []
+    from tidewheel.runners.python import PythonRunner
+
+    python = PythonRunner(handlers, threads=settings.slots, message_bytes_max=message_bytes_max)
+    stack.callback(python.stop)
+    return [python]
+
+
+def _supply(store: TaskStore, home: Path) -> Supply:
+    """Files of runs, for jobs of runs whose folder is not here."""
+    from tidewheel.core.runs.job_names import read_job_name
+    from tidewheel.services.run_supplies import Supplies
+
+    async def fetch(task: Claimed) -> StoredDefinition:
+        return await wiring.run_door(store, home).definition(read_job_name(task.id).run)
+
+    return Supplies(fetch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Afar:
+    """What is different where a server stands between a worker and its store."""
+
+    ways: ServerWays
+    speaking_for: SpeakingFor
+
+
+def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _Afar | None:
+    """None if the store itself is within reach."""
+    if not wiring.is_remote(where):
+        return None
+    from tidewheel.runners.home_identity import known_home_id
+    from tidewheel.runners.log_parts import read_part
+    from tidewheel.services.log_streaming import LogWay, Receipt
+    from tidewheel.services.shift import ServerWays
+    from tidewheel.store.remote import RemoteStore
+    from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
+
+    assert isinstance(store, RemoteStore), store
+    voices = JobVoices(wiring.store_settings(where))
+    sender = LogSender(store.transport, lambda: known_home_id(home))
+
+    async def read(directory: Path, stream: str, offset: int, count: int) -> tuple[bytes, int]:
+        return await asyncio.to_thread(read_part, directory, stream, offset, count)
+
+    async def send(*chunk: object) -> Receipt:
+        return Receipt(*await sender.send(*chunk))  # type: ignore[arg-type]
+
+    ways = ServerWays(
+        open_channel=lambda worker: channel(store.transport, worker),
+        log_way=LogWay(read, send),
+        tell_job=voices.environment,
+    )
+    return _Afar(ways, voices.speaking_for)

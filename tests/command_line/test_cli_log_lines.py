@@ -1,0 +1,40 @@
+"""A log has one line per event, whatever is in it (S12)."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+FAILING = """
+import logging, sys
+from tidewheel.cli.journal import Journal
+from tidewheel.services.service import ServiceReport
+
+journal = Journal(as_json=sys.argv[1] == "json")
+journal.hear_logs()
+odd = "x\\r\\n2026-01-01T00:00:00Z  job.ended  forged\\x1b[2J\\u202e\\u2028"
+try:
+    raise ValueError(odd)
+except ValueError:
+    logging.getLogger("tidewheel.server").exception("request %s failed", odd)
+logging.getLogger("uvicorn.error").warning("strangers speak nonsense")
+facts = {"run": odd, "error": odd}
+journal.report(ServiceReport(service="s", event="run.failed", facts=facts))
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_error_of_ours_with_its_traceback_is_one_line(form):
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING, form], capture_output=True, check=True, text=True
+    )
+    lines = done.stdout.splitlines(keepends=True)
+    assert done.stderr == ""
+    assert len(lines) == 2 and all(line.endswith("\n") for line in lines)
+    assert all(line[:-1].isprintable() for line in lines)
+    assert "Traceback" in lines[0] and "ValueError" in lines[0]
+    if form == "json":
+        assert [json.loads(line)["event"] for line in lines] == ["program.error", "run.failed"]
+    else:
+        assert "program.error" in lines[0] and "run.failed" in lines[1]

@@ -1,0 +1,259 @@
+"""Commands about runs through a server: the same words, the same answers, from elsewhere."""
+
+import json
+import signal
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import running_server
+from tests.support.many_commands import answers
+from tests.support.patience import eventually
+from tests.support.prepared_run import PreparedRun
+
+FLOW = """
+[scheduler]
+    allow implicit tasks = True
+    [[events]]
+        stall timeout = PT0S
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        script = say-hello
+    [[b]]
+        script = {script}
+"""
+
+
+@pytest.fixture
+def there(tmp_path):
+    """The machine with the store; its server runs in this process."""
+    (tmp_path / "there").mkdir()
+    machine = CommandLine(tmp_path / "there")
+    machine.state.mkdir(parents=True, mode=0o700)
+    return machine
+
+
+@pytest.fixture
+def server(there):
+    with running_server(there.store, home=there.state) as running:
+        yield running
+
+
+@pytest.fixture
+def here(tmp_path, server):
+    """Somebody at another machine, with a token."""
+    (tmp_path / "here").mkdir()
+    machine = CommandLine(tmp_path / "here")
+    token = server.caller("submit", "operate").token
+    machine.environment |= {
+        "TIDEWHEEL_SERVER": f"http://{server.address}",
+        "TIDEWHEEL_TOKEN": token,
+    }
+    return machine
+
+
+@pytest.fixture
+def scheduler(there):
+    """Takes up runs and runs their jobs, at the machine with the store."""
+    quick = {"TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS": "0.1"}
+    with ExitStack() as stack:
+
+        def start(*runs):
+            stack.enter_context(there.started("scheduler", **quick))
+            queues = [part for run in runs for part in ("--queue", f"run:{run}")]
+            stack.enter_context(there.started("worker", *queues))
+
+        yield start
+
+
+def define(machine, name="tide", script="true"):
+    folder = machine.folder / name
+    (folder / "bin").mkdir(parents=True)
+    (folder / "flow.cylc").write_text(FLOW.format(script=script))
+    program = folder / "bin" / "say-hello"
+    program.write_text("#!/bin/sh\necho hello from $TIDEWHEEL_WORKFLOW_ID\n")
+    program.chmod(0o700)
+    return folder
+
+
+# ---- running ----
+
+
+def test_a_run_is_sent_driven_there_and_followed_here(here, there, scheduler):
+    define(here)
+    scheduler("tide/run1")
+    done = here("run", "tide")
+    assert done.status == 0, done.out + done.err
+    assert "tide/run1 starts at http://" in done.out
+    assert "tide/run1 completed after" in done.out and "2 succeeded" in done.out
+    assert "1/b" in done.out  # lines of its log
+    assert here("log", "tide", "1/a").out == "hello from tide/run1\n"
+    assert here("log", "tide", "1/a", "--follow").out == "hello from tide/run1\n"
+    assert not (here.state / "runs").exists()
+    [listed] = here("runs", "--json").json["runs"]
+    facts = [listed[name] for name in ("status", "driven", "offered")]
+    assert facts == ["completed", False, False]
+    assert there("show", "tide", "--json").json == here("show", "tide", "--json").json
+    assert here("runs", "--delete", "tide/run1").status == 0
+    assert here("runs", "--json").json["runs"] == []
+    assert not (there.state / "runs" / "tide" / "run1").exists()
+
+
+def test_a_failure_is_the_exit_status_here(here, scheduler):
+    define(here, script="false")
+    scheduler("tide/run1", "tide/run2")
+    failed = here("run", "tide", "--json")
+    assert failed.status == 1
+    end = json.loads(failed.out.splitlines()[-1])
+    assert (end["status"], end["ends"]) == ("stalled", {"succeeded": 1, "failed": 1})
+    assert any("1/b" in cause for cause in end["causes"])
+    aborted = here("run", "tide", "--new", "--abort-if-any-task-fails")
+    assert aborted.status == 1 and "aborted: 1/b failed" in aborted.err
+
+
+def test_a_run_that_is_left_goes_on_and_is_found_again(here, scheduler, tmp_path):
+    gate = tmp_path / "gate"
+    define(here, script=f"until test -e {gate}; do sleep 0.1; done")
+    scheduler("tide/run1")
+    with here.started("run", "tide") as running:
+        running.read_until("1/b")
+        running.send(signal.SIGINT)
+        left = running.wait()
+    assert left.status == 3
+    assert "tidewheel run tide/run1" in left.out and "tidewheel stop tide/run1" in left.out
+    assert here("show", "tide", "--json").json["run"]["driven"]
+    refused = here("run", "tide/run1", "--stopcp", "1")
+    assert refused.status == 2 and "driven already" in refused.err
+    with here.started("run", "tide/run1") as again:
+        again.read_until("is followed at")
+        gate.touch()
+        done = again.wait()
+    assert done.status == 0 and "tide/run1 completed" in done.out
+
+
+def test_a_run_is_begun_paused_resumed_stopped_and_carried_on(here, server, scheduler):
+    define(here)
+    looker = server.caller("read")
+
+    def becomes(status):
+        facts = "/runs/tide/facts"
+        eventually(lambda: looker.get(facts).json["run"]["status"] == status, status)
+
+    begun = here("run", "tide", "--detach", "--pause", "--json")
+    assert (begun.status, begun.json["run"]) == (0, "tide/run1")
+    waiting, unheard = answers(here, [["runs"], ["resume", "tide"]])
+    assert "waits for one" in waiting.out
+    assert "is not running (created)" in unheard.err
+    scheduler("tide/run1")
+    becomes("paused")
+    commands = [
+        ["set", "tide", "1/a", "--dry-run", "--json"],
+        ["hold", "tide", "1/b"],
+        ["stop", "tide"],
+    ]
+    tried, held, stopped = answers(here, commands)
+    assert [one["id"] for one in tried.json["changes"]] == ["1/a", "1/b"]
+    assert (held.status, stopped.status) == (0, 0)
+    becomes("stopped")
+    assert here("run", "tide/run1", "--slots", "3").status == 2
+    with here.started("run", "tide") as running:  # the folder means the run that was stopped
+        running.read_until("tide/run1 is followed")
+        becomes("paused")
+        for done in answers(here, [["release", "tide", "1/b"], ["resume", "tide"]]):
+            assert done.status == 0, done.err
+        done = running.wait()
+    assert done.status == 0 and "completed" in done.out
+    history = looker.get("/runs/tide/history").json["commands"]
+    assert all("a test (token" in one["who"] for one in history)
+
+
+def test_what_a_server_does_not_take_is_refused_here(here):
+    folder = define(here)
+    (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a =>\n")
+    assert here("run", "tide").status == 2
+    python = here.folder / "flow.py"
+    python.write_text(
+        "from tidewheel import Workflow\n"
+        "flow = Workflow('tide', initial=1, final=1)\n"
+        "a, b = (flow.task(name, script='true') for name in 'ab')\n"
+        "with flow.cycle('P1'):\n    a >> b\n"
+    )
+    commands = [
+        ["validate", "flow.py"],
+        ["run", "flow.py"],
+        ["run", "nowhere"],
+        ["runs", "--json"],
+    ]
+    valid, refused, lost, listed = answers(here, commands)
+    assert valid.status == 0
+    assert refused.status == 2 and "to read it is to execute it" in refused.err
+    assert lost.status == 2 and listed.json["runs"] == []
+    wrong = here("runs", TIDEWHEEL_TOKEN="tw_1_nonsense")
+    assert wrong.status == 2 and "token" in wrong.err
+    local = here("run", "tide", "--detach", TIDEWHEEL_SERVER="")
+    assert local.status == 2
+
+
+# ---- looking and acting ----
+
+
+@pytest.fixture
+def run(there):
+    return PreparedRun(there).starts().succeeds("1/prep").fails("1/model_a")
+
+
+LOOKS = [
+    ("runs",),
+    ("show", "forecast"),
+    ("show", "forecast", "1/post"),
+    ("show",),
+    ("why", "forecast", "1/post"),
+    ("tree", "forecast"),
+    ("tree", "forecast", "--window", "1"),
+    ("tree", "forecast//1"),
+    ("trigger", "forecast", "1/model_a", "--dry-run"),
+    ("remove", "forecast", "1/model_a", "--dry-run"),
+    ("hold", "forecast", "--after", "1", "--dry-run"),
+    ("kill", "forecast", "1/model_b", "--dry-run"),
+    ("stop", "forecast", "--at", "2", "--dry-run"),
+    ("broadcast", "forecast"),
+    ("log", "forecast", "1/model_a"),
+    ("why", "forecast", "1/nobody"),
+    ("show", "nope"),
+]
+
+
+def test_everything_is_seen_as_where_the_store_is(here, there, run):
+    run.writes_log("1/model_a", "job.out", "one line\n")
+    asked = [*LOOKS, *([*words, "--json"] for words in LOOKS if words[0] != "log")]
+    for words, near, far in zip(
+        asked, answers(there, asked), answers(here, asked), strict=True
+    ):
+        assert far == near, words
+
+
+def test_every_verb_is_heard(here, run):
+    verbs = [
+        ("trigger", "forecast", "1/model_a"),
+        ("set", "forecast", "1/post", "--pre", "all"),
+        ("remove", "forecast", "1/model_a"),
+        ("hold", "forecast", "2/prep"),
+        ("release", "forecast", "--all"),
+        ("kill", "forecast", "1/model_b"),
+        ("poll", "forecast", "1/model_b"),
+        ("pause", "forecast"),
+        ("resume", "forecast"),
+        ("stop", "forecast"),
+        ("broadcast", "forecast", "-n", "prep", "-s", "script=true"),
+        ("message", "forecast", "1/model_b", "half way"),
+        ("ext-trigger", "forecast", "new data", "7"),
+        ("reload", "forecast", str(run.folder)),
+    ]
+    with run.hearing() as heard:
+        for words, done in zip(verbs, answers(here, verbs), strict=True):
+            assert done.status == 0, (words, done.err)
+    assert [json.loads(one)["verb"] for one in heard] == [words[0] for words in verbs]

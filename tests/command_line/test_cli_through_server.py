@@ -1,0 +1,251 @@
+"""The queue's commands through a server: the same words, the same answers, no database here."""
+
+import json
+import signal
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import running_server
+from tests.support.site import make_certificate
+from tidewheel.config import credentials
+from tidewheel.wiring import this_process
+
+NOBODY = "http://127.0.0.1:9"  # the discard service, which nobody runs
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The store behind the server."""
+    return f"sqlite:///{tmp_path_factory.mktemp('there')}/tidewheel.db"
+
+
+@pytest.fixture(scope="module")
+def server(address):
+    """One server for all tests, as each has names of its own."""
+    with running_server(address, failures_max=1_000) as running:
+        yield running
+
+
+@pytest.fixture
+def there(tidewheel, address):
+    """Somebody beside the store itself."""
+    return lambda *arguments: tidewheel(*arguments, "--store", address)
+
+
+@pytest.fixture
+def here(tmp_path):
+    """Somebody with a home of their own, who has only the server's address."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    return CommandLine(folder)
+
+
+def reach(here, server, *scopes):
+    """From now on the server's, with a token of these scopes."""
+    here.environment |= {
+        "TIDEWHEEL_SERVER": url_of(server),
+        "TIDEWHEEL_TOKEN": server.caller(*scopes).token,
+    }
+
+
+def url_of(server):
+    return f"http://{server.address}"
+
+
+def test_tasks_are_stored_shown_and_cancelled_through_a_server(server, there, here):
+    """Letter by letter as beside the store, and nothing is made here."""
+    reach(here, server, "admin")
+    spec = '{"a":  [1.50, 1e400, "é"]}'
+    one = here("submit", "--id", "one", "--spec", spec, "--queue", "q")
+    assert (one.status, one.word) == (0, "one")
+    here("submit", "--id", "two", "--needs", "one", "--queue", "q", "--", "echo", "two")
+    assert here("tasks", "--json").json == there("tasks", "--json").json
+    assert here("task", "one", "--json").json == there("task", "one", "--json").json
+    assert here("cancel", "one").status == 0
+    assert here("task", "two", "--json").json["task"]["status"] == "cancelled"
+    assert here("export", "-", "--queue", "q").out.count("\n") == 2
+    assert not list(here.home.rglob("*.db"))
+
+
+def test_queues_are_set_and_the_store_is_verified_through_a_server(server, there, here):
+    reach(here, server, "admin")
+    assert here("queues", "set", "--pause", "--lease", "7s", "--limit", "2").status == 0
+    far, near = (
+        next(one for one in user("queues", "--json").json["queues"] if one["queue"] == "set")
+        for user in (here, there)
+    )
+    assert far == near
+    assert (far["paused"], far["lease_seconds"]) == (True, 7.0)
+    assert here("verify").status == 0
+
+
+def test_a_worker_does_through_a_server_what_is_to_be_done(server, there, here):
+    reach(here, server, "submit", "worker")
+    here("submit", "--id", "good", "--queue", "w", "--", "echo", "hello")
+    here("submit", "--id", "bad", "--queue", "w", "--", "exit", "3")
+    worked = here("worker", "--queue", "w", "--exit-when-idle", "--name", "elsewhere")
+    assert worked.status == 0, worked.err
+    good, bad = (here("task", name, "--json").json for name in ("good", "bad"))
+    assert (good["task"]["status"], bad["task"]["status"]) == ("succeeded", "failed")
+    assert bad["attempts"][0]["exit_status"] == 3
+    names = [one["name"] for one in there("workers", "--all", "--json").json["workers"]]
+    assert "elsewhere" in names
+
+
+def test_a_worker_that_was_killed_is_followed_by_one_that_finds_its_jobs(server, here):
+    """On its host, through a server: the job goes on, and it is the same attempt."""
+    reach(here, server, "submit", "worker")
+    go = here.folder / "go"
+    waiting = f"until [ -e {go} ]; do sleep 0.02; done"
+    here("submit", "--id", "long", "--queue", "l", "--command", waiting)
+    with here.started("worker", "--queue", "l") as first:
+        first.read_until("job.started")
+        first.send(signal.SIGKILL)
+        first.wait()
+    with here.started("worker", "--queue", "l") as second:
+        second.read_until("adopted")
+        go.touch()
+        second.read_until("job.ended")
+        second.send(signal.SIGTERM)
+        assert second.wait().status == 0
+    found = here("task", "long", "--json").json
+    assert (found["task"]["status"], found["task"]["attempt"]) == ("succeeded", 1)
+    assert [one["signal"] for one in found["history"]].count("adopt") == 1
+
+
+def test_tokens_are_made_listed_and_revoked_through_a_server(server, there, here):
+    """The secret is made here: it crosses no network and no server sees it."""
+    reach(here, server, "admin")
+    words = ("--scope", "read", "--queue", "ci-*", "--lasts", "1h")
+    made = here("token", "create", "ci", *words).word
+    number = made.split("_")[1]
+    assert here("tasks", TIDEWHEEL_TOKEN=made).status == 0
+    assert here("token", "list", TIDEWHEEL_TOKEN=made).status == 2
+    assert here("token", "revoke", number).status == 0
+    far, near = (user("token", "list", "--json").json["tokens"] for user in (here, there))
+    assert [(one["number"], one["name"]) for one in far] == [
+        (one["number"], one["name"]) for one in near
+    ]
+    [stored] = [one for one in near if str(one["number"]) == number]
+    assert (stored["queues"], stored["revoked_at"] is None) == (["ci-*"], False)
+
+
+def test_a_server_is_named_by_option_or_environment_and_the_nearer_one_counts(server, here):
+    url, secret = url_of(server), server.caller("read").token
+    for arguments, environment in (
+        (("tasks", "--server", url), {"TIDEWHEEL_STORE": NOBODY}),
+        (("--server", url, "tasks"), {"TIDEWHEEL_STORE": NOBODY}),
+        (("tasks",), {"TIDEWHEEL_STORE": url, "TIDEWHEEL_SERVER": NOBODY}),
+    ):
+        asked = here(*arguments, TIDEWHEEL_TOKEN=secret, **environment)
+        assert asked.status == 0, (arguments, asked.err)
+    here.state.mkdir(parents=True)
+    (here.state / "token").write_text(f"{secret}\n")
+    assert here("tasks", "--store", url, TIDEWHEEL_SERVER=NOBODY).status == 0
+
+
+def test_the_running_server_of_this_user_is_found_unless_it_serves_this_users_own_file(
+    server, address, here
+):
+    """`tidewheel up` leaves its address in the state directory; its process may be dead."""
+    client = server.caller("submit")
+    client.post("/tasks", {"queue": "found"})
+    here.environment["TIDEWHEEL_TOKEN"] = client.token
+    here.state.mkdir(parents=True)
+    process = this_process()
+    found = {
+        "url": url_of(server),
+        "store": address,
+        "pid": process.pid,
+        "started": process.started,
+        "host": process.host,
+        "boot_id": process.boot_id,
+    }
+    for differing, is_found in (
+        ({}, True),
+        ({"store": here.store}, False),
+        ({"started": 1.0}, False),
+    ):
+        (here.state / "server.json").write_text(json.dumps(found | differing))
+        assert bool(here("tasks", "--json").json["tasks"]) == is_found
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "needs a token and none was given"),
+        ({"TIDEWHEEL_TOKEN": f"tw_1_{'x' * 43}"}, "does not accept the token from TIDEWHEEL"),
+        ({"TIDEWHEEL_TOKEN": "two words"}, "tidewheel token create"),
+    ],
+)
+def test_a_wrong_token_is_told_with_where_it_came_from_and_how_to_get_one(
+    server, here, environment, said
+):
+    answer = here("tasks", "--server", url_of(server), **environment)
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err and "token create" in answer.err
+    assert "x" * 43 not in answer.err
+
+
+def test_a_token_that_does_not_suffice_says_what_would(server, here):
+    reach(here, server, "read")
+    answer = here("submit", "--", "true")
+    assert answer.status == 2
+    assert "needs a token with scope submit\n  It has read" in answer.err
+
+
+@pytest.mark.parametrize("command", [("tasks",), ("worker", "--wait-for-store", "0s")])
+def test_a_server_that_is_not_there_is_unavailable(here, command):
+    answer = here(*command, "--server", NOBODY)
+    assert answer.status == 3
+    assert "127.0.0.1:9 does not answer (Connection refused)" in answer.err
+    assert "tidewheel server" in answer.err and "--server URL" in answer.err
+
+
+@pytest.mark.parametrize("role", ["monitor", "scheduler", "server", "migrate"])
+def test_what_is_done_where_the_database_is_says_so(here, role):
+    answer = here(role, "--server", NOBODY)
+    assert answer.status == 2
+    assert "postgresql://" in answer.err and "the store itself" in answer.err
+
+
+@pytest.mark.parametrize("url", ["https://", "http://user:secret@host", "http://h:p"])
+def test_an_address_that_is_none_is_refused_without_its_password(here, url):
+    answer = here("tasks", "--server", url)
+    assert answer.status == 2
+    assert "http://HOST:PORT or https://HOST" in answer.err
+    assert "secret" not in answer.err
+
+
+def test_a_certificate_is_believed_only_if_its_authority_is(address, here, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make_certificate(certificate, key, "127.0.0.1")
+    with running_server(address, certificate=certificate, key=key) as server:
+        reach(here, server, "submit")
+        here.environment["TIDEWHEEL_SERVER"] = url = f"https://{server.address}"
+        refused = here("tasks")
+        assert refused.status == 3
+        assert "certificate" in refused.err and "self-signed" in refused.err
+        assert "TIDEWHEEL_CA=FILE" in refused.err
+        here.environment["TIDEWHEEL_CA"] = str(certificate)
+        assert here("submit", "--id", "tls", "--", "true").word == "tls"
+        other = here("tasks", "--server", url.replace("127.0.0.1", "localhost"))
+        assert other.status == 3 and "certificate" in other.err
+        none = here("tasks", TIDEWHEEL_CA=str(tmp_path / "none.pem"))
+        assert none.status == 2 and "TIDEWHEEL_CA" in none.err
+
+
+def test_a_token_is_not_sent_unasked_over_a_network_that_others_read(here):
+    """The file of the state directory is for this machine, or for TLS."""
+    here.state.mkdir(parents=True)
+    (here.state / "token").write_text("tw_1_x\n")
+    environment = {"HOME": str(here.home), "XDG_STATE_HOME": str(here.state.parent)}
+    shown = {
+        url: credentials(url, environment).token
+        for url in ("http://127.0.0.1:1", "http://[::1]", "https://far", "http://far")
+    }
+    assert list(shown.values()) == ["tw_1_x", "tw_1_x", "tw_1_x", None]
+    given = credentials("http://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
+    assert (given.token, given.origin) == ("tw_2_y", "TIDEWHEEL_TOKEN")
+    assert "tw_2_y" not in repr(given)

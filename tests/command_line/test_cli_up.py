@@ -1,0 +1,215 @@
+"""`tidewheel up`: everything on one machine, in one process (DESIGN §3)."""
+
+import json
+import os
+import re
+import signal
+import stat
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.support.http_server import Caller
+from tests.support.patience import eventually
+
+FLOW = """
+[scheduling]
+    [[graph]]
+        R1 = first => second
+[runtime]
+    [[first]]
+        script = read line < {gate}
+    [[second]]
+        script = true
+"""
+FORM = "application/x-www-form-urlencoded"
+SOON = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "1", "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS": "0.1"}
+
+
+def welcome(command):
+    """What it says once it answers."""
+    return json.loads(command.read_until('"url"'))
+
+
+def started(tidewheel, *arguments, **environment):
+    return tidewheel.started("up", "--port", "0", "--json", *arguments, **environment)
+
+
+def caller_of(tidewheel, said):
+    token = (tidewheel.state / "token").read_text().strip()
+    return Caller(urlsplit(said["url"]).netloc, token)
+
+
+def is_succeeded(tidewheel, task_id):
+    return tidewheel("task", task_id, "--json").json["task"]["status"] == "succeeded"
+
+
+def test_a_newcomer_starts_it_and_is_told_how_to_begin(tidewheel):
+    with tidewheel.started("up", "--port", "0") as up:
+        url = re.search(r"http://127\.0\.0\.1:\d+", up.read_until("answering at"))[0]
+        assert f"{url}/login?code=" in up.read_until("browser:")
+        assert str(tidewheel.state / "token") in up.read_until("token")
+        assert "tidewheel submit" in up.read_until("begin:")
+
+
+def test_it_executes_what_is_submitted_to_the_store_and_to_the_server(tidewheel):
+    with started(tidewheel) as up:
+        caller = caller_of(tidewheel, welcome(up))
+        assert tidewheel("submit", "--id", "one", "--", "true").status == 0
+        assert caller.post("/tasks", {"id": "two", "command": "true"}).status == 201
+        for task_id in ("one", "two"):
+            eventually(lambda name=task_id: is_succeeded(tidewheel, name), task_id)
+        up.send(signal.SIGTERM)
+        assert up.wait().status == 0
+
+
+def test_the_link_it_prints_logs_a_browser_in_once(tidewheel):
+    """S8."""
+    with started(tidewheel) as up:
+        said = welcome(up)
+        link = urlsplit(said["login"])
+        code = parse_qs(link.query)["code"][0]
+        browser = Caller(link.netloc)
+        reply = browser.post("//login", f"code={code}".encode(), Content_Type=FORM)
+        assert (reply.status, reply.headers["location"]) == (303, "/")
+        browser.headers["Cookie"] = reply.headers["set-cookie"].partition(";")[0]
+        assert browser.get("//", Accept="text/html").status == 200
+        again = Caller(link.netloc).post("//login", f"code={code}".encode(), Content_Type=FORM)
+        assert again.status == 401
+
+
+def test_clients_find_it_through_the_state_directory_while_it_lives(tidewheel):
+    """S31: the file is its user's alone, and holds no password."""
+    path = tidewheel.state / "server.json"
+    with started(tidewheel) as up:
+        said = welcome(up)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        found = json.loads(path.read_text())
+        assert (found["url"], found["pid"]) == (said["url"], said["pid"])
+        assert found["store"] == tidewheel.store
+        up.send(signal.SIGINT)
+        assert up.wait().status == 0
+    assert not path.exists()
+
+
+def test_on_postgresql_clients_ask_the_server_and_no_password_is_written_down(
+    tidewheel, postgres_url
+):
+    """S23: whoever has the state directory has the server, not the database."""
+    store = postgres_url + ("&" if "?" in postgres_url else "?") + "password=secret-word"
+    with started(tidewheel, TIDEWHEEL_STORE=store) as up:
+        said = up.read_until('"url"')
+        assert tidewheel("submit", "--id", "far", "--", "true").status == 0
+        eventually(lambda: is_succeeded(tidewheel, "far"), "the task's end")
+        assert "secret-word" not in said
+        assert "secret-word" not in (tidewheel.state / "server.json").read_text()
+        up.send(signal.SIGTERM)
+        assert "secret-word" not in up.wait().out
+    assert not (tidewheel.state / "tidewheel.db").exists()
+
+
+def test_a_port_that_is_taken_is_named_with_whoever_took_it(tidewheel):
+    with started(tidewheel) as up:
+        said = welcome(up)
+        port = str(urlsplit(said["url"]).port)
+        answer = tidewheel("up", "--port", port)
+        assert answer.status == 2
+        assert f"process {said['pid']} (" in answer.err and port in answer.err
+        assert json.loads((tidewheel.state / "server.json").read_text())["pid"] == said["pid"]
+
+
+def test_the_same_token_is_good_at_every_start(tidewheel):
+    with started(tidewheel) as up:
+        caller = caller_of(tidewheel, welcome(up))
+        assert caller.get("/tokens").status == 200
+    with started(tidewheel) as up:
+        said = welcome(up)
+        assert said["token_file"] == str(tidewheel.state / "token")
+        assert caller_of(tidewheel, said).token == caller.token
+        assert caller_of(tidewheel, said).get("/tokens").status == 200
+
+
+def test_a_token_of_another_server_is_left_alone(tidewheel):
+    tidewheel.state.mkdir(parents=True)
+    file = tidewheel.state / "token"
+    file.write_text("tw_1_" + "A" * 43 + "\n")
+    with started(tidewheel) as up:
+        said = welcome(up)
+        assert said["token_file"] is None and "/login?code=" in said["login"]
+    assert file.read_text() == "tw_1_" + "A" * 43 + "\n"
+
+
+def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
+    """R002-34 in large: nothing is done twice, nothing is lost."""
+    gate, marks = tidewheel.folder / "gate", tidewheel.folder / "marks"
+    os.mkfifo(gate)
+    command = f"echo begun >> {marks}; read line < {gate}; echo ended >> {marks}"
+    with started(tidewheel) as up:
+        welcome(up)
+        tidewheel("submit", "--id", "long", "--", "bash", "-c", command)
+        eventually(marks.exists, "the job runs")
+        up.send(signal.SIGKILL)
+        up.wait()
+    assert (tidewheel.state / "server.json").exists()
+    with started(tidewheel) as up:
+        welcome(up)
+        up.read_until("lease.adopted")
+        gate.write_text("go\n")
+        eventually(lambda: is_succeeded(tidewheel, "long"), "the job's end")
+    assert marks.read_text() == "begun\nended\n"
+
+
+def test_stopped_it_leaves_jobs_running_and_the_next_start_adopts_them(tidewheel):
+    gate, marks = tidewheel.folder / "gate", tidewheel.folder / "marks"
+    os.mkfifo(gate)
+    command = f"echo begun >> {marks}; read line < {gate}; echo ended >> {marks}"
+    with started(tidewheel) as up:
+        welcome(up)
+        tidewheel("submit", "--id", "long", "--", "bash", "-c", command)
+        eventually(marks.exists, "the job runs")
+        up.send(signal.SIGTERM)
+        assert up.wait().status == 0
+    with started(tidewheel) as up:
+        welcome(up)
+        up.read_until("lease.adopted")
+        gate.write_text("go\n")
+        eventually(lambda: is_succeeded(tidewheel, "long"), "the job's end")
+    assert marks.read_text() == "begun\nended\n"
+
+
+def test_a_second_signal_ends_it_at_once(tidewheel):
+    with started(tidewheel, "--on-stop", "drain", "--grace", "1h") as up:
+        welcome(up)
+        tidewheel("submit", "--id", "endless", "--", "bash", "-c", "sleep 1000")
+        up.read_until("job.started")
+        up.send(signal.SIGTERM)
+        up.send(signal.SIGINT)  # two of the same kind may come as one
+        assert up.wait().status == 0
+
+
+def test_a_run_whose_process_was_killed_is_driven_to_its_end(tidewheel):
+    """It takes every run that nobody drives, with its jobs."""
+    gate, folder = tidewheel.folder / "gate", tidewheel.folder / "flow"
+    os.mkfifo(gate)
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(FLOW.format(gate=gate))
+    with tidewheel.started("run", "flow", **SOON) as run:
+        run.read_until("first started")
+        run.send(signal.SIGKILL)
+        run.wait()
+    with started(tidewheel, **SOON) as up:
+        welcome(up)
+        up.read_until("run.taken")
+        gate.write_text("go\n")
+        up.read_until("run.left")
+    [shown] = tidewheel("runs", "--json").json["runs"]
+    assert shown["status"] == "completed"
+
+
+@pytest.mark.parametrize("without", ["--no-worker", "--no-scheduler", "--no-monitor"])
+def test_each_role_can_be_left_out(tidewheel, without):
+    with started(tidewheel, without) as up:
+        caller = caller_of(tidewheel, welcome(up))
+        assert caller.get("//readyz").status == 200
+        up.send(signal.SIGTERM)
+        assert up.wait().status == 0

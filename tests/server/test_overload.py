@@ -1,0 +1,262 @@
+"""Too much to do: who is let in and who has to come again (RELIABILITY, "Overload")."""
+
+import asyncio
+import socket
+import threading
+
+import pytest
+
+from tests.server.conftest import register
+from tests.support.http_server import running_server
+from tidewheel.config import StoreSettings
+from tidewheel.server.admission import Urgency
+from tidewheel.server.call import Call
+from tidewheel.server.quota import SubmitQuota
+from tidewheel.server.refusals import QuotaSpent
+from tidewheel.server.routes import Open, Route
+from tidewheel.server.table import ROUTES
+
+SHARES = {
+    "streams_max": 1,
+    "reads_max": 2,
+    "submits_max": 3,
+    "claims_max": 4,
+    "cancels_max": 5,
+}
+# From the most urgent on; reports have no limit.
+ORDER = (Urgency.CANCEL, Urgency.CLAIM, Urgency.SUBMIT, Urgency.READ, Urgency.STREAM)
+LIMITS = dict(zip(ORDER, reversed(SHARES.values()), strict=True))
+ANYBODY = Open(because="it is a test")
+
+
+class Busy:
+    """Requests that are under way until they are let go on."""
+
+    def __init__(self):
+        self._begun, self._go_on = threading.Semaphore(0), threading.Event()
+        self._threads, self.replies = [], []
+
+    async def handler(self, call: Call) -> object:
+        self._begun.release()
+        await asyncio.to_thread(self._go_on.wait, 30)
+        return {"path": call.path}
+
+    async def store_handler(self, call: Call) -> object:
+        """Keeps one of the connections with which the store looks."""
+
+        def script(tx):
+            del tx
+            self._begun.release()
+            self._go_on.wait(30)
+
+        await call.store.look(script)
+        return {}
+
+    def begins(self, ask):
+        """One more request, which is under way afterwards."""
+        thread = threading.Thread(target=lambda: self.replies.append(ask()))
+        self._threads.append(thread)
+        thread.start()
+        assert self._begun.acquire(timeout=15)
+
+    def ends(self):
+        self._go_on.set()
+        for thread in self._threads:
+            thread.join(20)
+
+
+async def quick(call: Call) -> object:
+    return {"path": call.path}
+
+
+def route(path, handler, urgency, method="POST"):
+    return Route(
+        method=method, path=path, guard=ANYBODY, handler=handler, says="X.", urgency=urgency
+    )
+
+
+@pytest.fixture
+def busy():
+    made = Busy()
+    yield made
+    made.ends()
+
+
+def test_the_least_urgent_are_turned_away_first_and_reports_never(tmp_path, busy):
+    """Heartbeat and completion before cancel, claim, submit, read, stream."""
+    routes = (
+        route("/busy", busy.handler, Urgency.REPORT),
+        *(route(f"/{kind.name}", quick, kind) for kind in Urgency),
+    )
+    with running_server(f"sqlite:///{tmp_path}/t.db", routes, **SHARES) as server:
+        stranger = server.stranger()
+        for under_way in range(7):
+            refused = {
+                kind for kind in Urgency if stranger.post(f"//{kind.name}").status == 503
+            }
+            assert refused == {kind for kind in ORDER if under_way >= LIMITS[kind]}
+            busy.begins(lambda: stranger.post("//busy"))
+        reply = stranger.post("//READ")
+        assert (reply.code, int(reply.headers["retry-after"]) in range(1, 4)) == (
+            "overloaded",
+            True,
+        )
+        busy.ends()
+        assert [reply.status for reply in busy.replies] == [200] * 7
+        assert {stranger.post(f"//{kind.name}").status for kind in Urgency} == {200}
+
+
+def test_who_was_turned_away_did_no_work(tmp_path, busy):
+    """Admission before work: nobody is even asked who they are."""
+    routes = (route("/busy", busy.handler, Urgency.REPORT), *ROUTES)
+    with running_server(f"sqlite:///{tmp_path}/t.db", routes, **SHARES) as server:
+        stranger = server.stranger()
+        assert stranger.get("/tasks").status == 401
+        busy.begins(lambda: stranger.post("//busy"))
+        busy.begins(lambda: stranger.post("//busy"))
+        assert stranger.get("/tasks").status == 503
+        busy.ends()
+
+
+def test_a_claim_that_waits_for_tasks_takes_nobody_s_place(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", reads_max=1, streams_max=1) as server:
+        caller, client = server.caller("worker"), server.caller("submit")
+        worker = register(caller, "q")
+        got = []
+        body = {"worker": worker, "wait_s": 15}
+        waiting = [
+            threading.Thread(target=lambda: got.append(caller.post("/queues/q/claim", body)))
+            for _ in range(3)
+        ]
+        for thread in waiting:
+            thread.start()
+        # They are all let in, and so is whoever looks meanwhile; each gets its task.
+        while len(got) < 3:
+            assert client.post("/tasks", {"queue": "q", "spec": 1}).status == 201
+            assert caller.get("/queues/q").status in (200, 503)
+        for thread in waiting:
+            thread.join(20)
+        assert [reply.status for reply in got] == [200, 200, 200]
+        assert caller.get("/queues/q").status == 200
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_workers_are_heard_while_every_connection_to_the_database_is_busy(
+    database, tmp_path, busy, request
+):
+    """What workers report has connections of its own."""
+    url = f"sqlite:///{tmp_path}/t.db"
+    if database == "postgres":
+        url = request.getfixturevalue("postgres_url")
+    routes = (route("/busy", busy.store_handler, Urgency.READ, "GET"), *ROUTES)
+    where = StoreSettings(url=url, connections_max=2)
+    with running_server(where, routes) as server:
+        caller, stranger = server.caller("worker", "submit"), server.stranger()
+        worker = register(caller, "q")
+        caller.post("/tasks", {"id": "t", "queue": "q", "spec": 1})
+        [task] = caller.post("/queues/q/claim", {"worker": worker}).json["tasks"]
+        for _ in range(2):  # as many as there are
+            busy.begins(lambda: stranger.get("//busy"))
+        held = {"worker": worker, "attempt": task["attempt"]}
+        beats = {"worker": worker, "beats": [{"id": "t", "attempt": task["attempt"]}]}
+        assert caller.post("/heartbeats", beats).json["answers"][0]["answer"] == "go_on"
+        assert caller.post("/tasks/t/started", held).status == 200
+        assert caller.post("/tasks/t/finish", {**held, "ending": "succeeded"}).status == 200
+        assert stranger.get("//readyz").status == 200
+        assert busy.replies == []  # they were busy all the time
+        busy.ends()
+
+
+def test_too_many_connections_keep_no_worker_from_reporting(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", connections_max=3) as server:
+        caller, address = server.caller("worker"), server.address.split(":")
+        worker = register(caller, "q")
+        idle = [socket.create_connection((address[0], int(address[1]))) for _ in range(4)]
+        beats = {"worker": worker, "beats": []}
+        assert caller.post("/heartbeats", beats).status == 200
+        assert caller.get("/tasks").status == 503
+        assert server.stranger().get("//healthz").status == 200
+        for connection in idle:
+            connection.close()
+
+
+RANKS = {
+    "POST /api/v1/heartbeats": Urgency.REPORT,
+    "POST /api/v1/tasks/{id}/finish": Urgency.REPORT,
+    "POST /api/v1/tasks/{id}/heartbeat": Urgency.REPORT,
+    "POST /api/v1/tasks/{id}/yield": Urgency.REPORT,
+    "PATCH /api/v1/tasks/{id}": Urgency.REPORT,  # seed 003 reports an end so
+    "POST /api/v1/tasks/cancel": Urgency.CANCEL,
+    "POST /api/v1/tasks/{id}/cancel": Urgency.CANCEL,
+    "POST /api/v1/queues/{queue}/pause": Urgency.CANCEL,
+    "POST /api/v1/queues/{queue}/claim": Urgency.CLAIM,
+    "POST /api/v1/tasks/{id}/claim": Urgency.CLAIM,
+    "POST /api/v1/tasks": Urgency.SUBMIT,
+    "GET /api/v1/tasks": Urgency.READ,
+    "GET /api/v1/workers/{id}/channel": Urgency.STREAM,
+}
+
+
+def test_each_request_has_the_urgency_that_the_documents_say():
+    found = {route.verb: route.rank for route in ROUTES}
+    assert {verb: found[verb] for verb in RANKS} == RANKS
+
+
+# ---- quotas ----
+
+
+def test_a_queue_takes_so_many_tasks_a_second_and_others_are_not_concerned(tmp_path):
+    """429 is the caller's quota, 503 the server's trouble."""
+    # So slow that nothing flows in while the test runs: a burst of one.
+    with running_server(f"sqlite:///{tmp_path}/t.db", submit_rate=0.001) as server:
+        client = server.caller("submit")
+        assert client.post("/tasks", {"queue": "a", "spec": 1}).status == 201
+        reply = client.post("/tasks", {"queue": "a", "spec": 1})
+        assert (reply.status, reply.code) == (429, "quota")
+        assert int(reply.headers["retry-after"]) >= 900
+        assert client.post("/tasks", [{"queue": "b"}, {"queue": "a"}]).status == 429
+        assert client.post("/tasks", {"queue": "b", "spec": 1}).status == 201
+        assert len(client.get("/tasks?queue=a").json["tasks"]) == 1
+        assert client.get("/tasks").status == 200
+
+
+def test_a_repeated_request_is_answered_without_a_second_count(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", submit_rate=0.001) as server:
+        client = server.caller("submit")
+        replies = [
+            client.post("/tasks", {"queue": "a"}, Idempotency_Key="k").status for _ in range(3)
+        ]
+        assert replies == [201, 201, 201]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_bucket_fills_while_nobody_takes_and_never_above_ten_seconds_worth():
+    clock = Clock()
+    quota = SubmitQuota(2.0, clock)
+    quota.take({"q": 20})
+    with pytest.raises(QuotaSpent) as spent:
+        quota.take({"q": 1})
+    assert spent.value.seconds == 0.5
+    clock.now = 0.5
+    quota.take({"q": 1})
+    clock.now = 1000.0
+    quota.take({"q": 20})
+    with pytest.raises(QuotaSpent):
+        quota.take({"q": 1})
+
+
+def test_a_list_that_is_longer_than_the_bucket_is_taken_once_and_paid_for_later():
+    clock = Clock()
+    quota = SubmitQuota(1.0, clock)
+    quota.take({"q": 110})
+    with pytest.raises(QuotaSpent) as spent:
+        quota.take({"q": 1})
+    assert spent.value.seconds == 101.0
+    clock.now = 101.0
+    quota.take({"q": 1})

@@ -1,0 +1,129 @@
+"""Commands that are tried: what they would change is what they change, and nothing is done."""
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import in_path, running_server
+from tests.support.prepared_run import PreparedRun
+
+
+@pytest.fixture
+def tidewheel(tmp_path):
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def run(tidewheel):
+    return PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
+
+
+@pytest.fixture
+def server(tidewheel):
+    with running_server(tidewheel.store, home=tidewheel.state) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(run, server):
+    caller = server.caller("operate")
+    caller.path = f"/runs/{in_path(run.name)}"
+    return caller
+
+
+def states(operator):
+    """Every task of the run, and the run itself, as people see them."""
+    tree = operator.get(f"{operator.path}/tree?all=true").json
+    dump = operator.get(f"{operator.path}/dump").json
+    return tree["points"], dump, tree["status"]
+
+
+def state_of(operator, task):
+    [found] = operator.get(f"{operator.path}?ids={task}").json["tasks"]
+    remarks = f" ({', '.join(found['remarks'])})" if found["remarks"] else ""
+    return found["state"] + remarks
+
+
+COMMANDS = [
+    ("trigger", {"ids": ["1/model_a"]}, {"1/model_a"}),
+    ("set", {"ids": ["1/model_b"]}, {"1/model_b"}),
+    ("set", {"ids": ["1/model_a"], "outputs": ["succeeded"]}, {"1/model_a", "1/post"}),
+    ("remove", {"ids": ["1/model_b"], "kill": True}, {"1/model_b"}),
+    ("hold", {"ids": ["1/model_b"]}, {"1/model_b"}),
+    ("hold", {"ids": ["3/prep"]}, {"3/prep"}),
+    ("kill", {"ids": ["1/model_b"]}, {"1/model_b"}),
+    ("stop", {"mode": "clean"}, set()),
+    ("stop", {"at_point": "2"}, set()),
+    ("pause", {}, set()),
+]
+
+
+@pytest.mark.parametrize(("verb", "body", "changed"), COMMANDS)
+def test_what_is_tried_is_what_would_happen(operator, run, verb, body, changed):
+    before = states(operator)
+    tried = operator.post(f"{operator.path}/{verb}?dry_run=true", body)
+    assert tried.status == 200, tried.body
+    assert states(operator) == before
+    assert operator.get(f"{operator.path}/history").json["commands"] == []
+    told = {one["id"]: one["after"] for one in tried.json["changes"]}
+    assert (tried.json["verb"], told.keys() & changed) == (verb, changed)
+    with run.answering():
+        assert operator.post(f"{operator.path}/{verb}", body).status == 200
+    assert {task: state_of(operator, task) for task in told} == told
+    assert operator.get(f"{operator.path}/tree").json["status"] == tried.json["status"]["after"]
+
+
+def test_held_tasks_that_would_be_released_would_run(operator, run):
+    with run.answering():
+        assert operator.post(f"{operator.path}/hold", {"ids": ["2/prep"]}).status == 200
+    tried = operator.post(f"{operator.path}/release?dry_run=true", {"everything": True}).json
+    assert [one["id"] for one in tried["changes"]] == ["2/prep"]
+
+
+def test_the_jobs_that_would_be_killed_are_named(operator):
+    body = {"ids": ["1/model_b"]}
+    tried = operator.post(f"{operator.path}/kill?dry_run=true", body).json
+    assert tried["killed"] == ["1/model_b"]
+
+
+def test_a_reload_is_tried_with_the_definition_that_is_named(operator, run):
+    before = states(operator)
+    text = (run.folder / "flow.cylc").read_text()
+    longer = text.replace("post[-P1]", "fresh\npost[-P1]") + "[[fresh]]\n"
+    body = {"workflow": "forecast", "text": longer}
+    saved = operator.post(f"{operator.path}/definitions", body)
+    assert saved.status == 201, saved.body
+    asked = {"definition": saved.json["digest"]}
+    tried = operator.post(f"{operator.path}/reload?dry_run=true", asked)
+    assert tried.status == 200, tried.body
+    fresh = [one["id"] for one in tried.json["runs"] if one["id"].endswith("/fresh")]
+    assert fresh and states(operator) == before
+    nobody = operator.post(f"{operator.path}/reload?dry_run=true", {"definition": "0" * 64})
+    assert nobody.status == 404
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "status"),
+    [
+        ("hold", {"ids": ["1/x"]}, 409),
+        ("hold", {}, 409),
+        ("kill", {"ids": ["3/prep"]}, 409),
+        ("broadcast", {"settings": ["script=true"]}, 409),
+        ("message", {"id": "1/model_b", "texts": ["x"]}, 409),
+        ("set", {"ids": 7}, 422),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(operator, verb, body, status):
+    assert operator.post(f"{operator.path}/{verb}?dry_run=true", body).status == status
+
+
+def test_who_may_only_look_may_try(operator, server):
+    reader = server.caller("read")
+    body = {"command": {"verb": "hold", "ids": ["2/prep"]}}
+    tried = reader.post(f"{operator.path}/dry-run", body)
+    assert (tried.status, tried.json["verb"]) == (200, "hold")
+    assert reader.post(f"{operator.path}/hold?dry_run=true", body["command"]).status == 403
+    for bad in ({"command": {}}, {"command": []}, {}, {"command": {"verb": "fly"}}):
+        assert reader.post(f"{operator.path}/dry-run", bad).status == 422
+    other = server.caller("read", workflows=["nightly"])
+    assert other.post(f"{operator.path}/dry-run", body).status == 403
+    assert server.caller("admin").get("/audit").json["entries"] == []
