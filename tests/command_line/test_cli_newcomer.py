@@ -82,18 +82,9 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         *("run", "runs", "show", "why", "tree", "log"),
         *("trigger", "set", "remove", "hold", "release", "kill", "poll"),
         *("pause", "resume", "stop", "reload", "broadcast", "message", "ext-trigger"),
-        *(
-            "submit",
-            "tasks",
-            "task",
-            "cancel",
-            "queues",
-            "workers",
-            "worker",
-            "monitor",
-            "scheduler",
-        ),
-        *("server", "token"),
+        *("submit", "tasks", "task", "events", "cancel", "queues"),
+        *("workers", "worker", "monitor", "scheduler"),
+        *("up", "server", "token"),
         *("verify", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"

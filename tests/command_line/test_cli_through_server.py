@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
+from tests.support.patience import eventually
 from tests.support.site import make_certificate
 from tidewheel.config import credentials
 from tidewheel.wiring import this_process
@@ -89,6 +90,10 @@ def test_a_worker_does_through_a_server_what_is_to_be_done(server, there, here):
     good, bad = (here("task", name, "--json").json for name in ("good", "bad"))
     assert (good["task"]["status"], bad["task"]["status"]) == ("succeeded", "failed")
     assert bad["attempts"][0]["exit_status"] == 3
+    assert here("task", "good", "--log", "out").out == "hello\n"
+    followed = here("task", "bad", "--log", "err", "--follow", TIDEWHEEL_HOME=str(here.folder))
+    assert (followed.status, followed.out) == (0, "")
+    assert here("task", "good", "--log", "out", "--attempt", "2").status == 2
     names = [one["name"] for one in there("workers", "--all", "--json").json["workers"]]
     assert "elsewhere" in names
 
@@ -96,11 +101,11 @@ def test_a_worker_does_through_a_server_what_is_to_be_done(server, there, here):
 def test_a_worker_that_was_killed_is_followed_by_one_that_finds_its_jobs(server, here):
     """On its host, through a server: the job goes on, and it is the same attempt."""
     reach(here, server, "submit", "worker")
-    go = here.folder / "go"
-    waiting = f"until [ -e {go} ]; do sleep 0.02; done"
+    begun, go = here.folder / "begun", here.folder / "go"
+    waiting = f"touch {begun}; until [ -e {go} ]; do sleep 0.02; done"
     here("submit", "--id", "long", "--queue", "l", "--command", waiting)
     with here.started("worker", "--queue", "l") as first:
-        first.read_until("job.started")
+        eventually(begun.exists, "the job runs")
         first.send(signal.SIGKILL)
         first.wait()
     with here.started("worker", "--queue", "l") as second:

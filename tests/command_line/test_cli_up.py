@@ -92,6 +92,21 @@ def test_clients_find_it_through_the_state_directory_while_it_lives(tidewheel):
     assert not path.exists()
 
 
+def test_a_second_one_leaves_the_address_of_the_first_where_it_is(tidewheel):
+    path = tidewheel.state / "server.json"
+    with started(tidewheel) as first:
+        url = welcome(first)["url"]
+        with started(tidewheel) as second:
+            assert welcome(second)["url"] != url
+            second.send(signal.SIGTERM)
+            assert second.wait().status == 0
+        assert json.loads(path.read_text())["url"] == url
+        first.send(signal.SIGKILL)
+        first.wait()
+    with started(tidewheel) as third:
+        assert welcome(third)["url"] == json.loads(path.read_text())["url"]
+
+
 def test_on_postgresql_clients_ask_the_server_and_no_password_is_written_down(
     tidewheel, postgres_url
 ):
