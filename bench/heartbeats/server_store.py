@@ -37,8 +37,8 @@ class ServerStore(TidewheelStore):
         home = Path(tempfile.mkdtemp(prefix="bench-server-"))
         self._stack.callback(shutil.rmtree, home, ignore_errors=True)
         environment = {"TIDEWHEEL_HOME": str(home), "TIDEWHEEL_STORE": url}
-        self._port, self._pid = self._stack.enter_context(started(COMMAND, environment))
-        self._token = (home / "token").read_text().strip()
+        self.port, self._pid = self._stack.enter_context(started(COMMAND, environment))
+        self.token = (home / "token").read_text().strip()
 
     async def lease(self, worker: int, leases: int, lease_seconds: float) -> None:
         await super().lease(worker, leases, lease_seconds)
@@ -52,11 +52,11 @@ class ServerStore(TidewheelStore):
         self._questions[worker] = Question(
             name="heartbeats", method="POST", path=f"{API}/heartbeats", body=lambda _: text
         )
-        connected = await asyncio.open_connection("127.0.0.1", self._port)
+        connected = await asyncio.open_connection("127.0.0.1", self.port)
         self._askers[worker] = Asker(*connected)
 
     async def heartbeat(self, worker: int) -> int:
-        answer = await self._askers[worker].ask(self._questions[worker], 0, self._token)
+        answer = await self._askers[worker].ask(self._questions[worker], 0, self.token)
         return sum(one["answer"] != "lost" for one in json.loads(answer)["answers"])
 
     def cpu_seconds(self) -> float:

@@ -43,7 +43,14 @@ class Asker:
         self._reader, self._writer = reader, writer
 
     async def ask(self, question: Question, number: int, token: str) -> bytes:
-        """The body of the answer."""
+        """The body of the answer, which must be the one that is expected."""
+        status, text = await self.answer(question, number, token)
+        if status != question.status:
+            raise RuntimeError(f"{question.name}: {status} {text.decode()}")
+        return text
+
+    async def answer(self, question: Question, number: int, token: str) -> tuple[int, bytes]:
+        """Whatever is answered: status and body."""
         body = question.body(number)
         head = (
             f"{question.method} {question.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -52,12 +59,9 @@ class Asker:
         )
         self._writer.write(head.encode() + body)
         answered = await self._reader.readuntil(HEAD_END)
-        status = int(answered[9:12])
         rest = answered.lower().partition(LENGTH)[2]
         text = await self._reader.readexactly(int(rest.partition(b"\r")[0]))
-        if status != question.status:
-            raise RuntimeError(f"{question.name}: {status} {text.decode()}")
-        return text
+        return int(answered[9:12]), text
 
     def close(self) -> None:
         self._writer.close()
