@@ -1,0 +1,141 @@
+"""Templates of SIP files, rendered in a limited child process, many in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path as FilePath
+from typing import Any
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.sources.sip.places import RESERVED, Json, Value
+from tidewheel.sources.templates import (
+    Child,
+    RenderFailure,
+    RenderLimits,
+    ask_child,
+    limits_for,
+    parse_failure,
+)
+
+CHILD_MODULE = "tidewheel.sources.sip.template_child"
+# There is nothing to be found there: a template reads no files.
+_NO_FOLDER = FilePath("/")
+_ALONE_MAX = 20  # templates that are tried one by one after they failed together
+
+
+Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
+
+
+class Moment(StrEnum):
+    """When a template is rendered, and so what may still be missing."""
+
+    CHECK = "check"  # parameters may come with a request
+    REQUEST = "request"  # outputs of stages may come with the run
+    DUE = "due"  # nothing
+    GLANCE = "glance"  # anything: to look at what follows a mistake
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A text to render; each path of ``unknown`` leads to a name without a value."""
+
+    file: str
+    text: str
+    own: Mapping[str, Json] = field(default_factory=dict)
+    unknown: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """Lines with places, the lines of the template that made them, and the values."""
+
+    lines: tuple[str, ...]
+    origins: tuple[int, ...]
+    values: tuple[Value, ...] = ()
+    names: Mapping[str, int] = field(default_factory=dict)  # used, with their first lines
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def render_all(
+    templates: Sequence[Template],
+    shared: Mapping[str, Json],
+    findings: Findings,
+    moment: Moment,
+) -> list[RenderedText | None]:
+    """Each template's text, or None with a finding; ``shared`` names are known to all."""
+    rendered: list[RenderedText | None] = [None] * len(templates)
+    good = [number for number, one in enumerate(templates) if _is_text(one, findings)]
+    answers = _ask([templates[number] for number in good], shared, moment)
+    for number, answer in zip(good, answers, strict=True):
+        if isinstance(answer, RenderFailure):
+            place = Position(templates[number].file, answer.line)
+            findings.error(answer.code, answer.message, answer.hint, place)
+        else:
+            rendered[number] = answer
+    return rendered
+
+
+def _is_text(template: Template, findings: Findings) -> bool:
+    found = RESERVED.search(template.text)
+    if found is not None:
+        findings.error(
+            "reserved-character",
+            f"the file has the character U+{ord(found[0]):X}, which is kept for our own use",
+            "remove it",
+            Position(template.file, template.text.count("\n", 0, found.start()) + 1),
+        )
+    return found is None
+
+
+_Answer = RenderedText | RenderFailure
+
+
+def _ask(
+    templates: Sequence[Template], shared: Mapping[str, Json], moment: Moment
+) -> list[_Answer]:
+    if not templates:
+        return []
+    request = {
+        "moment": moment.value,
+        "shared": dict(shared),
+        "templates": [
+            {"text": one.text, "own": dict(one.own), "unknown": [list(p) for p in one.unknown]}
+            for one in templates
+        ],
+    }
+    limits = _limits(templates)
+    answers = ask_child(Child(CHILD_MODULE, _NO_FOLDER), request, limits, _parse_answers)
+    if not isinstance(answers, RenderFailure) and len(answers) == len(templates):
+        return answers
+    if len(templates) == 1 or len(templates) > _ALONE_MAX:
+        assert isinstance(answers, RenderFailure)
+        return [answers] * len(templates)
+    # One of them took all the time or memory there was; the others are heard without it.
+    return [_ask([one], shared, moment)[0] for one in templates]
+
+
+def _limits(templates: Sequence[Template]) -> RenderLimits:
+    return limits_for("".join(one.text for one in templates))
+
+
+def _parse_answers(answered: dict[str, Any]) -> list[_Answer]:
+    return [_parse_answer(one) for one in answered["answers"]]
+
+
+def _parse_answer(answer: dict[str, Any]) -> _Answer:
+    if "code" in answer:
+        return parse_failure(answer)
+    return RenderedText(
+        tuple(map(str, answer["lines"])),
+        tuple(max(1, int(line)) for line in answer["origins"]),
+        tuple(
+            Value(value=one.get("value"), unknown=one.get("unknown", ""))
+            for one in answer["values"]
+        ),
+        {str(name): int(line) for name, line in answer["names"].items()},
+    )
