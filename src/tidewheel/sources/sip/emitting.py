@@ -11,6 +11,8 @@ from tidewheel.sources.sip.plain_values import is_null
 
 # What is one word to every reader of YAML; everything else is put in quotes.
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@%=-]*|-?[0-9][0-9.eE+-]*", re.ASCII)
+# Fine in JSON, but line breaks or refused in YAML.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _INDENT = "  "
 
 
@@ -43,4 +45,11 @@ def _scalar(node: Scalar) -> str:
         return "null"
     if not node.quoted and _PLAIN.fullmatch(node.text):
         return node.text
-    return json.dumps(node.text, ensure_ascii=False)
+    return quoted(node.text)
+
+
+def quoted(text: str) -> str:
+    """In double quotes, with escapes that JSON and YAML share."""
+    return _ESCAPED.sub(
+        lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
+    )

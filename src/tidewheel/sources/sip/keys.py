@@ -76,7 +76,7 @@ STAGE: Mapping[str, Key] = {
         kind=Kind.TEXT,
         about="what the stage is for",
         absent=Absent.REFUSED,
-        choices=tuple(StageType),
+        choices=tuple(one.value for one in StageType),
     ),
     "timeout": Key(
         kind=Kind.DURATION,

@@ -5,7 +5,7 @@ Values only; nothing here knows how it was written. Durations are seconds, sizes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -142,18 +142,22 @@ class SipDefinition:
     id: str
     version: str
     stages: tuple[Stage, ...]
+    _by_id: Mapping[str, Stage] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {one.id: one for one in self.stages})
 
     def stage(self, name: str) -> Stage | None:
-        return next((one for one in self.stages if one.id == name), None)
+        return self._by_id.get(name)
 
     def upstream(self, name: str) -> Iterator[str]:
         """The stages that come before one, the nearest first; names of nothing are left out."""
-        by_id = {one.id: one for one in self.stages}
         seen = {name}
         waiting = [name]
         for one in waiting:
-            for parent in by_id[one].parents if one in by_id else ():
-                if parent not in seen and parent in by_id:
+            stage = self._by_id.get(one)
+            for parent in stage.parents if stage is not None else ():
+                if parent not in seen and parent in self._by_id:
                     seen.add(parent)
                     waiting.append(parent)
                     yield parent

@@ -72,9 +72,8 @@ class ParameterSource:
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
         to_come: dict[str, None] = {}
-        for earlier in self.definition.upstream(stage.id):
-            declared = self.folders[earlier].outputs if earlier in self.folders else ()
-            for name in declared:
+        for earlier in self._providers(stage):
+            for name in self.folders[earlier].outputs:
                 if outputs is None:
                     to_come.setdefault(name)
                 elif name in outputs.get(earlier, {}):
@@ -92,6 +91,12 @@ class ParameterSource:
             to_come=awaited,
             missing=missing,
         )
+
+    def _providers(self, stage: Stage) -> Iterator[str]:
+        """Stages before it that declare outputs, the nearest first."""
+        providers = {one.stage for one in self.folders.values() if one.outputs}
+        if providers:  # most workflows have none, and a chain of stages is long
+            yield from (one for one in self.definition.upstream(stage.id) if one in providers)
 
     def specs(self) -> tuple[ParameterSpec, ...]:
         """Every declared parameter, once."""
@@ -115,12 +120,13 @@ def check_request(request: Values, findings: Findings) -> bool:
     """Whether what came from outside can be used as values at all."""
     try:
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())  # refuses halves of characters
     except (ValueError, TypeError, RecursionError):
         findings.error(
             "bad-parameters", "the parameters are no JSON", "send a JSON object", REQUEST
         )
         return False
-    if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
+    if size > PARAMETERS_BYTES_MAX:
         findings.error(
             "parameters-too-large",
             f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes",

@@ -20,24 +20,26 @@ class SipSource:
     executable: frozenset[str] = frozenset()
     # Folders that were seen, for advice about those that are missing.
     folders: frozenset[str] = field(default=frozenset(), compare=False)
+    _by_folder: Mapping[str, Mapping[str, bytes]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, dict[str, bytes]] = {}
+        for path, content in self.files.items():
+            folder, _, name = path.rpartition("/")
+            found.setdefault(folder, {})[name] = content
+            while folder := folder.rpartition("/")[0]:
+                found.setdefault(folder, {})
+        object.__setattr__(self, "_by_folder", found)
+        object.__setattr__(self, "folders", self.folders | (found.keys() - {""}))
 
     def folder_of(self, stage: str, version: str) -> str | None:
         """The folder of a stage; None if there is none."""
-        for folder in folders_for(stage, version):
-            if folder in self.folders or any(
-                one.startswith(f"{folder}/") for one in self.files
-            ):
-                return folder
-        return None
+        wanted = folders_for(stage, version)
+        return next((folder for folder in wanted if folder in self.folders), None)
 
-    def inside(self, folder: str) -> dict[str, bytes]:
+    def inside(self, folder: str) -> Mapping[str, bytes]:
         """The files that lie directly in a folder, by name."""
-        lead = f"{folder}/"
-        return {
-            path.removeprefix(lead): content
-            for path, content in self.files.items()
-            if path.startswith(lead) and "/" not in path.removeprefix(lead)
-        }
+        return self._by_folder.get(folder, {})
 
 
 def folders_for(stage: str, version: str) -> tuple[str, str]:

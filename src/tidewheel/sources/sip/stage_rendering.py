@@ -148,9 +148,13 @@ class StageRenderer:
         return read
 
     def _render(self, templates: list[Template]) -> list[RenderedText | None]:
-        """What fails has its finding, and is looked at again for what follows the mistake."""
-        texts = render_all(templates, self._shared, self._errors, self._wish.moment)
-        failed = [number for number, text in enumerate(texts) if text is None]
+        """What lacks a value has its finding, and is looked at again for what follows it."""
+        errors = Findings()
+        texts = render_all(templates, self._shared, errors, self._wish.moment)
+        for one in errors:
+            self._errors.add(one)
+        lacking = {one.position.file for one in errors if one.code == "template-undefined"}
+        failed = [number for number, one in enumerate(templates) if one.file in lacking]
         if failed and self._wish.moment is not Moment.DUE:
             again = [templates[number] for number in failed]
             glanced = render_all(again, self._shared, Findings(), Moment.GLANCE)

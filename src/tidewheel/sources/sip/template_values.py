@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jinja2 import StrictUndefined, Undefined
+from jinja2 import StrictUndefined, TemplateRuntimeError, Undefined, UndefinedError
 from jinja2.utils import missing
 
 from tidewheel.sources.sip.places import Json, text_of_value
@@ -108,6 +108,8 @@ class _Missing(StrictUndefined):
 
     @property
     def _undefined_message(self) -> str:
+        if self._undefined_hint:
+            return self._undefined_hint
         found: object = self._undefined_obj
         name: object = self._undefined_name
         if isinstance(found, list) and isinstance(name, int):
@@ -136,11 +138,11 @@ class AsRequested(_Missing):
         hint: str | None = None,
         obj: Any = missing,  # noqa: ANN401 - as Jinja2 has it
         name: str | None = None,
-        *_: object,
+        exc: type[TemplateRuntimeError] = UndefinedError,
     ) -> Any:  # noqa: ANN401 - one of two classes
-        if cls._may_come(obj, name):
+        if exc is UndefinedError and cls._may_come(obj, name):
             return Unknown(None, missing, name)
-        return _Missing(hint, obj, name)
+        return _Missing(hint, obj, name, exc)
 
     @classmethod
     def _may_come(cls, obj: object, name: str | None) -> bool:
