@@ -107,7 +107,7 @@ def test_config_shows_what_holds_for_each_stage(tidewheel, flow):
     assert "timeout = 1m" in one and "reduce" not in one
     item = tidewheel("config", name, "-i", "[stages][fetch]resources_required")
     assert item.out == "cpu 0.5\n"
-    assert "did you mean" in tidewheel("config", name, "--task", "fetsh").err
+    assert "Did you mean 'fetch'?" in tidewheel("config", name, "--task", "fetsh").err
 
 
 def test_a_definition_is_rehearsed(tidewheel, flow):

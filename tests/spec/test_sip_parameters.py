@@ -250,6 +250,26 @@ def test_what_a_workflow_needs_is_known_before_it_is_requested():
     assert specs["k"].provided_by == ("first",)
 
 
+def test_a_parameter_that_a_fixed_name_hides_is_warned_of_and_still_there():
+    files = {"parameters.yaml": "args: 1\n", "args.yaml.j2": "n: {{ parameters['args'] }}\n"}
+    judgement = judge(two(second=files), {})
+    assert codes(judgement.findings) == ["shadowed-parameter"]
+    assert args_of(judgement) == {"n": 1}
+
+
+def test_the_definition_is_warned_if_two_stages_disagree_about_a_default():
+    text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
+    folders = with_compose(
+        first={"parameters.yaml": "longest: 1m\n"}, second={"parameters.yaml": "longest: 2m\n"}
+    )
+    source = sip(text, folders, file="f-1.0.0.yaml.j2")
+    judgement = judge(source, {})
+    assert codes(judgement.findings) == ["conflicting-defaults"]
+    assert judgement.definition.stages[0].timeout_seconds == 60
+    assert judgement.rendered["second"].parameters == {"longest": "2m"}
+    assert not list(judge(source, {"longest": "3m"}).findings)
+
+
 @pytest.mark.parametrize(
     "request_",
     [{"a": "x" * 70_000}, {"a": float("nan")}, {"a": object()}, {"a": "\0"}, {"a": "\ud800"}],

@@ -231,6 +231,13 @@ def test_a_command_is_a_list_of_words(command):
     assert codes(judgement.findings) == ["command-kind"]
 
 
+def test_arguments_that_no_process_can_be_given_are_refused():
+    files = {"command.yaml": "[x]", "args.yaml": "a: " + "x" * 120_000}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert codes(judgement.obstacles) == ["words-too-long"]
+    assert judge(sip(ONE, with_compose(a={"args.yaml": files["args.yaml"]}))).runnable
+
+
 @pytest.mark.req("R004-5")
 def test_everything_is_read_from_a_folder_and_nothing_else_is_needed_then(folder):
     place = folder(

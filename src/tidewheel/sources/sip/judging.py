@@ -14,6 +14,7 @@ from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.definition_text import DefinitionText, first_look, read_text
 from tidewheel.sources.sip.model import SipDefinition, Stage, StageType
+from tidewheel.sources.sip.names import FIXED_NAMES
 from tidewheel.sources.sip.parameters import (
     ParameterSource,
     ParameterSpec,
@@ -21,6 +22,7 @@ from tidewheel.sources.sip.parameters import (
     check_request,
     report_missing,
     report_unused,
+    warn_of_names,
 )
 from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.rendering import Moment
@@ -28,9 +30,6 @@ from tidewheel.sources.sip.sip_source import SipSource
 from tidewheel.sources.sip.stage_folder import StageFolder, read_stage_folder
 from tidewheel.sources.sip.stage_order import check_order
 from tidewheel.sources.sip.stage_rendering import RenderedStage, StageRenderer, Wish
-
-# Names that every template knows.
-_FIXED = frozenset({"stage", "stages", "parameters", "args"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +179,7 @@ class _Judge:
             **renderer.names,
         }
         undeclared = self._undeclared(used, parameters)
+        warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is Moment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
             declared = (spec.name for spec in parameters.specs())
@@ -191,7 +191,7 @@ class _Judge:
     def _undeclared(
         self, used: Mapping[str, tuple[str, int]], parameters: ParameterSource
     ) -> list[str]:
-        known = {spec.name for spec in parameters.specs()} | _FIXED
+        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES
         known |= {stage.id for stage in parameters.definition.stages}
         known |= {name for folder in parameters.folders.values() for name in folder.outputs}
         return [name for name in used if name not in known and name not in _JINJA_NAMES]

@@ -15,4 +15,5 @@ STAGE_FILE_BYTES_MAX = 1024 * 1024
 STAGE_FILES_MAX = 1_000  # of all stages of one definition
 SOURCE_BYTES_MAX = 32 * 1024 * 1024  # of all files of one definition
 FOLDER_DEPTH_MAX = 8
+WORD_BYTES_MAX = 100_000  # of a command, and of arguments as JSON: Linux takes 128 KiB
 PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their environment

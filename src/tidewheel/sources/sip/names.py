@@ -15,7 +15,8 @@ OBJECT_PREFIX = "object@"
 _WORKFLOW = re.compile(r"\w[\w.+@%-]*", re.ASCII)
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
 _VERSION_AT_END = re.compile(r"(?P<name>.+?)[-_]v?(?P<version>\d+\.\d[\w.+-]*)", re.ASCII)
-_FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
+# What every template knows, whatever parameters are called.
+FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def workflow_id_problem(name: str) -> str:
 
 
 def stage_id_problem(name: str) -> str:
-    if name in _FIXED_NAMES:
+    if name in FIXED_NAMES:
         return f"templates know something else as {name!r}; choose another"
     if name.startswith(OBJECT_PREFIX):
         return f"names that begin with {OBJECT_PREFIX} stand for buffer objects"

@@ -15,6 +15,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.sources.sip.model import SipDefinition, Stage
+from tidewheel.sources.sip.names import FIXED_NAMES
 from tidewheel.sources.sip.places import RESERVED, Json
 from tidewheel.sources.sip.rendering import Path
 from tidewheel.sources.sip.stage_folder import StageFolder
@@ -192,6 +193,35 @@ def report_unused(request: Values, known: Iterable[str], findings: Findings) -> 
             )
 
 
+def warn_of_names(
+    source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
+) -> None:
+    """Names that do not mean what they seem to mean.
+
+    ``used`` are those of the definition's own template, which belongs to no stage.
+    """
+    for spec in source.specs():
+        if spec.name in FIXED_NAMES:
+            findings.warning(
+                "shadowed-parameter",
+                f"the parameter {spec.name!r} of {', '.join(spec.stages)} is hidden: templates "
+                "know something else by this name",
+                f"write parameters['{spec.name}'], or rename it",
+                Position(source.folders[spec.stages[0]].folder),
+            )
+    for name in used:
+        stages = [one for one in source.folders.values() if name in one.defaults]
+        different = [one for one in stages if one.defaults[name] != source.defaults[name]]
+        if different and name not in request:
+            findings.warning(
+                "conflicting-defaults",
+                f"{stages[0].stage} and {different[0].stage} have different defaults of "
+                f"{name!r}; the definition takes that of {stages[0].stage}",
+                "give the parameter another name in one of them",
+                Position(different[0].folder),
+            )
+
+
 def shared_names(
     source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
 ) -> dict[str, Json]:
@@ -222,10 +252,11 @@ def own_names(
     known = dict(values.known)
     stages = shared["stages"]
     assert isinstance(stages, dict)
-    names = {**known, "parameters": known, "stage": stages[stage.id], "args": args}
+    names = {**known, "stages": stages, "parameters": known, "stage": stages[stage.id]}
+    names["args"] = args
     ways: list[Path] = []
     for name in (*values.to_come, *values.missing):
         ways.append(("parameters", name))
-        if name not in ("parameters", "stage", "args"):
+        if name not in FIXED_NAMES:
             ways.append((name,))
     return names, tuple(ways)

@@ -12,6 +12,7 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.sources.sip.compose import check_compose
 from tidewheel.sources.sip.document import Fields, Items, Node, Scalar
 from tidewheel.sources.sip.emitting import emit_yaml
+from tidewheel.sources.sip.limits import WORD_BYTES_MAX
 from tidewheel.sources.sip.model import Stage
 from tidewheel.sources.sip.parameters import (
     ParameterSource,
@@ -20,7 +21,7 @@ from tidewheel.sources.sip.parameters import (
     own_names,
     shared_names,
 )
-from tidewheel.sources.sip.places import Json
+from tidewheel.sources.sip.places import Json, text_of_value
 from tidewheel.sources.sip.plain_values import plain_value
 from tidewheel.sources.sip.rendering import (
     Moment,
@@ -113,7 +114,7 @@ class StageRenderer:
         elif executed is not None and folder.command is not None:
             errors = self._errors if folder.command.is_template else self._plain_errors
             command = _words(executed.node, folder.stage, errors)
-        return RenderedStage(
+        rendered = RenderedStage(
             stage=folder.stage,
             parameters=self._values[folder.stage].known,
             args=plain_value(found.node) if found is not None else {},
@@ -121,6 +122,8 @@ class StageRenderer:
             command=command,
             script=folder.script.text if folder.script is not None else None,
         )
+        _check_words(rendered, self._errors)
+        return rendered
 
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
@@ -200,6 +203,21 @@ def _unknown_ways(node: Node, way: Path = ()) -> Iterator[Path]:
     else:
         for key, value in node.entries:
             yield from _unknown_ways(value, (*way, key.text))
+
+
+def _check_words(rendered: RenderedStage, errors: Findings) -> None:
+    """Without containers arguments travel in the environment, which has its limits."""
+    if rendered.command is None and rendered.script is None:
+        return
+    for word in (text_of_value(rendered.args), *(rendered.command or ())):
+        if len(word.encode()) > WORD_BYTES_MAX:
+            errors.error(
+                "words-too-long",
+                f"stage {rendered.stage} has arguments of {len(word.encode())} bytes; a "
+                f"process is given at most {WORD_BYTES_MAX} in one piece",
+                "put them into a file of the stage's folder, and its name into the arguments",
+            )
+            return
 
 
 def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
