@@ -210,7 +210,8 @@ def test_macros_and_blocks_write_structure_and_their_values_do_not():
             "template-too-slow",
         ),
         ("{% for i in range(99999) %}{{ i }}{{ i }}{% endfor %}", "template-too-large"),
-        ("\U000f5ee0", "reserved-character"),
+        (r"{{ '\U000f5ee09\U000f5ee1' }}", "reserved-character"),
+        (r'"\U000f5ee09\U000f5ee1"', "reserved-character"),
     ],
 )
 def test_a_template_that_reaches_too_far_is_a_finding(text, code):
@@ -219,6 +220,23 @@ def test_a_template_that_reaches_too_far_is_a_finding(text, code):
     assert code in codes(judgement.obstacles)
     error = next(one for one in judgement.obstacles if one.code == code)
     assert error.position.file == "stages/a/1.0.0/docker_compose.yaml.j2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("args.yaml", "a: \U000f5ee00\U000f5ee1"),
+        ("args.yaml", r'a: "\U000f5ee00\U000f5ee1"'),
+        ("args.json", r'{"a": "\udb97\udee00\udb97\udee1"}'),
+        ("parameters.json", r'{"a": "\udb97\udee0"}'),
+        ("args.yaml.j2", "a: \U000f5ee0"),
+        ("docker_compose.yaml", "a: \U000f5ee1"),
+    ],
+)
+def test_nobody_can_write_a_place(name, text):
+    judgement = judge(sip(definition(stage("a")), with_compose(a={name: text})), {})
+    assert "reserved-character" in codes(judgement.all_findings())
+    assert not judgement.runnable
 
 
 def test_one_endless_template_does_not_silence_the_others():

@@ -11,13 +11,16 @@ from tidewheel.sources.sip.document import Builder
 from tidewheel.sources.sip.json_text import read_json
 from tidewheel.sources.sip.plain_values import plain_value
 
+CHARACTERS = st.characters(exclude_characters="\U000f5ee0\U000f5ee1")
 VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    | st.text(CHARACTERS),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(CHARACTERS), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -67,6 +70,7 @@ def test_what_json_refuses_is_refused_with_a_place(text):
         ('["a" "b"]', 1, 6, "',' or ']' is missing at the end of the file"),
         ("", 1, 1, "a value is missing at the end of the file"),
         ('{"a": "\\x"}', 1, 7, "a text has an escape that JSON does not know"),
+        ('["\\ud800"]', 1, 2, "a text has an escape that JSON does not know"),
         ("{1: 2}", 1, 2, "a key has no double quotes"),
         ("{,}", 1, 2, "a key in double quotes is missing before ','"),
         ("]", 1, 1, "a value is missing before ']'"),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.limits import DEPTH_MAX, NODES_MAX
-from tidewheel.sources.sip.places import PLACE, Json, Value, text_of_value
+from tidewheel.sources.sip.places import PLACE, RESERVED, Json, Value, text_of_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,14 @@ class Builder:
     def scalar(self, text: str, quoted: bool, position: Position) -> Node:
         """A text; or a structure, where a template printed one and nothing else."""
         self._counted(position)
-        if self._values and not quoted and (alone := PLACE.fullmatch(text)):
-            value = self._values[int(alone[1])]
-            if isinstance(value.value, dict | list):
-                return self._structure(value.value, position)
+        if RESERVED.search(text) is None:
+            return Scalar(text, quoted, position)
+        if not self._has_places(text, position):
+            return Scalar("", quoted, position)
+        alone = None if quoted else PLACE.fullmatch(text)
+        value = self._values[int(alone[1])].value if alone is not None else None
+        if isinstance(value, dict | list):
+            return self._structure(value, position)
         return self._filled(text, quoted, position)
 
     def items(self, items: list[Node], position: Position) -> Node:
@@ -144,9 +148,21 @@ class Builder:
         self._counted(position)
         return Scalar(text_of_value(value), isinstance(value, str), position)
 
+    def _has_places(self, text: str, position: Position) -> bool:
+        """Whether its signs are those of places; somebody may have written them."""
+        numbers = [int(place[1]) for place in PLACE.finditer(text)]
+        others = RESERVED.search(PLACE.sub("", text))
+        if others is None and all(number < len(self._values) for number in numbers):
+            return True
+        self._findings.error(
+            "reserved-character",
+            "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use",
+            "remove it",
+            position,
+        )
+        return False
+
     def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:
-        if not self._values:
-            return Scalar(text, quoted, position)
         used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
         unknown = next((value.unknown for value in used if value.unknown), "")
         return Scalar(filled_text(text, self._values), quoted, position, unknown)

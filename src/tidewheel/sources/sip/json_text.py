@@ -187,11 +187,13 @@ class _Reader:
     @staticmethod
     def _unescaped(written: str, at: int) -> str:
         try:
-            return str(json.loads(f'"{written}"')) if "\\" in written else written
+            text = str(json.loads(f'"{written}"')) if "\\" in written else written
+            text.encode()  # refuses halves of characters
         except ValueError:
             raise _Bad(
                 at, "a text has an escape that JSON does not know", r"write \\ for a backslash"
             ) from None
+        return text
 
     def _bare(self, at: int, word: str) -> _Token:
         if word in _NUMBERS_ONLY_PYTHON_WRITES:

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.sources.sip.places import RESERVED, Json, Value
+from tidewheel.sources.sip.places import Json, Value
 from tidewheel.sources.templates import (
     Child,
     RenderFailure,
@@ -68,28 +68,15 @@ def render_all(
     moment: Moment,
 ) -> list[RenderedText | None]:
     """Each template's text, or None with a finding; ``shared`` names are known to all."""
-    rendered: list[RenderedText | None] = [None] * len(templates)
-    good = [number for number, one in enumerate(templates) if _is_text(one, findings)]
-    answers = _ask([templates[number] for number in good], shared, moment)
-    for number, answer in zip(good, answers, strict=True):
+    rendered: list[RenderedText | None] = []
+    for template, answer in zip(templates, _ask(templates, shared, moment), strict=True):
         if isinstance(answer, RenderFailure):
-            place = Position(templates[number].file, answer.line)
+            place = Position(template.file, answer.line)
             findings.error(answer.code, answer.message, answer.hint, place)
+            rendered.append(None)
         else:
-            rendered[number] = answer
+            rendered.append(answer)
     return rendered
-
-
-def _is_text(template: Template, findings: Findings) -> bool:
-    found = RESERVED.search(template.text)
-    if found is not None:
-        findings.error(
-            "reserved-character",
-            f"the file has the character U+{ord(found[0]):X}, which is kept for our own use",
-            "remove it",
-            Position(template.file, template.text.count("\n", 0, found.start()) + 1),
-        )
-    return found is None
 
 
 _Answer = RenderedText | RenderFailure

@@ -9,7 +9,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.document import Fields, Items, Scalar
 from tidewheel.sources.sip.model import Stage
-from tidewheel.sources.sip.places import RESERVED, Json, text_of_value
+from tidewheel.sources.sip.places import Json, text_of_value
 from tidewheel.sources.sip.plain_values import is_null, plain_value
 from tidewheel.sources.sip.sip_source import STAGES_FOLDER, SipSource, folders_for
 from tidewheel.sources.sip.text_files import FileName, decoded, file_name, read_plain
@@ -173,9 +173,6 @@ class _Folder:
                 root.position,
             )
             return {}, ()
-        if (found := RESERVED.search(file.text)) is not None:
-            self._report_reserved(found[0], file.path)
-            return {}, ()
         empty = {
             entry.key.text
             for entry in root
@@ -206,14 +203,6 @@ class _Folder:
             root.position,
         )
         return ()
-
-    def _report_reserved(self, character: str, path: str) -> None:
-        self._findings.error(
-            "reserved-character",
-            f"the file has the character U+{ord(character):X}, which is kept for our own use",
-            "remove it",
-            Position(path),
-        )
 
     def _position(self, name: str) -> Position:
         return Position(f"{self._folder}/{name}")

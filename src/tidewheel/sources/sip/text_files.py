@@ -8,6 +8,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.document import Builder, Node
 from tidewheel.sources.sip.json_text import read_json
 from tidewheel.sources.sip.limits import JSON_BYTES_MAX, YAML_BYTES_MAX
+from tidewheel.sources.sip.places import RESERVED
 from tidewheel.sources.sip.rendering import RenderedText
 from tidewheel.sources.sip.yaml_text import read_yaml
 
@@ -72,6 +73,15 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         findings.error("not-text", "this is no text file", "", Position(path, line))
+        return None
+    if (reserved := RESERVED.search(text)) is not None:
+        line = text.count("\n", 0, reserved.start()) + 1
+        findings.error(
+            "reserved-character",
+            f"the file has the character U+{ord(reserved[0]):X}, which is kept for our own use",
+            "remove it",
+            Position(path, line),
+        )
         return None
     return text.replace("\r\n", "\n")
 
