@@ -11,7 +11,7 @@ from tidewheel.sources.sip.document import Builder
 from tidewheel.sources.sip.json_text import read_json
 from tidewheel.sources.sip.plain_values import plain_value
 
-CHARACTERS = st.characters(exclude_characters="\U000f5ee0\U000f5ee1")
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\U000f5ee0\U000f5ee1")
 VALUES = st.recursive(
     st.none()
     | st.booleans()
