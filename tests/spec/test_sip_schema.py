@@ -154,7 +154,7 @@ def test_a_capital_type_is_tolerated():
 def test_an_unknown_type_is_refused_with_those_that_are_known():
     (error,) = judged((HEAD + A_STAGE).replace("setup", "procesing"), "a").findings.sorted()
     assert error.code == "unknown-type"
-    assert error.hint.startswith("did you mean 'processing'? Accepted are setup,")
+    assert error.hint.startswith("did you mean 'processing'? All that is accepted: setup,")
 
 
 @pytest.mark.req("R004-16")
@@ -273,6 +273,14 @@ def test_nodes_have_a_number_and_say_whether_they_are_exclusive(missing):
     text = f"resources_required:\n  - {json.dumps(fields)}\n"
     (error,) = with_resources(text).findings.sorted()
     assert (error.code, missing in error.message) == ("missing-key", True)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("yes", True), ("Off", False)])
+def test_a_flag_of_older_yaml_is_tolerated(written, meant):
+    entry = f"{{type: nodes, number: 1, flavour: a, exclusive: {written}}}"
+    judgement = with_resources(f"resources_required:\n  - {entry}\n")
+    assert codes(judgement.findings) == ["other-spelling"]
+    assert stage_of(judgement).resources[0].exclusive is meant
 
 
 @pytest.mark.req("R004-18")

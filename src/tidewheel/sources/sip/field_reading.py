@@ -46,7 +46,7 @@ class FieldReader:
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
-        advice = f"write {name}: {_EXAMPLES[key.kind]}"
+        advice = f"write {name}: {_EXAMPLES[key.kind]} ({key.about})"
         if key.choices:
             advice = f"write {name}: with one of {', '.join(key.choices)}"
         if key.absent is Absent.REFUSED:
@@ -57,7 +57,7 @@ class FieldReader:
             self._findings.warning(
                 f"no-{name.partition('_')[0]}",
                 f"{self._what} has no {name}",
-                f"{advice} ({key.about})",
+                advice,
                 self.position,
             )
         return None
@@ -82,10 +82,18 @@ class FieldReader:
         if len(found.text) > NAME_LENGTH_MAX:
             self._mismatch(name, f"has {len(found.text)} characters", found.position)
             return None
-        choices = self._keys[name].choices
+        key = self._keys[name]
+        choices = () if key.read_apart else key.choices
         if not choices or found.text in choices:
             return found.text
         return self._chosen(name, found, choices)
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        """A text that must be one of these."""
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        return found.text if found.text in choices else self._chosen(name, found, choices)
 
     def _chosen(self, name: str, found: Scalar, choices: tuple[str, ...]) -> str | None:
         lower = found.text.lower()
@@ -97,12 +105,10 @@ class FieldReader:
                 found.position,
             )
             return lower
-        near = nearest(lower, choices)
-        guess = f"did you mean {near!r}? " if near else ""
         self._findings.error(
             f"unknown-{name}",
             f"{name} of {self._what} is {_shown(found.text)}",
-            f"{guess}Accepted are {', '.join(choices)}",
+            guess(SYNONYMS.get(lower, lower), choices, "accepted"),
             found.position,
         )
         return None
@@ -155,6 +161,14 @@ class FieldReader:
         if found is None or found.unknown:
             return None
         value = boolean(found)
+        if value is None and (old := _OLD_FLAGS.get(found.text.lower())) is not None:
+            self._findings.warning(
+                "other-spelling",
+                f"{name} of {self._what} is {found.text!r}",
+                f"write {str(old).lower()}",
+                found.position,
+            )
+            return old
         if value is None:
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
         return value
@@ -166,12 +180,11 @@ class FieldReader:
         )
 
     def _mismatch(self, name: str, seen: str, position: Position) -> None:
-        self._findings.error(
-            "value-kind",
-            f"{name} of {self._what} {seen}",
-            f"accepted is {_ACCEPTED[self._keys[name].kind]}",
-            position,
-        )
+        key = self._keys[name]
+        accepted = f"accepted is {_ACCEPTED[key.kind]}"
+        if key.choices:
+            accepted = f"accepted are {', '.join(key.choices)}"
+        self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
 
     def _known(self, fields: Fields) -> dict[str, Entry]:
         spellings = {
@@ -205,20 +218,36 @@ class FieldReader:
             message, hint = RESERVED_KEYS[key.text]
             self._findings.error("reserved-key", message, hint, key.position)
             return
-        near = nearest(key.text.lower(), self._keys)
-        guess = f"did you mean {near!r}? " if near else ""
+        lower = key.text.lower()
         self._findings.error(
             "unknown-key",
             f"{self._what} has the key {_shown(key.text)}, which is unknown",
-            f"{guess}Known are {', '.join(self._keys)}",
+            guess(SYNONYMS.get(lower, lower), tuple(self._keys), "known"),
             key.position,
         )
+
+
+def guess(word: str, choices: tuple[str, ...], what: str) -> str:
+    """The choice that was probably meant, and all of them."""
+    near = word if word in choices else nearest(word, choices)
+    names = ", ".join(choices)
+    return f"did you mean {near!r}? All that is {what}: {names}" if near else f"{what}: {names}"
 
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…")
 
 
+# What people write who think of another format.
+SYNONYMS = {
+    **dict.fromkeys(("success", "succeeded", "done", "ok"), "complete"),
+    **dict.fromkeys(("error", "failure"), "failed"),
+    **dict.fromkeys(("cancelled", "canceled", "killed"), "aborted"),
+    **dict.fromkeys(("exists", "available", "there"), "present"),
+    **dict.fromkeys(("depends_on", "needs", "requires"), "dependencies"),
+    **{"name": "id", "count": "number", "task": "stage", "object": "buffer_object"},
+}
+_OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 _ACCEPTED = {
     Kind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
     Kind.VERSION: "a version such as 1.0.0",
@@ -230,7 +259,7 @@ _ACCEPTED = {
     Kind.LIST: "a list; write [] if there is nothing",
 }
 _EXAMPLES = {
-    Kind.TEXT: "and a text",
+    Kind.TEXT: "…",
     Kind.VERSION: "1.0.0",
     Kind.DURATION: "60s",
     Kind.SIZE: "512MiB",

@@ -210,7 +210,7 @@ class _Judge:
                     f"a request gives it: {spec.name}=VALUE",
                     Position(self._source.file),
                 )
-        declared = [spec.name for spec in parameters.specs()]
+        declared = [*(spec.name for spec in parameters.specs()), *FIXED_NAMES]
         for name in undeclared:
             near = nearest(name, declared)
             report = self._findings.warning if near else self._findings.note

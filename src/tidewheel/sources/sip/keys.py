@@ -42,6 +42,7 @@ class Key:
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
     other_spelling: str = ""  # tolerated with a warning
+    read_apart: bool = False  # its choices depend on another key
 
 
 DEFINITION: Mapping[str, Key] = {
@@ -107,6 +108,7 @@ DEPENDENCY: Mapping[str, Key] = {
         about="what must have become of it",
         absent=Absent.REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
+        read_apart=True,
     ),
 }
 RESOURCE_TYPE = Key(

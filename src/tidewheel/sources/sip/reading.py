@@ -271,36 +271,17 @@ class _Stages:
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
-        condition = reader.text("condition")
+        allowed = (PRESENT,) if kind == "buffer_object" else tuple(CONDITION_WORDS)
+        condition = reader.choice("condition", allowed)
         if kind is None or value is None or condition is None:
             return None
-        allowed = (PRESENT,) if kind == "buffer_object" else tuple(CONDITION_WORDS)
-        if condition not in allowed:
-            self._wrong_condition(kind, condition, what, allowed, reader)
-            return None
+        here = reader.position_of("value")
         if kind == "stage":
-            here = reader.position_of("value")
             return StageDependency(value, CONDITION_WORDS[condition], here)
         if problem := object_name_problem(value):
-            here = reader.position_of("value")
             _bad_name("buffer object", value, problem, here, self.findings)
             return None
-        return ObjectDependency(value, reader.position_of("value"))
-
-    def _wrong_condition(
-        self,
-        kind: str,
-        condition: str,
-        what: str,
-        allowed: Iterable[str],
-        reader: FieldReader,
-    ) -> None:
-        self.findings.error(
-            "condition-kind",
-            f"condition of {what} is {condition!r}, which is none of a {kind}",
-            f"accepted for a {kind}: {', '.join(allowed)}",
-            reader.position_of("condition"),
-        )
+        return ObjectDependency(value, here)
 
     def _not_a_mapping(self, item: Node, what: str, example: str) -> None:
         self.findings.error(
