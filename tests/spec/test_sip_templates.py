@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
 from tidewheel.sources.sip.judging import judge, render_stage
-from tidewheel.sources.sip.template_child import answer_job
+from tidewheel.sources.sip.template_child import answers
 
 DEFINITION = """\
 schema_version: 2.0
@@ -290,7 +290,7 @@ def ask(text, moment="request", unknown=(), **own):
         "output_bytes": 1000,
         "templates": [{"text": text, "own": own, "unknown": list(unknown)}],
     }
-    return answer_job(job)["answers"][0]
+    return next(answers(job))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 _FILE_LIMIT_FACTOR = 8  # JSON with an origin for each line is longer than the text
@@ -30,11 +30,17 @@ def limit_this_process(cpu_seconds: float, memory_bytes: int, output_bytes: int)
 
 
 def serve(answer_job: Callable[[dict[str, Any]], Mapping[str, object]]) -> None:
+    """One answer to one job."""
+    serve_lines(lambda job: [answer_job(job)])
+
+
+def serve_lines(answers: Callable[[dict[str, Any]], Iterable[Mapping[str, object]]]) -> None:
+    """Several answers, each a line that is there before the next one is worked on."""
     job = json.load(sys.stdin)
     limit_this_process(job["cpu_seconds"], job["memory_bytes"], job["output_bytes"])
     # Filters may print; only the answer belongs on what was stdout.
     answer_descriptor = os.dup(1)
     os.dup2(2, 1)
-    answer = json.dumps(answer_job(job)).encode()
-    with open(answer_descriptor, "wb") as file:
-        file.write(answer)
+    with open(answer_descriptor, "wb", buffering=0) as file:
+        for answer in answers(job):
+            file.write(json.dumps(answer).encode() + b"\n")

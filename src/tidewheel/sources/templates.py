@@ -120,6 +120,33 @@ def ask_child(
     parse: Callable[[dict[str, Any]], Answer],
 ) -> Answer | RenderFailure:
     """What a rendering child answers to a request, as ``parse`` reads it."""
+    answer, status = _hear(child, request, limits)
+    if _is_too_slow(status):
+        return _too_slow(limits)
+    try:
+        return parse(json.loads(answer))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return _no_result(status, limits)
+
+
+def ask_child_for_lines(
+    child: Child, request: Mapping[str, object], limits: RenderLimits, count: int
+) -> tuple[list[dict[str, Any]], RenderFailure | None]:
+    """Of ``count`` answers, each a line, as many as came; and why there are no more."""
+    answer, status = _hear(child, request, limits)
+    answers: list[dict[str, Any]] = []
+    with contextlib.suppress(ValueError):  # the last line may be half of one
+        answers.extend(json.loads(line) for line in answer.splitlines()[:count])
+    if len(answers) == count:
+        return answers, None
+    failure = _too_slow(limits) if _is_too_slow(status) else _no_result(status, limits)
+    return answers, failure
+
+
+def _hear(
+    child: Child, request: Mapping[str, object], limits: RenderLimits
+) -> tuple[bytes, int | None]:
+    """What the child wrote, and its exit status; none if it had to be killed."""
     bounded = {
         **request,
         "cpu_seconds": limits.cpu_seconds,
@@ -133,8 +160,7 @@ def ask_child(
         status = _run_child(asked, answered, child, limits)
         os.lseek(answered, 0, os.SEEK_SET)
         with open(answered, "rb", closefd=False) as file:
-            answer = file.read()
-    return _read_answer(answer, status, limits, parse)
+            return file.read(), status
 
 
 @contextlib.contextmanager
@@ -194,27 +220,24 @@ def _environment(*, code_trusted: bool) -> dict[str, str]:
     return {name: os.environ[name] for name in _HARMLESS_ENVIRONMENT if name in os.environ}
 
 
-def _read_answer(
-    answer: bytes,
-    status: int | None,
-    limits: RenderLimits,
-    parse: Callable[[dict[str, Any]], Answer],
-) -> Answer | RenderFailure:
-    if status is None or status in (-signal.SIGPROF, -signal.SIGXCPU):
-        return RenderFailure(
-            "template-too-slow",
-            f"rendering took more than {limits.cpu_seconds:.1f} seconds",
-            "look for a loop that is too large, or that does not end",
-        )
-    try:
-        return parse(json.loads(answer))
-    except (ValueError, TypeError, KeyError, IndexError):
-        return RenderFailure(
-            "template-failed",
-            f"rendering ended without a result (status {status})",
-            "it may have needed too much memory: "
-            f"{limits.memory_bytes // 1024**2} MiB are allowed",
-        )
+def _is_too_slow(status: int | None) -> bool:
+    return status is None or status in (-signal.SIGPROF, -signal.SIGXCPU)
+
+
+def _too_slow(limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-too-slow",
+        f"rendering took more than {limits.cpu_seconds:.1f} seconds",
+        "look for a loop that is too large, or that does not end",
+    )
+
+
+def _no_result(status: int | None, limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-failed",
+        f"rendering ended without a result (status {status})",
+        f"it may have needed too much memory: {limits.memory_bytes // 1024**2} MiB are allowed",
+    )
 
 
 def parse_failure(answered: dict[str, Any]) -> RenderFailure:

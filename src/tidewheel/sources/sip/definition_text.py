@@ -28,11 +28,12 @@ _TEMPLATE_SIGNS = ("{{", "{%", "{#")
 
 @dataclass(frozen=True, slots=True)
 class DefinitionText:
-    """A definition as far as it could be read; `rendered` where it is a template."""
+    """A definition as far as it could be read; `rendered` if it is a template that could be."""
 
     definition: SipDefinition | None
     text: str = ""
     rendered: RenderedText | None = None
+    is_template: bool = False
 
 
 def is_template(file: str, text: str) -> bool:
@@ -68,10 +69,10 @@ def read_text(
         )
         (rendered,) = render_all([template], {}, findings, moment)
         root = read_rendered(file, rendered, findings) if rendered is not None else None
-    if root is None:
-        return DefinitionText(None, text, rendered)
-    definition = read_definition(root, name_and_version(file_name(file)), findings)
-    return DefinitionText(definition, text, rendered)
+    definition = None
+    if root is not None:
+        definition = read_definition(root, name_and_version(file_name(file)), findings)
+    return DefinitionText(definition, text, rendered, is_template(file, text))
 
 
 def _check_name(file: str, findings: Findings) -> None:

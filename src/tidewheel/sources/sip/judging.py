@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.sources.sip.definition_text import DefinitionText, first_look, read_text
-from tidewheel.sources.sip.model import SipDefinition, Stage, StageType
+from tidewheel.sources.sip.definition_text import DefinitionText, read_text
+from tidewheel.sources.sip.model import SipDefinition, Stage
 from tidewheel.sources.sip.names import FIXED_NAMES
 from tidewheel.sources.sip.parameters import (
     ParameterSource,
     ParameterSpec,
     Values,
+    all_defaults,
     check_request,
     report_missing,
     report_unused,
     warn_of_names,
 )
-from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.rendering import Moment
 from tidewheel.sources.sip.sip_source import SipSource
 from tidewheel.sources.sip.stage_folder import StageFolder, read_stage_folder
@@ -105,60 +106,52 @@ class _Judge:
         if not check_request(self._request, self._obstacles):
             self._request = {}
         content = self._source.files[self._source.file]
-        stages = first_look(self._source.file, content)
-        known = self._known_parameters(stages)
-        text = self._definition_text(content, {**known, **self._request})
-        definition = text.definition
-        if definition is None:
+        first_findings = Findings()
+        first = read_text(self._source.file, content, {}, first_findings, Moment.CHECK)
+        stages = first.definition.stages if first.definition is not None else ()
+        folders = self._folders(stages)
+        if first.is_template:
+            text = self._rendered_text(content, {**all_defaults(folders), **self._request})
+        else:
+            text = first
+            for one in first_findings:
+                self._findings.add(one)
+        if text.definition is None:
             return self._judgement(text)
-        self._check_stages(definition, stages)
-        check_order(definition, self._findings, self._obstacles)
-        folders = self._folders(definition)
-        parameters = ParameterSource(definition, folders)
+        self._check_stages(text.definition, stages)
+        check_order(text.definition, self._findings, self._obstacles)
+        parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
             return self._judgement(text, parameters)
         return self._with_stage_files(text, parameters)
 
-    def _known_parameters(self, stages: list[tuple[str, str]]) -> Values:
-        """Defaults of all stages: the definition's own template may use them."""
-        silent = Findings()
-        known: dict[str, Json] = {}
-        for name, version in stages:
-            stage = Stage(id=name, version=version, type=StageType.PROCESSING)
-            folder = read_stage_folder(stage, self._source, silent)
-            for key, value in folder.defaults.items() if folder else ():
-                known.setdefault(key, value)
-        return known
-
-    def _definition_text(self, content: bytes, values: Values) -> DefinitionText:
+    def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:
         """What a request makes of a template is an obstacle to the run, no bad definition."""
-        errors = Findings()
-        text = read_text(self._source.file, content, values, errors, self._moment)
-        for one in errors:
-            is_values = text.rendered is not None or one.code.startswith("template-")
-            asked = self._moment is Moment.REQUEST and is_values
-            keep = (
-                self._obstacles if asked and one.severity is Severity.ERROR else self._findings
-            )
-            keep.add(one)
+        found = Findings()
+        text = read_text(self._source.file, content, values, found, self._moment)
+        asked = self._moment is Moment.REQUEST
+        for one in found:
+            is_obstacle = asked and one.severity is Severity.ERROR
+            (self._obstacles if is_obstacle else self._findings).add(one)
         return text
 
-    def _check_stages(self, definition: SipDefinition, stages: list[tuple[str, str]]) -> None:
+    def _check_stages(self, definition: SipDefinition, stages: tuple[Stage, ...]) -> None:
         """A parameter can change a stage, but never which stages there are."""
         found = [(one.id, one.version) for one in definition.stages]
-        if found != stages and not self._findings.has_errors:
-            names = ", ".join(f"{name} {version}" for name, version in found) or "none"
-            expected = ", ".join(f"{name} {version}" for name, version in stages) or "none"
+        expected = [(one.id, one.version) for one in stages]
+        if found != expected and not self._findings.has_errors:
+            changed = [name for name, _ in {*found} ^ {*expected}] or ["their order"]
             self._findings.error(
                 "stages-of-parameters",
-                f"which stages there are depends on parameters: {names} instead of {expected}",
-                "name every stage in the definition itself; a stage can depend on a condition",
+                f"which stages there are depends on parameters: {some(sorted(changed))}",
+                "name every stage in the definition itself; whether it runs can depend on a "
+                "condition",
                 Position(self._source.file),
             )
 
-    def _folders(self, definition: SipDefinition) -> dict[str, StageFolder]:
+    def _folders(self, stages: tuple[Stage, ...]) -> dict[str, StageFolder]:
         folders = {}
-        for stage in definition.stages:
+        for stage in stages:
             folder = read_stage_folder(stage, self._source, self._findings)
             if folder is not None:
                 folders[stage.id] = folder

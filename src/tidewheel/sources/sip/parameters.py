@@ -55,14 +55,10 @@ class ParameterSource:
 
     definition: SipDefinition
     folders: Mapping[str, StageFolder]
-    defaults: Values = field(init=False)  # of all stages; the first stage counts
+    defaults: Values = field(init=False)  # of all stages
 
     def __post_init__(self) -> None:
-        found: dict[str, Json] = {}
-        for folder in self.folders.values():
-            for name, value in folder.defaults.items():
-                found.setdefault(name, value)
-        object.__setattr__(self, "defaults", found)
+        object.__setattr__(self, "defaults", all_defaults(self.folders))
 
     def values_for(
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
@@ -115,6 +111,15 @@ class ParameterSource:
             )
             for name, stages in declared.items()
         )
+
+
+def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
+    """Of all stages, for whoever belongs to none of them; the first stage counts."""
+    found: dict[str, Json] = {}
+    for folder in folders.values():
+        for name, value in folder.defaults.items():
+            found.setdefault(name, value)
+    return found
 
 
 def check_request(request: Values, findings: Findings) -> bool:
@@ -252,8 +257,8 @@ def own_names(
     known = dict(values.known)
     stages = shared["stages"]
     assert isinstance(stages, dict)
-    names = {**known, "stages": stages, "parameters": known, "stage": stages[stage.id]}
-    names["args"] = args
+    names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
+    names |= {"parameters": known, "stage": stages[stage.id], "args": args}
     ways: list[Path] = []
     for name in (*values.to_come, *values.missing):
         ways.append(("parameters", name))

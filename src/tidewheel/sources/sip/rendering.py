@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,7 +14,7 @@ from tidewheel.sources.templates import (
     Child,
     RenderFailure,
     RenderLimits,
-    ask_child,
+    ask_child_for_lines,
     limits_for,
     parse_failure,
 )
@@ -22,7 +22,8 @@ from tidewheel.sources.templates import (
 CHILD_MODULE = "tidewheel.sources.sip.template_child"
 # There is nothing to be found there: a template reads no files.
 _NO_FOLDER = FilePath("/")
-_ALONE_MAX = 20  # templates that are tried one by one after they failed together
+_TEMPLATES_MAX = 200  # in one process
+_CPU_SECONDS_PER_TEMPLATE = 0.01
 
 
 Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
@@ -85,9 +86,30 @@ _Answer = RenderedText | RenderFailure
 def _ask(
     templates: Sequence[Template], shared: Mapping[str, Json], moment: Moment
 ) -> list[_Answer]:
-    if not templates:
-        return []
-    request = {
+    """The answers come one by one, so that the one which takes all the time is known.
+
+    It is tried again as the first of the rest: only if it fails alone is it to blame.
+    """
+    answers: list[_Answer] = []
+    while len(answers) < len(templates):
+        rest = templates[len(answers) : len(answers) + _TEMPLATES_MAX]
+        heard, failure = ask_child_for_lines(
+            Child(CHILD_MODULE, _NO_FOLDER),
+            _request(rest, shared, moment),
+            _limits(rest),
+            len(rest),
+        )
+        answers += [_parse_answer(one) for one in heard]
+        if not heard:
+            assert failure is not None
+            answers.append(failure)
+    return answers
+
+
+def _request(
+    templates: Sequence[Template], shared: Mapping[str, Json], moment: Moment
+) -> dict[str, object]:
+    return {
         "moment": moment.value,
         "shared": dict(shared),
         "templates": [
@@ -95,23 +117,18 @@ def _ask(
             for one in templates
         ],
     }
-    limits = _limits(templates)
-    answers = ask_child(Child(CHILD_MODULE, _NO_FOLDER), request, limits, _parse_answers)
-    if not isinstance(answers, RenderFailure) and len(answers) == len(templates):
-        return answers
-    if len(templates) == 1 or len(templates) > _ALONE_MAX:
-        assert isinstance(answers, RenderFailure)
-        return [answers] * len(templates)
-    # One of them took all the time or memory there was; the others are heard without it.
-    return [_ask([one], shared, moment)[0] for one in templates]
 
 
 def _limits(templates: Sequence[Template]) -> RenderLimits:
-    return limits_for("".join(one.text for one in templates))
-
-
-def _parse_answers(answered: dict[str, Any]) -> list[_Answer]:
-    return [_parse_answer(one) for one in answered["answers"]]
+    """Many small templates take their time, too."""
+    limits = limits_for("".join(one.text for one in templates))
+    more = _CPU_SECONDS_PER_TEMPLATE * len(templates)
+    return replace(
+        limits,
+        cpu_seconds=limits.cpu_seconds + more,
+        idle_seconds=limits.idle_seconds + more,
+        wall_seconds=limits.wall_seconds + 10 * more,
+    )
 
 
 def _parse_answer(answer: dict[str, Any]) -> _Answer:

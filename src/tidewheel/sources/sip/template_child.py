@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.sources.template_child import serve
+from tidewheel.sources.template_child import serve_lines
 
 if TYPE_CHECKING:
     from tidewheel.sources.sip.template_environment import SipEnvironment
 
 
-def answer_job(job: dict[str, Any]) -> dict[str, object]:
+def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
     """An answer for each template: lines, origins and values, or why there are none."""
     from tidewheel.sources.sip.template_environment import (  # noqa: PLC0415 - limits first
         SipEnvironment,
     )
+    from tidewheel.sources.sip.template_values import wrapped  # noqa: PLC0415 - limits first
 
     environment = SipEnvironment(job["moment"])
-    return {"answers": [_answer(environment, job, one) for one in job["templates"]]}
+    # Once for all of them: no template can change it, and it knows every stage.
+    job["shared"] = {name: wrapped(value) for name, value in job["shared"].items()}
+    for template in job["templates"]:
+        yield _answer(environment, job, template)
 
 
 def _answer(
     environment: SipEnvironment, job: dict[str, Any], template: dict[str, Any]
 ) -> dict[str, object]:
     text = template["text"]
-    variables = _variables(job["shared"], template["own"], template["unknown"])
+    variables = {**job["shared"], **_own(template["own"], template["unknown"])}
     try:
         names = environment.names_in(text)
         rendered, origins = environment.render_traced(text, variables)
@@ -54,9 +59,7 @@ def _answer(
     }
 
 
-def _variables(
-    shared: dict[str, Any], own: dict[str, Any], unknown: list[list[str | int]]
-) -> dict[str, object]:
+def _own(own: dict[str, Any], unknown: list[list[str | int]]) -> dict[str, object]:
     """Names with their values; each path of ``unknown`` leads to one that has none yet."""
     from tidewheel.sources.sip.template_values import (  # noqa: PLC0415 - limits first
         Parameters,
@@ -64,7 +67,7 @@ def _variables(
         wrapped,
     )
 
-    variables = {name: wrapped(value) for name, value in {**shared, **own}.items()}
+    variables = {name: wrapped(value) for name, value in own.items()}
     known = variables.get("parameters")
     variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
     for path in unknown:
@@ -76,4 +79,4 @@ def _variables(
 
 
 if __name__ == "__main__":
-    serve(answer_job)
+    serve_lines(answers)
