@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs.definition import StoredFile
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
 from tidewheel.sources.flow_cylc.settings import FlowSettings
@@ -82,6 +84,24 @@ def compiled(judgement: Judgement, findings: Findings) -> tuple[WorkflowDef, Gra
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)
     return workflow, graph
+
+
+def stored_files(source: SipSource) -> tuple[StoredFile, ...]:
+    """All files of a definition, as they are kept with it."""
+    return tuple(
+        StoredFile(path, content, path in source.executable)
+        for path, content in sorted(source.files.items())
+    )
+
+
+def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
+    """A definition from what is kept of it."""
+    kept = tuple(files)
+    return SipSource(
+        file=file,
+        files={one.path: one.content for one in kept},
+        executable=frozenset(one.path for one in kept if one.executable),
+    )
 
 
 def sip_text(path: Path, how: LoadOptions, findings: Findings) -> SourceText:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.sources.sip.bundle import is_definition
 from tidewheel.sources.sip.definition_text import first_look
 from tidewheel.sources.sip.limits import (
     FOLDER_DEPTH_MAX,
@@ -58,6 +59,25 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
         executable=frozenset(reading.executable),
         folders=frozenset([*reading.folders, *_stage_folders(path.parent)]),
     )
+
+
+def find_definitions(path: Path, findings: Findings) -> list[Path]:
+    """A file itself, or every definition in a folder, by name."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        findings.error("no-such-file", f"there is no file or folder {path}")
+        return []
+    with os.scandir(path) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_file())
+    found = [path / name for name in names if is_definition(name)]
+    if not found:
+        findings.error(
+            "no-definitions",
+            f"there is no definition in {path}",
+            f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2",
+        )
+    return found
 
 
 @dataclass(slots=True)
