@@ -67,7 +67,7 @@ def test_a_shell_never_reads_a_value_of_a_command(tmp_path, value):
     files = {"command.yaml.j2": "[printf, '%s|', '{{ word }}', {{ word }}, '{{ args }}']"}
     source = sip(definition(stage("a")), {"a": {**files, "args.yaml.j2": "w: '{{ word }}'"}})
     rendered = judge(source, {"word": value}).rendered["a"]
-    scripts = stage_scripts(rendered)
+    scripts = stage_scripts("a", rendered)
     said = bash(f"{scripts.env}\n{scripts.main}", tmp_path)
     assert said == f"{value}|{value}|{json.dumps({'w': value}, separators=(',', ':'))}|"
     assert not (tmp_path / "oops").exists()
@@ -77,7 +77,7 @@ def test_a_shell_never_reads_a_value_of_a_command(tmp_path, value):
 def test_a_script_is_given_its_values_as_they_are(tmp_path, value):
     files = {"script.sh": 'printf "%s" "$PARAMETER_word" "$TIDEWHEEL_PARAMETERS"'}
     rendered = judge(sip(definition(stage("a")), {"a": files}), {"word": value}).rendered["a"]
-    scripts = stage_scripts(rendered)
+    scripts = stage_scripts("a", rendered)
     said = bash(f"{scripts.env}\n{scripts.main}", tmp_path)
     assert said == value + json.dumps({"word": value}, separators=(",", ":"))
     assert not (tmp_path / "oops").exists()
@@ -93,6 +93,19 @@ def test_the_environment_has_plain_parameters_by_name_and_all_of_them_as_json():
         "PARAMETER_n": "1.5",
         "PARAMETER_flag": "true",
     }
+
+
+def test_a_stage_that_no_shell_can_run_never_seems_to_succeed_in_one(tmp_path):
+    text = definition(stage("a"), stage("b", "a complete"))
+    folders = with_compose(a={"outputs.yaml": "- n\n"})
+    folders["b"] = {"command.yaml.j2": "[echo, '{{ n }}']"}
+    judgement = judge(sip(text, folders), {})
+    assert judgement.runnable
+    for name, said in (("a", "runs as containers"), ("b", "was not given its values")):
+        main = graph_of(judgement).nodes[name].definition.scripts.main
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            bash(main, tmp_path)
+        assert said in failed.value.stderr
 
 
 def bash(script, folder):

@@ -44,6 +44,7 @@ class RenderedStage:
     compose: str | None = None  # YAML
     command: tuple[str, ...] | None = None  # words, for no shell
     script: str | None = None  # bash
+    is_whole: bool = True  # False while values are still to come
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,15 @@ class StageRenderer:
             compose=compose,
             command=command,
             script=folder.script.text if folder.script is not None else None,
+            is_whole=self._is_whole(folder.stage, found, executed),
         )
         _check_words(rendered, self._errors)
         return rendered
+
+    def _is_whole(self, stage: str, *files: Read | None) -> bool:
+        values = self._values[stage]
+        is_read = all(one is None or one.is_whole for one in files)
+        return is_read and not values.to_come and not values.missing
 
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
@@ -195,7 +202,7 @@ class StageRenderer:
 def _unknown_ways(node: Node, way: Path = ()) -> Iterator[Path]:
     """The ways to scalars that have no value yet."""
     if isinstance(node, Scalar):
-        if node.unknown and way:
+        if node.unknown:
             yield way
     elif isinstance(node, Items):
         for number, item in enumerate(node.items):

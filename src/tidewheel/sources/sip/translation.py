@@ -78,7 +78,7 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
     return NodeDef(
         name=stage.id,
         lineage=(stage.id, ROOT),
-        scripts=stage_scripts(rendered) if rendered is not None else Scripts(),
+        scripts=stage_scripts(stage.id, rendered),
         time_limit_seconds=stage.timeout_seconds,
         resources=stage.asked(),
         meta=_meta(stage),
@@ -86,17 +86,25 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
     )
 
 
-def stage_scripts(rendered: RenderedStage) -> Scripts:
-    """What a shell runs for a command or script; values are quoted, never read by it."""
-    main = ""
+def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
+    """What a shell runs for a command or script; values are quoted, never read by it.
+
+    A stage that is no shell's business, or lacks values, must not seem to succeed in one.
+    """
+    if rendered is None or not rendered.is_whole:
+        return _refusal(f"stage {stage} was not given its values before it was run")
     if rendered.command is not None:
         main = join(rendered.command)
     elif rendered.script is not None:
         main = rendered.script
-    if not main:
-        return Scripts()
+    else:
+        return _refusal(f"stage {stage} runs as containers, and this runner has none")
     lines = [f"export {name}={quote(value)}" for name, value in stage_environment(rendered)]
     return Scripts(env="\n".join(lines), main=main)
+
+
+def _refusal(message: str) -> Scripts:
+    return Scripts(main=f"echo {quote(message)} >&2\nexit 1")
 
 
 def stage_environment(rendered: RenderedStage) -> Pairs:
