@@ -31,6 +31,12 @@ def test_a_definition_that_costs_too_much_is_refused(content, code):
     assert not judgement.registrable
 
 
+def test_json_has_a_limit_too():
+    content = b'{"schema_version": "2.0", "stages": []}' + b" " * 5_000_000
+    judgement = judge(SipSource(file="f-1.0.0.json", files={"f-1.0.0.json": content}))
+    assert codes(judgement.findings) == ["file-too-large"]
+
+
 @pytest.mark.parametrize("name", ["args.yaml", "parameters.yaml", "docker_compose.yaml"])
 def test_so_is_each_file_of_a_stage(name):
     folders = with_compose(a={name: BOMB})

@@ -122,6 +122,17 @@ def test_arguments_and_parameters_are_yaml_or_json(parameters, args):
     assert (rendered.parameters, rendered.args) == ({"n": 3}, {"x": [1]})
 
 
+@pytest.mark.req("R004-37", "R004-38")
+@pytest.mark.parametrize(
+    "name", ["parameters.yaml", "parameters.json", "args.yaml", "args.json.j2", "outputs.yaml"]
+)
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
+def test_an_optional_file_that_says_nothing_is_as_if_it_were_not_there(name, text):
+    judgement = judge(sip(ONE, with_compose(a={name: text})))
+    assert judgement.runnable
+    assert not list(judgement.findings)
+
+
 @pytest.mark.req("R004-8")
 @pytest.mark.parametrize(
     ("files", "code"),

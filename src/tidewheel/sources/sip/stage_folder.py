@@ -16,6 +16,7 @@ from tidewheel.sources.sip.text_files import FileName, decoded, file_name, read_
 
 COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "outputs"
 COMMAND, SCRIPT = "command", "script"
+_MAY_BE_BLANK = (ARGS, PARAMETERS, OUTPUTS)  # as if they were not there
 # Spelled as the engines spell it; tolerated with a warning.
 _COMPOSE_SPELLINGS = ("docker-compose", "compose")
 _YAML = (".yaml", ".yml")
@@ -126,7 +127,9 @@ class _Folder:
             return None
         path = f"{self._folder}/{found[0].path}"
         text = decoded(path, self._files[found[0].path], self._findings)
-        return None if text is None else StageText(path, text, found[0].is_template)
+        if text is None or (stem in _MAY_BE_BLANK and _is_blank(text)):
+            return None
+        return StageText(path, text, found[0].is_template)
 
     def _check_spellings(self) -> None:
         for name in self._names:
@@ -206,6 +209,12 @@ class _Folder:
 
     def _position(self, name: str) -> Position:
         return Position(f"{self._folder}/{name}")
+
+
+def _is_blank(text: str) -> bool:
+    """Nothing but remarks."""
+    lines = (line.strip() for line in text.splitlines())
+    return all(not line or line.startswith("#") for line in lines)
 
 
 def _ending(name: FileName) -> str:
