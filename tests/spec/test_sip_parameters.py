@@ -140,7 +140,7 @@ def test_a_template_knows_its_stage_and_the_others():
     )
     source = two(first={"parameters.yaml": "n: 4\n"}, second={"args.yaml.j2": text})
     assert args_of(judge(source, {})) == {
-        "a": "second 1.0.0 processing 60.0",
+        "a": "second 1.0.0 processing 60",
         "b": 4,
         "c": "first",
     }
@@ -155,6 +155,18 @@ def test_a_template_may_look_at_the_outputs_of_a_stage_by_its_name():
     late, findings = due(judgement, {"first": {"m": 9}})
     assert late is None
     assert codes(findings) == ["template-undefined"]
+
+
+def test_a_stage_may_be_called_as_something_that_jinja2_knows():
+    text = definition(stage("range"), stage("b"))
+    template = "{% for i in range(2) %}\n- {{ i }}{{ stages['range'].id }}\n{% endfor %}\n"
+    judgement = judge(sip(text, with_compose("range", b={"args.yaml.j2": template})), {})
+    assert args_of(judgement, "b") == ["0range", "1range"]
+
+
+def test_a_parameter_counts_more_than_a_stage_of_the_same_name():
+    source = two(second={"args.yaml.j2": "a: {{ first }}\nb: {{ stages.first.id }}\n"})
+    assert args_of(judge(source, {"first": 1})) == {"a": 1, "b": "first"}
 
 
 def test_a_name_with_a_hyphen_is_found_among_the_parameters():

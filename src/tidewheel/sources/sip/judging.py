@@ -15,7 +15,7 @@ from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.definition_text import DefinitionText, read_text
 from tidewheel.sources.sip.model import SipDefinition, Stage
-from tidewheel.sources.sip.names import FIXED_NAMES
+from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
 from tidewheel.sources.sip.parameters import (
     ParameterSource,
     ParameterSpec,
@@ -187,7 +187,7 @@ class _Judge:
         known = {spec.name for spec in parameters.specs()} | FIXED_NAMES
         known |= {stage.id for stage in parameters.definition.stages}
         known |= {name for folder in parameters.folders.values() for name in folder.outputs}
-        return [name for name in used if name not in known and name not in _JINJA_NAMES]
+        return [name for name in used if name not in known and name not in JINJA_NAMES]
 
     def _note_parameters(
         self,
@@ -265,11 +265,6 @@ def render_stage(
         return None
     rendered = StageRenderer(wish, findings, findings).render()
     return rendered.get(stage_id) if findings.error_count == before else None
-
-
-_JINJA_NAMES = frozenset(
-    {"range", "dict", "lipsum", "cycler", "joiner", "namespace", "loop", "caller", "varargs"}
-)
 
 
 def _names(text: DefinitionText) -> Mapping[str, int]:

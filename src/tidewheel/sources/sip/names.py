@@ -15,6 +15,9 @@ OBJECT_PREFIX = "object@"
 _WORKFLOW = re.compile(r"\w[\w.+@%-]*", re.ASCII)
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
 _VERSION_AT_END = re.compile(r"(?P<name>.+?)[-_]v?(?P<version>\d+\.\d[\w.+-]*)", re.ASCII)
+JINJA_NAMES = frozenset(
+    {"range", "dict", "lipsum", "cycler", "joiner", "namespace", "loop", "caller", "varargs"}
+)
 # What every template knows, whatever parameters are called.
 FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
 

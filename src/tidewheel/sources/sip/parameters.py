@@ -15,7 +15,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.sources.sip.model import SipDefinition, Stage
-from tidewheel.sources.sip.names import FIXED_NAMES
+from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
 from tidewheel.sources.sip.places import RESERVED, Json
 from tidewheel.sources.sip.rendering import Path
 from tidewheel.sources.sip.stage_folder import StageFolder
@@ -241,13 +241,19 @@ def shared_names(
             "id": stage.id,
             "version": stage.version,
             "type": stage.type.value,
-            "timeout": stage.timeout_seconds,
+            "timeout": _shortest(stage.timeout_seconds),
             "parameters": {name: one for name, one in known.items() if one is not None},
         }
         if outputs is not None:
             about["outputs"] = dict(outputs.get(stage.id, {}))
         stages[stage.id] = about
-    return {**stages, "stages": stages}
+    by_name = {name: one for name, one in stages.items() if name not in JINJA_NAMES}
+    return {**by_name, "stages": stages}
+
+
+def _shortest(seconds: float | None) -> float | None:
+    """60, not 60.0: templates print it."""
+    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
 
 
 def own_names(
