@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.runs.stream import EventFilter, FollowedEvent
     from tidewheel.core.runs.views import RunView
+    from tidewheel.core.tasks.task import TaskId
 
 ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
@@ -119,6 +120,17 @@ class BringsEvents(Protocol):
     def follow_events(
         self, since: str | None, which: EventFilter
     ) -> AsyncIterator[FollowedEvent]: ...
+
+
+@runtime_checkable
+class BringsLogs(Protocol):
+    """A store behind a server, which has the logs of attempts."""
+
+    async def task_log(
+        self, task_id: TaskId, stream: str, attempt: int, offset: int
+    ) -> bytes | None:
+        """What an attempt wrote from an offset on, at most a part of it; None without a log."""
+        ...
 
 
 @runtime_checkable

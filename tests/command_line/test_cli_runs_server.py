@@ -98,6 +98,7 @@ def test_a_run_is_sent_driven_there_and_followed_here(here, there, scheduler):
     facts = [listed[name] for name in ("status", "driven", "offered")]
     assert facts == ["completed", False, False]
     assert there("show", "tide", "--json").json == here("show", "tide", "--json").json
+    assert "took in earlier runs" in here("rehearse", "tide").err  # those of the server
     assert here("runs", "--delete", "tide/run1").status == 0
     assert here("runs", "--json").json["runs"] == []
     assert not (there.state / "runs" / "tide" / "run1").exists()
@@ -169,6 +170,15 @@ def test_a_run_is_begun_paused_resumed_stopped_and_carried_on(here, server, sche
     assert done.status == 0 and "completed" in done.out
     history = looker.get("/runs/tide/history").json["commands"]
     assert all("a test (token" in one["who"] for one in history)
+
+
+@pytest.mark.parametrize("behind", ["", "/api/v1"])
+def test_whoever_names_a_server_is_told_commands_that_name_it(here, behind):
+    """Also if its address was copied from a request."""
+    define(here)
+    url = here.environment["TIDEWHEEL_SERVER"]
+    words = ("run", "tide", "--detach", "--server", url + behind)
+    assert f"tidewheel stop tide/run1 --server {url}{behind}" in here(*words).err
 
 
 def test_what_a_server_does_not_take_is_refused_here(here):

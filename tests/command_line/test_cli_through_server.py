@@ -90,12 +90,22 @@ def test_a_worker_does_through_a_server_what_is_to_be_done(server, there, here):
     good, bad = (here("task", name, "--json").json for name in ("good", "bad"))
     assert (good["task"]["status"], bad["task"]["status"]) == ("succeeded", "failed")
     assert bad["attempts"][0]["exit_status"] == 3
-    assert here("task", "good", "--log", "out").out == "hello\n"
-    followed = here("task", "bad", "--log", "err", "--follow", TIDEWHEEL_HOME=str(here.folder))
-    assert (followed.status, followed.out) == (0, "")
-    assert here("task", "good", "--log", "out", "--attempt", "2").status == 2
     names = [one["name"] for one in there("workers", "--all", "--json").json["workers"]]
     assert "elsewhere" in names
+
+
+def test_the_log_of_a_task_is_read_where_neither_job_nor_server_are(server, here):
+    """From a home without a single file of it."""
+    reach(here, server, "submit", "worker")
+    here("submit", "--id", "wrote", "--queue", "log", "--", "echo", "hé")
+    assert here("worker", "--queue", "log", "--exit-when-idle").status == 0
+    nowhere = {"TIDEWHEEL_HOME": str(here.folder / "nowhere")}
+    for given in ((), ("--follow",), ("--attempt", "1")):
+        assert here("task", "wrote", "--log", "out", *given, **nowhere).out == "hé\n"
+    assert here("task", "wrote", "--log", "err", **nowhere).out == ""
+    later = here("task", "wrote", "--log", "out", "--attempt", "2", **nowhere)
+    assert later.status == 2 and "1 attempts" in later.err
+    assert not (here.folder / "nowhere").exists()
 
 
 def test_a_worker_that_was_killed_is_followed_by_one_that_finds_its_jobs(server, here):

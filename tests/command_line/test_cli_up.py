@@ -183,7 +183,8 @@ def test_stopped_it_leaves_jobs_running_and_the_next_start_adopts_them(tidewheel
         tidewheel("submit", "--id", "long", "--", "bash", "-c", command)
         eventually(marks.exists, "the job runs")
         up.send(signal.SIGTERM)
-        assert up.wait().status == 0
+        stopped = up.wait()
+        assert (stopped.status, '"jobs": 1, "leaves": true' in stopped.out) == (0, True)
     with started(tidewheel) as up:
         welcome(up)
         up.read_until("lease.adopted")

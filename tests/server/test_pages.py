@@ -1,6 +1,6 @@
 """What a browser finds at the root, before and after it has logged in (S8, S9, S10)."""
 
-from tests.server.test_sessions import browser
+from tests.server.test_sessions import browser, code_of, log_in
 from tests.support.patience import eventually
 
 HTML = "text/html,application/xhtml+xml"
@@ -19,6 +19,14 @@ def test_a_stranger_s_browser_is_told_how_to_log_in(server):
     assert page.headers["content-type"].startswith("text/html")
     assert b"tidewheel up" in page.body
     assert "default-src 'self'" in page.headers["content-security-policy"]
+
+
+def test_a_link_that_was_used_leads_a_browser_to_how_to_get_another(server, client):
+    code = code_of(client)
+    assert log_in(server, code, Accept=HTML).status == 303
+    page = log_in(server, code, Accept=HTML)
+    assert page.status == 401
+    assert b"login-links" in page.body
 
 
 def test_a_stranger_s_program_is_told_as_everywhere(server):

@@ -167,6 +167,18 @@ def test_a_log_that_is_none_is_not_found(server, reader, job_log, query):
     assert reply.status == 404 and str(job_log.parents[6]).encode() not in reply.body
 
 
+def test_why_there_is_no_log_is_told(server, reader):
+    said = {
+        "id=1/nobody": "there is no task nobody",
+        "id=1/model_a&file=nothing": "it has out, err, job",
+        "id=1/model_a&submit=7": "no submission 7",
+    }
+    for query, reason in said.items():
+        reply = reader.get(f"{server.path}/log?{query}")
+        assert (reply.status, reply.code) == (404, "not_found")
+        assert reason in reply.json["message"]
+
+
 @pytest.mark.parametrize("kind", ["link", "folder link", "fifo", "folder"])
 def test_what_is_no_plain_file_of_the_run_is_not_read(server, reader, job_log, tmp_path, kind):
     """S11."""

@@ -214,6 +214,15 @@ def test_a_claim_can_wait_for_a_task(client, worker):
     assert [task["id"] for task in got[0].json["tasks"]] == [task_id]
 
 
+def test_everything_is_cancelled_only_by_who_says_so(client):
+    kept = submit(client, queue=fresh("kept"))
+    refused = client.post("/tasks/cancel", {"filter": {}})
+    assert refused.status == 422 and '"all": true' in refused.json["findings"][0]
+    assert client.get(f"/tasks/{kept}").json["status"] == "ready"
+    done = client.post("/tasks/cancel", {"filter": {}, "all": True})
+    assert kept in [one["id"] for one in done.json["cancelled"]]
+
+
 def test_many_tasks_are_cancelled_by_filter_or_by_ids(client):
     queue = fresh("cancels")
     ids = [submit(client, queue=queue, tag="old") for _ in range(3)]
@@ -283,6 +292,20 @@ def test_the_openapi_document_names_every_route_and_resolves(reader):
     page = reader.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert b"<script" not in page.body and b"http" not in page.body.split(b"<table")[1]
+    for fields in (b"one, or a list of: id, queue", b"a list of: targets,", b"until_tasks"):
+        assert fields in page.body, "who reads the page knows what to send"
+
+
+def test_what_would_have_been_accepted_is_told(reader, admin):
+    """The words of a choice, the nearest name, and that a body is wanted at all."""
+    for reply, said in (
+        (reader.get("/statistics?by=colour"), "accepted is one of queue, name"),
+        (reader.get("/tasks?limt=1"), "there is no parameter 'limt'; did you mean 'limit'?"),
+        (admin.post("/tokens", {"name": "x", "scopes": ["all"]}), "one of read, submit,"),
+        (admin.post("/tasks", b"", Content_Type="application/json"), "the body is empty"),
+        (admin.post("/tasks", {"queue": ""}), "queue is empty; give 1 to 256"),
+    ):
+        assert said in reply.json["message"], reply.json
 
 
 def test_what_the_document_says_about_answers_is_what_comes(client, reader):

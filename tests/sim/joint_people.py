@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.commands import Command, command_text
@@ -23,6 +23,7 @@ from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports import Store
+from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.run_driver import RunDriver
@@ -119,6 +120,7 @@ class Scheduler(Service):
             environment={},
             surroundings=self._surroundings,
             new_files=NoFiles,
+            read=read_here,
         )
         self._driver = driver_of(run, lease, home, on_batch=self._tell)
         await self._driver.run()
@@ -128,6 +130,11 @@ class Scheduler(Service):
 
     def _tell(self, stage: Stage, _work: Work) -> None:
         self._watch.told(stage.drive)
+
+
+async def read_here(*what: Any) -> RestoredDefinition:
+    """In this thread: a simulated clock knows of no other."""
+    return restore(*what)
 
 
 class Place(NamedTuple):

@@ -22,6 +22,7 @@ from tests.support.run_crew import RunCrew
 from tidewheel.client.tokens import make_token
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.errors import Unavailable
+from tidewheel.runners.home_identity import known_home_id
 from tidewheel.wiring import this_process
 
 PROGRAMS = ("ip", "nsenter", "unshare", "openssl")
@@ -129,7 +130,8 @@ class Site(RunCrew):
 
     def holds_nothing(self, machine: str) -> bool:
         """Whether no lease is left with a worker of this machine."""
-        boot = this_process().boot_id
+        home = known_home_id(self.home_of(machine))
+        boot = f"{this_process().boot_id}@{home}"  # workers adopt within one home
         try:
             return not self.look(lambda store: store.orphans(machine, boot))
         except Unavailable:

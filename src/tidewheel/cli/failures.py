@@ -53,10 +53,10 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         case InvalidTask():
             findings = "; ".join(error.findings)
             return f"the task is not accepted: {findings}", "Correct this and submit again"
-        case NotFound(kind=kind):
-            return text, LOOK_FOR.get(
-                kind, "Check its name, and that the store is the right one"
-            )
+        case NotFound(kind=kind) if kind in LOOK_FOR:
+            return text, LOOK_FOR[kind]
+        case NotFound():
+            return _split(text, "Check its name, and that the store is the right one")
         case WrongStatus():
             return text, "Look at it: tidewheel task " + safe(error.task_id)
         case LeaseLost():
@@ -66,12 +66,12 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
             return _split(text)
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split(text: str, otherwise: str = HELP) -> tuple[str, str]:
     for separator in (". ", "; "):
         what, found, advice = text.partition(separator)
         if found:
             return what, advice
-    return text, HELP
+    return text, otherwise
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

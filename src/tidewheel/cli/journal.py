@@ -32,7 +32,7 @@ SENTENCES = {
     "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
     "worker.able": "takes tasks again",
     "job.not_started": "{task}  {error}",
-    "lease.adopted": "{task}  from a worker that died",
+    "lease.adopted": "{task}  from a worker that is gone",
     "run.taken": "{run}  was {status}, and nobody drove it",
     "run.left": "{run}  {status}  {why}",
     "run.not_taken": "{run}  {reason}",
@@ -112,6 +112,14 @@ class _LogHandler(logging.Handler):
         self._tell(record.name, self.format(record))
 
 
+def _outcome(facts: dict[str, object]) -> str:
+    if facts["settled"]:
+        return "every job has ended and is reported"
+    if facts["leaves"] and facts["jobs"]:
+        return f"jobs that go on, for the next start to adopt: {facts['jobs']}"
+    return "not everything could be reported; leases that are left run out"
+
+
 def _sentence(event: str, facts: dict[str, object]) -> str:
     """The facts as a person reads them; numbers stay numbers for the format."""
     shown = {
@@ -128,11 +136,7 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         forever = math.isinf(seconds_max)
         shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
-        shown["outcome"] = (
-            "every job has ended and is reported"
-            if facts["settled"]
-            else "not everything could be reported; leases that are left run out"
-        )
+        shown["outcome"] = _outcome(facts)
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())

@@ -1,4 +1,4 @@
-"""The logs that attempts leave on the host that ran them: where they are, and reading them."""
+"""The logs of attempts: where they are on the host that ran them, and reading them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import codecs
 import os
 import stat
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -16,11 +17,14 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task
 from tidewheel.config import home_directory
+from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
+from tidewheel.run_ports import BringsLogs
 
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2
+FOLLOW_AFAR_SECONDS = 1.0  # as often as workers send what was added
 
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
@@ -36,39 +40,44 @@ async def say_log(
 ) -> None:
     """Print the log of one attempt; with ``follow`` until that attempt is over."""
     number = attempt or max(1, task.attempt)
-    log = Log(await log_path(client, task, stream, number))
+    log: Log | ServerLog
+    if isinstance(client.store, BringsLogs):
+        log, pause = ServerLog(client.store, task.id, stream, number), FOLLOW_AFAR_SECONDS
+    else:
+        log, pause = Log(await log_path(client, task, stream, number)), FOLLOW_SECONDS
     while follow and not task.ended and task.attempt <= number:
-        log.say_new()
-        await asyncio.sleep(FOLLOW_SECONDS)
+        await log.say_new()
+        await asyncio.sleep(pause)
         task = await client.get(task.id)
-    log.say_new()
+    await log.say_new()
     if not log.found:
-        raise _no_log(task, number, log.path)
+        raise _no_log(task, number, log.where)
 
 
-def _no_log(task: Task, attempt: int, path: Path) -> Refused:
+def _no_log(task: Task, attempt: int, where: str) -> Refused:
     if task.attempt < attempt:
         return Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
     if task.command is None:
         return Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
-    return Refused(f"there is no file {path}; look on the host where {task.owner} ran it")
+    return Refused(f"{where}; look on the host where {task.owner} ran it")
 
 
 class Log:
     """A file that grows."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self._path = path
         self.found = False
+        self.where = f"there is no file {path}"  # if it was not found
         self._position = 0
         # A letter may be cut in two between one reading and the next.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def say_new(self) -> None:
+    async def say_new(self) -> None:
         """Print what was added since the last time."""
         try:
             # A job may have put anything there: no link is followed, no pipe is waited for.
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return
         with open(descriptor, "rb") as file:
@@ -79,3 +88,23 @@ class Log:
             while chunk := file.read(CHUNK_BYTES):
                 self._position += len(chunk)
                 click.echo(safe_lines(self._decoder.decode(chunk)), nl=False)
+
+
+class ServerLog:
+    """A file that grows behind a server, to which the worker sent it."""
+
+    def __init__(self, store: BringsLogs, task_id: TaskId, stream: str, attempt: int) -> None:
+        self._read = partial(store.task_log, task_id, stream, attempt)
+        self.found = False
+        self.where = f"the server has no log of attempt {attempt}"  # if it was not found
+        self._position = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    async def say_new(self) -> None:
+        """Print what was added since the last time."""
+        while (part := await self._read(self._position)) is not None:
+            self.found = True
+            self._position += len(part)
+            click.echo(safe_lines(self._decoder.decode(part)), nl=False)
+            if not part:
+                return

@@ -51,6 +51,12 @@ class Manner:
     server: str
     detach: bool
     as_json: bool
+    is_named: bool  # by an option, which the next command needs as well
+
+    @property
+    def option(self) -> str:
+        """How the next command finds the server."""
+        return f" --server {self.server}" if self.is_named else ""
 
 
 def folder_text(folder: str) -> str:
@@ -74,7 +80,7 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Ru
             _say_begun(run, manner, is_new=is_new)
             return None
         page = (FarJsonPage if manner.as_json else FarPage)(run, is_new=is_new)
-        page.begins(manner.server)
+        page.begins(manner)
         if not await _followed(runs, run, offset, page):
             page.leaves()
             return RunEnd(LEFT, "", has_run_anything=True)
@@ -146,7 +152,8 @@ def _say_begun(run: RunView, manner: Manner, *, is_new: bool) -> None:
     else:
         verb = "starts" if is_new else "is carried on"
         print_line(f"{safe(run.name)} {verb} at {manner.server}")
-        note(f"follow it: tidewheel run {run.name}; stop it: tidewheel stop {run.name}")
+        name = safe(run.name) + manner.option
+        note(f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}")
 
 
 # ---- following ----
@@ -227,14 +234,14 @@ async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
 class FarPage(RunPage):
     """The lines of the run's log, and its end."""
 
-    def begins(self, server: str) -> None:
+    def begins(self, manner: Manner) -> None:
         verb = "starts" if self._is_new else "is followed"
-        self.line(f"{self._run.name} {verb} at {server}; Ctrl-C leaves it running")
+        self._again = self._run.name + manner.option
+        self.line(f"{self._run.name} {verb} at {manner.server}; Ctrl-C leaves it running")
 
     def leaves(self) -> None:
-        name = self._run.name
-        self.line(f"{name} goes on; come back: tidewheel run {name}")
-        note(f"stop it: tidewheel stop {name}")
+        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._again}")
+        note(f"stop it: tidewheel stop {self._again}")
 
     def log(self, text: str) -> None:
         """Some of its log; all of it is for `tidewheel log`."""

@@ -75,7 +75,12 @@ def _run_far(
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for a run that is driven in this process")
     server = wiring.store_settings(where).url
-    manner = Manner(server=server, detach=options["detach"], as_json=as_json)
+    manner = Manner(
+        server=server,
+        detach=options["detach"],
+        as_json=as_json,
+        is_named=where is not None,
+    )
     end = asyncio.run(run_on_server(where, wanted, manner))
     return 0 if end is None else _exit_status(end)
 

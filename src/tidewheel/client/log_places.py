@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidewheel import wiring
+from tidewheel.core.runs.job_names import run_named_by
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
@@ -31,12 +32,12 @@ async def attempt_folder(
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:
     """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
-    run, *rest = task_id.rsplit("/", 3)
-    if len(rest) != 3 or not rest[2].isdecimal():  # noqa: PLR2004 - point, name and number
+    if (run := run_named_by(task_id)) is None:
         return False
     try:
         view = await store.find_run(run)
     except Refused:
         return False
-    found = await store.submissions(view.number, point=rest[0], name=rest[1])
+    _, point, name, _ = task_id.rsplit("/", 3)
+    found = await store.submissions(view.number, point=point, name=name)
     return any(one.task_id == task_id for one in found)

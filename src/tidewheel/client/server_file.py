@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tidewheel import wiring
 from tidewheel.config import SERVER_FILE, found_server
+from tidewheel.core.tasks.requests import HostProcess
 
 
 def without_password(address: str) -> str:
@@ -27,10 +28,12 @@ def without_password(address: str) -> str:
     ).geturl()
 
 
-def write_server_file(home: Path, url: str, store: str) -> Path:
-    """For this process; the file is its user's alone."""
+def write_server_file(home: Path, url: str, store: str) -> None:
+    """For this process, unless one beside it came first; the file is its user's alone."""
     wiring.make_private_directory(home)
     process = wiring.this_process()
+    if _is_taken(home, process):
+        return
     document = {
         "url": url,
         "store": without_password(store),
@@ -44,11 +47,18 @@ def write_server_file(home: Path, url: str, store: str) -> Path:
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(document, file)
     new.replace(path)
-    return path
+
+
+def _is_taken(home: Path, process: HostProcess) -> bool:
+    """Whether another on this host lives; of one elsewhere nobody here can tell."""
+    found = found_server(home)
+    if found is None or found.process.boot_id != process.boot_id:
+        return False
+    return found.process != process and wiring.is_process_alive(found.process)
 
 
 def remove_server_file(home: Path) -> None:
-    """If it is ours: another server may have come meanwhile."""
+    """If it is ours, and not of a server that was here before."""
     found = found_server(home)
     if found is not None and found.process == wiring.this_process():
         (home / SERVER_FILE).unlink(missing_ok=True)

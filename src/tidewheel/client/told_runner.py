@@ -44,9 +44,9 @@ class ToldRunner:
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Tell, and start."""
-        self.on_job(assignment.task, None)
+        """Start, and tell: what could not be started has not begun."""
         job = await self.runner.start(assignment, reports)
+        self.on_job(assignment.task, None)
         return ToldJob(job, assignment.task, self.on_job)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +17,9 @@ from tidewheel.core.tasks.access import (
     covers_queue,
     covers_workflow,
 )
+from tidewheel.core.tasks.serving import is_pattern
 from tidewheel.core.tasks.task import TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.tasks.views import TaskView, WorkerView
 from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.server.refusals import NotAllowed
@@ -60,6 +61,7 @@ class Call:
     doors: RunDoors
     quota: SubmitQuota
     authenticator: Authenticator
+    is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
     stopping: asyncio.Event  # the server wants to end: whoever waits shall not
     secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
@@ -114,6 +116,13 @@ class Call:
     def covers(self, queue: str) -> bool:
         """Whether the caller may see this queue."""
         return covers_queue(self.grant, queue)
+
+    def sees(self, worker: WorkerView) -> bool:
+        """Whether a worker serves anything that is this caller's."""
+        return any(
+            covers_pattern(self.grant, queue) if is_pattern(queue) else self.covers(queue)
+            for queue in worker.queues
+        )
 
     def require_queues(self, queues: Iterable[str]) -> None:
         """All of them, or nothing is done."""

@@ -30,6 +30,7 @@ from tidewheel.server.auth import Authenticator, csrf_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.hub import Hub
 from tidewheel.server.job_tokens import is_job_token
+from tidewheel.server.keys_under_way import KeysUnderWay
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.quota import SubmitQuota
 from tidewheel.server.refusals import (
@@ -52,6 +53,7 @@ from tidewheel.services.run_views.event_documents import EventDocuments
 KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024
 TARGET_LENGTH_MAX = 500
+LONG_BYTES = 32 * 1024
 _log = logging.getLogger("tidewheel.server")
 
 
@@ -74,11 +76,16 @@ class Gateway:
         self._authenticator = Authenticator(self._reserve, settings.failures_max)
         self._admission = Admission(settings, connections)
         self._quota = SubmitQuota(settings.submit_rate)
+        self._keys = KeysUnderWay()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
         documents = EventDocuments(store, settings.home or home_directory())
         self._doors = RunDoors(settings.home or home_directory())
         self._hub = Hub(store, documents, self._authenticator, self._metrics, self.stopping)
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
+        self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
         """One request; whatever happens is an answer."""
@@ -147,6 +154,7 @@ class Gateway:
             settings=self._settings,
             metrics=self._metrics,
             authenticator=self._authenticator,
+            is_gone=request.is_disconnected,
             stopping=self.stopping,
             secure=request.url.scheme == "https",
             routes=self.routes,
@@ -171,13 +179,11 @@ class Gateway:
             return
         if call.raw and not route.form:
             _require_media_type(request, ("application/json",))
-        if route.parse is not None:
-            call.body = route.parse(call)
-        elif route.body is not None:
-            assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
-            call.body = read(call.raw or b"{}", route.body)
-        elif call.raw.strip() not in (b"", b"{}"):
-            raise BadRequest(["this takes no body"])
+        # Heartbeats need not wait until it is read; what workers report is read quickly.
+        if route.parse is not None and len(call.raw) > LONG_BYTES:
+            call.body = await asyncio.to_thread(_parsed, route, call)
+        else:
+            call.body = _parsed(route, call)
 
     async def _body(self, request: Request, bytes_max: int | None) -> bytes:
         limit = bytes_max or self._settings.body_bytes_max
@@ -206,8 +212,13 @@ class Gateway:
         )
         fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
         call.fingerprint = fingerprint
-        if kept := await self._kept(call, fingerprint):
-            return kept
+        if call.key is None or call.token is None:
+            return await self._done(route, call, fingerprint)
+        async with self._keys.alone(call.token.number, call.key, call.place):
+            kept = await self._kept(call, fingerprint)
+            return kept or await self._done(route, call, fingerprint)
+
+    async def _done(self, route: Route, call: Call, fingerprint: str) -> Response:
         try:
             response = _response(route, await route.handler(call))
         except TidewheelError as error:
@@ -256,6 +267,17 @@ class Gateway:
                 correlation=call.correlation,
             )
         )
+
+
+def _parsed(route: Route, call: Call) -> object:
+    if route.parse is not None:
+        return route.parse(call)
+    if route.body is not None:
+        assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
+        return read(call.raw or b"{}", route.body)
+    if call.raw.strip() not in (b"", b"{}"):
+        raise BadRequest(["this takes no body"])
+    return None
 
 
 def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:

@@ -25,7 +25,14 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from tidewheel.core.runs.stream import EVERY_EVENT, Event, EventCursor, EventFilter, EventPage
+from tidewheel.core.runs.stream import (
+    EVERY_EVENT,
+    Event,
+    EventCursor,
+    EventFilter,
+    EventPage,
+    RunEvent,
+)
 from tidewheel.core.tasks.access import TokenView
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Unavailable
@@ -210,17 +217,14 @@ class Hub:
             await asyncio.sleep(PATIENCE_SECONDS)
 
     async def _told(self, page: EventPage, events: Sequence[Event]) -> list[Told]:
-        return [
-            Told(
-                event,
-                block(
-                    event.kind,
-                    EventCursor(page.next.store, event.place),
-                    msgspec.json.encode(await self._documents.of(event)),
-                ),
-            )
-            for event in events
-        ]
+        told = []
+        for event in events:
+            text = msgspec.json.encode(await self._documents.of(event))
+            cursor = EventCursor(page.next.store, event.place)
+            told.append(Told(event, block(event.kind, cursor, text)))
+            if isinstance(event, RunEvent):  # it may have changed thousands of tasks
+                await asyncio.sleep(0)
+        return told
 
     async def _check_tokens(self) -> None:
         """Nobody is told anything whose token was not good half a second ago."""

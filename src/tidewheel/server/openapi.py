@@ -10,7 +10,7 @@ import msgspec
 
 from tidewheel import __version__
 from tidewheel.server.problems import STATUSES
-from tidewheel.server.routes import Needs, Route
+from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.problem import Problem
 
 Document = dict[str, Any]
@@ -88,6 +88,7 @@ def _schema(given: object, schemas: dict[str, Any]) -> Document:
 def _operation(route: Route, schemas: dict[str, Any]) -> Document:
     operation: Document = {
         "operationId": _operation_id(route),
+        "tags": [_tag(route)],
         "summary": route.says,
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "responses": _responses(route, schemas),
@@ -121,6 +122,17 @@ _IDEMPOTENCY: Document = {
 def _operation_id(route: Route) -> str:
     words = re.findall(r"\w+", route.path.removeprefix("/api/v1"))
     return "_".join([route.method.lower(), *words])
+
+
+_TAGS = {name: name for name in ("tasks", "queues", "runs", "events", "tokens")} | {
+    name: "workers"
+    for name in ("workers", "heartbeats", "reports", "orphans", "ready-queues", "home", "job")
+}
+
+
+def _tag(route: Route) -> str:
+    """Under what generators of clients put it."""
+    return _TAGS.get(route.path.removeprefix(API).split("/")[1], "server")
 
 
 def _path_parameters(route: Route) -> list[Document]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from html import escape
+from typing import get_args, get_origin
+
+import msgspec
 
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.wire.forms import field_names
@@ -29,9 +33,7 @@ def html(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    scopes = (
-        " or ".join(route.guard.scopes) if isinstance(route.guard, Needs) else "nobody asks"
-    )
+    scopes = " or ".join(route.guard.scopes) if isinstance(route.guard, Needs) else "no token"
     query = ", ".join(field_names(route.query)) if route.query is not None else ""
     cells = (scopes, query, _body(route))
     return (
@@ -42,6 +44,14 @@ def _row(route: Route) -> str:
 
 
 def _body(route: Route) -> str:
-    if isinstance(route.body, type) and hasattr(route.body, "__struct_fields__"):
-        return ", ".join(field_names(route.body))
-    return "" if route.body is None else "one object, or a list of them"
+    return "" if route.body is None else _fields(route.body)
+
+
+def _fields(kind: object) -> str:
+    """The names in an object, or in each of a list; of one or the other, those of the first."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return ", ".join(field_names(kind))
+    if is_dataclass(kind):
+        return ", ".join(field.name for field in fields(kind))
+    several = "a list of: " if get_origin(kind) is list else "one, or a list of: "
+    return several + _fields(get_args(kind)[0])

@@ -18,7 +18,7 @@ from tidewheel.ports import Store
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.reserve import kept_reserve
 from tidewheel.server.resources.sessions import login_path
-from tidewheel.server.serving import Serving, require_safe
+from tidewheel.server.serving import Serving, make_room, require_safe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,7 @@ class Server(Embedded):
 
     async def serve(self, store: Store) -> None:
         await require_safe(store, self.settings)
+        make_room(self.settings)
         login = None
         if self._is_local:
             token, token_file = await local_admin(store, self._home)

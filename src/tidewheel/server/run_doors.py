@@ -1,25 +1,23 @@
 """The doors to runs of this process, which remember definitions from one request to the next.
 
-To read a definition may take seconds, and every view of a run needs it: it is read in a thread,
-so that heartbeats are answered meanwhile, and once.
+To read a definition may take seconds, and every view of a run needs it: it is read once. That,
+and what is worked out from it, is done apart, so that heartbeats are answered meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tidewheel import wiring
 from tidewheel.ports import Store
 from tidewheel.run_ports import RunDoor
-
-if TYPE_CHECKING:
-    from tidewheel.core.runs.views import RunView
-    from tidewheel.services.definitions import RestoredDefinition
-    from tidewheel.services.workflow_state import DefinitionOf
+from tidewheel.server.apart import Apart, Result
 
 DEFINITIONS_MAX = 32
+BEGINNING_MAX = 2  # runs whose definitions are read at once
 
 
 class RunDoors:
@@ -28,23 +26,23 @@ class RunDoors:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._doors: dict[int, RunDoor] = {}
+        self._apart = Apart()
+        # Threads are few, and logs are read and written by the same.
+        self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
     def of(self, store: Store) -> RunDoor:
         """The runs of a store that lives as long as the server does."""
         if id(store) not in self._doors:
+            from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
             from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
 
-            remembered = remembering(_in_threads(store, self._home), DEFINITIONS_MAX)
+            remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
             self._doors[id(store)] = wiring.run_door(store, self._home, remembered)
         return self._doors[id(store)]
 
+    async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Whatever reads a definition or a whole pool, where it keeps nobody waiting."""
+        return await self._apart.run(work)
 
-def _in_threads(store: Store, home: Path) -> DefinitionOf:
-    async def definition_of(run: RunView) -> RestoredDefinition:
-        from tidewheel.services.definitions import restore  # noqa: PLC0415
-
-        definition = await store.definition(run.definition)
-        folder = home / "runs" / run.name
-        return await asyncio.to_thread(restore, definition, run.options, folder)
-
-    return definition_of
+    def close(self) -> None:
+        self._apart.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import resource
 import socket
 from collections.abc import Callable
 
@@ -25,6 +26,7 @@ from tidewheel.server.table import ROUTES
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
 CROWD_FACTOR = 2
+FILES_BESIDE = 500  # databases, logs, jobs
 
 
 def is_loopback(host: str) -> bool:
@@ -56,6 +58,18 @@ async def require_safe(store: Store, settings: ServerSettings) -> None:
             "a loopback address while there is no valid token; make one: "
             "tidewheel token create NAME --scope admin",
         )
+
+
+def make_room(settings: ServerSettings) -> None:
+    """So many connections need as many open files, of which a login shell allows fewer.
+
+    Else nobody could be let in any more long before those are turned away that can wait.
+    """
+    wanted = settings.connections_max * CROWD_FACTOR + FILES_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class Serving:
@@ -119,8 +133,11 @@ class Serving:
         if self._server.should_exit:
             return
         self._on_ready(self.url)
-        await self._server.main_loop()
-        await self._server.shutdown(sockets=[self._socket])
+        try:
+            await self._server.main_loop()
+            await self._server.shutdown(sockets=[self._socket])
+        finally:
+            self._gateway.close()
 
     def ask_stop(self) -> None:
         """Finish what is under way, then end; asked again, at once. Where ``run`` runs."""

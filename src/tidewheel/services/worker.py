@@ -105,7 +105,8 @@ class Worker(Service):
             await self._wind_down(shift, claiming)
         finally:
             deafen()
-        self.tell("worker.stopped", settled=shift.settled, jobs=len(shift.jobs))
+        jobs = len(shift.jobs)
+        self.tell("worker.stopped", settled=shift.settled, jobs=jobs, leaves=self._leaves())
 
     async def _register(self, crew: Crew) -> Shift:
         settings, host = self._settings, self._equipment.host

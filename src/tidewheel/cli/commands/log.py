@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
-    Logs are files on the host that ran the job.
+    Logs are files on the host that ran the job; workers send them to their server.
     """
     from tidewheel.cli.printing import safe, safe_lines, say, say_json
     from tidewheel.cli.run_door import look, this_job

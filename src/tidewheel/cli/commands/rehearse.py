@@ -201,6 +201,8 @@ def _learnt(
 
     from tidewheel import wiring
     from tidewheel.cli.printing import note, plural
+    from tidewheel.cli.run_on_server import folder_text
+    from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
 
     assert loaded.workflow is not None
@@ -210,7 +212,8 @@ def _learnt(
 
     async def ask() -> dict[str, float]:
         async with wiring.opened_store(where) as store:
-            return await learnt_lengths(store, workflow, folder)
+            door = wiring.run_door(store, home_directory())
+            return await learnt_lengths(door, workflow, (folder, folder_text(folder)))
 
     learnt = asyncio.run(ask())
     if learnt and not definition.as_json:

@@ -35,7 +35,7 @@ class Options(ListeningOptions):
     help="Give up when the database is down for so long. [default: never]",
 )
 def command(session: Session, **options: Unpack[Options]) -> int:
-    """Answer requests over HTTP: tasks, queues, workers, tokens; see docs/server.md.
+    """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
 
     It listens on this machine only. Elsewhere it needs a token in the store and either a
     certificate or a proxy. Where there is no token at all, an admin's is made and written to

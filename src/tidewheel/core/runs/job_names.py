@@ -47,6 +47,12 @@ class JobName(NamedTuple):
         return f"share/cycle/{self.point}"
 
 
+def run_named_by(task_id: TaskId) -> str | None:
+    """The run whose job is called so, if there is one of that name; None: it is no job's id."""
+    run, *rest = task_id.rsplit("/", _PARTS_AFTER_RUN)
+    return run if len(rest) == _PARTS_AFTER_RUN and rest[-1].isdecimal() else None
+
+
 def read_job_name(task_id: TaskId) -> JobName:
     """Of a task that is known to belong to a run: any other id may look as it likes."""
     run, point, node, submit = task_id.rsplit("/", _PARTS_AFTER_RUN)

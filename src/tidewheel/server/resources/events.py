@@ -69,7 +69,7 @@ async def snapshot(call: Call) -> object:
         raise BadRequest(["name either a run or a queue"])
     if call.run is not None:
         home = call.settings.home or home_directory()
-        return await run_snapshot(call.store, call.run, home)
+        return await call.doors.apart(run_snapshot(call.store, call.run, home))
     assert query.queue is not None
     return await queue_snapshot(call.store, query.queue)
 

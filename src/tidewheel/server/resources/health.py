@@ -51,6 +51,7 @@ async def seen_by(call: Call) -> Seen:
     return replace(
         seen,
         queues=[one for one in seen.queues if call.covers(one.queue)],
+        workers=[one for one in seen.workers if call.sees(one)],
         runs=[one for one in seen.runs if covers_workflow(call.grant, one.workflow)],
     )
 

@@ -89,7 +89,8 @@ async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> l
         found = await call.store.claim(request)  # for what came before we listened
         while not found and (left := end - asyncio.get_running_loop().time()) > 0:
             await ears.heard(min(left, POLL_SECONDS))
-            if call.stopping.is_set():
+            # A task for nobody would wait until its lease is over.
+            if call.stopping.is_set() or await call.is_gone():
                 return found
             found = await call.store.claim(request)
     return found

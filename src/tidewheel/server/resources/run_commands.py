@@ -82,7 +82,8 @@ def _command(said: Document) -> Command:
 
 async def _tried(call: Call) -> Document:
     run, said = await call.found_run(), json.loads(command_text(call.body))
-    return await run_door(call).look("dry-run", {"run": run.name, "command": said})
+    looking = run_door(call).look("dry-run", {"run": run.name, "command": said})
+    return await call.doors.apart(looking)
 
 
 async def give(call: Call) -> object:

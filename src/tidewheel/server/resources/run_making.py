@@ -101,14 +101,21 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
 
 async def begin(call: Call) -> object:
     """Whatever is wrong with the definition is found here, not by its scheduler."""
-    from tidewheel.services import sent_definitions  # noqa: PLC0415 - heavy
-
     asked = call.body_as(Begin)
     options = replace(asked.options, mode=asked.options.mode or "live")
     if asked.sent is None and asked.form.options.job_commands is None:
         options = replace(options, job_commands=False)  # it came from nobody's folder
     if not options.now:
         options = replace(options, now=float(await call.store.now()))
+    async with call.doors.beginning:
+        run = await _begun(call, asked, options)
+    call.targets.append(run.name)
+    return await _told(call, run)
+
+
+async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
+    from tidewheel.services import sent_definitions  # noqa: PLC0415 - heavy
+
     if asked.sent is None:
         assert asked.form.flow is not None
         definition = await asyncio.to_thread(
@@ -129,9 +136,7 @@ async def begin(call: Call) -> object:
         queue=asked.form.queue,
         request=_request(call),
     )
-    run = await run_door(call).begin(new, definition)
-    call.targets.append(run.name)
-    return await _told(call, run)
+    return await run_door(call).begin(new, definition)
 
 
 def _request(call: Call) -> str:
@@ -150,7 +155,7 @@ async def _told(call: Call, run: RunView) -> Answer:
 async def carry_on(call: Call) -> object:
     run = await call.found_run()
     given = _options(call.body_as(CarryOnIn).options)
-    await run_door(call).carry_on(run.name, given)
+    await call.doors.apart(run_door(call).carry_on(run.name, given))
     return await run_door(call).look("facts", {"run": run.name})
 
 

@@ -122,7 +122,8 @@ async def list_runs(call: Call) -> object:
 def _looking(name: str, arguments: Callable[[Call], Document]) -> Handler:
     async def handler(call: Call) -> object:
         run = await call.found_run()
-        return await run_door(call).look(name, {"run": run.name} | arguments(call))
+        looking = run_door(call).look(name, {"run": run.name} | arguments(call))
+        return await call.doors.apart(looking)
 
     return handler
 
@@ -209,14 +210,21 @@ async def _log_part(call: Call, query: LogQuery, run: str, what: str) -> LogPart
     }
     span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
-        part = await door.log_part(run, wish, **span)
+        part = await call.doors.apart(door.log_part(run, wish, **span))
         if part.content or part.over or not wait:
             return part
         more = door.log_part(run, wish, **span, wait_seconds=wait)
-        return await unless_stopping(call, more) or part
-    except (Refused, OSError):
-        # Why it is not there may be told with paths of this host.
-        raise NotFound("log", what) from None
+        return await unless_stopping(call, call.doors.apart(more)) or part
+    except (Refused, OSError) as error:
+        raise _no_log(error, what, call.settings.home or home_directory()) from None
+
+
+def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
+    """With the reason, unless it tells paths of this host."""
+    missing = NotFound("log", what)
+    if isinstance(error, Refused) and str(home) not in str(error):
+        missing.args = error.args
+    return missing
 
 
 async def definition(call: Call) -> object:

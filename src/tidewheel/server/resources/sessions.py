@@ -144,6 +144,7 @@ ROUTES = (
         path="/login",
         guard=_LOGIN,
         handler=login,
+        media_type="text/html",  # a browser that is refused finds a page
         says="Use up the link: answers with the cookie of a session.",
         parse=read_form,
         form=True,

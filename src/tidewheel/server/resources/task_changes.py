@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tidewheel.client.fields import amendment
 from tidewheel.client.filters import task_filter
-from tidewheel.core.tasks.access import EVERYTHING, Scope
+from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import Report
 from tidewheel.core.tasks.status import Status
@@ -27,6 +27,7 @@ from tidewheel.server.wire.forms import Out
 from tidewheel.server.wire.tasks import (
     CancelIn,
     CancelledOut,
+    FilterIn,
     TaskOut,
     cancelled_out,
     task_out,
@@ -55,6 +56,8 @@ async def queues_to_cancel(call: Call) -> Iterable[str]:
     form = call.body_as(CancelIn)
     if (form.ids is None) == (form.filter is None):
         raise BadRequest(["give either ids or a filter"])
+    if form.filter == FilterIn() and not form.all:
+        raise BadRequest(['filter names nothing, and so every task; say so: "all": true'])
     if call.covers_everything:
         return ()
     if form.ids is not None:
@@ -63,9 +66,8 @@ async def queues_to_cancel(call: Call) -> Iterable[str]:
     assert form.filter is not None
     if form.filter.queue is not None:
         return (form.filter.queue,)
-    if call.grant.queues != EVERYTHING:
-        raise NotAllowed("this token is not for every queue; name one: filter.queue")
-    return ()
+    # A queue of a run is its workflow's, too: one that is for every queue need not be for it.
+    raise NotAllowed("this token is not for every queue and workflow; name one: filter.queue")
 
 
 async def cancel_many(call: Call) -> object:

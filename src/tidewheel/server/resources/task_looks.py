@@ -123,6 +123,7 @@ async def _queue_filter(call: Call, query: ListQuery) -> str | None:
     if query.run is None:
         return query.queue
     run = await call.store.find_run(query.run)
+    call.require_workflows((run.workflow,))  # before anything is said of it
     if query.queue not in (None, run.queue):
         raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
     return run.queue

@@ -12,15 +12,16 @@ import msgspec
 
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
 from tidewheel.client.ids import new_id
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.runs.job_names import run_named_by
+from tidewheel.core.tasks.access import RUN_QUEUE, Scope
 from tidewheel.core.tasks.requests import Submitted
 from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.problems import problem
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import In, read, read_many
+from tidewheel.server.wire.forms import FINDINGS_MAX, In, read, read_many
 from tidewheel.server.wire.seeds import banyan_fields, scylla_fields
 from tidewheel.server.wire.submissions import (
     AnsweredOut,
@@ -72,6 +73,8 @@ def parse(call: Call) -> Submission:
             if not each:
                 where = f"[{index}]: " if many else ""
                 findings += [f"{where}{finding}" for finding in error.findings]
+                if len(findings) >= FINDINGS_MAX:
+                    break
                 continue
             name = TaskId(getattr(error, "task_id", ""))
             items.append(Item(None, Submitted(id=name, refused=error)))
@@ -82,7 +85,8 @@ def parse(call: Call) -> Submission:
 
 def _task(call: Call, raw: bytes, index: int, vocabulary: Vocabulary) -> NewTask:
     fields = _READERS[vocabulary](raw)
-    queue = fields.pop("queue", None) or QUEUE_DEFAULT
+    queue = fields.pop("queue", None)
+    queue = QUEUE_DEFAULT if queue is None else queue
     return new_task(queue, fields, lambda: _own_id(call, index))
 
 
@@ -122,8 +126,20 @@ async def queues_concerned(call: Call) -> Iterable[str]:
     tasks = [item.task for item in call.body_as(Submission).items if item.task]
     queues = {task.queue for task in tasks}
     if not call.covers_everything:
+        _require_own_ids(call, tasks)
         queues |= await _queues_of(call, _references(tasks))
     return queues
+
+
+def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
+    """Ids are the whole store's: who took that of a job to come would bring its run down."""
+    for task in tasks:
+        run = run_named_by(task.id)
+        if run is not None and not call.covers(f"{RUN_QUEUE}{run}"):
+            raise NotAllowed(
+                f"{task.id!r} is what a job of a run {run!r} is called, and this token is not "
+                f"for queue '{RUN_QUEUE}{run}'; choose another id, or leave it out"
+            )
 
 
 def _references(tasks: Iterable[NewTask]) -> set[TaskId]:

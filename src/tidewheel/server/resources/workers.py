@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.tasks.access import Scope, covers_pattern
+from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
 from tidewheel.core.tasks.serving import is_pattern
 from tidewheel.core.tasks.submission import name_finding
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.core.tasks.views import WorkerView
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
@@ -79,14 +78,7 @@ def _each(what: str, texts: Iterable[str]) -> list[tuple[str, str]]:
 
 async def list_workers(call: Call) -> object:
     found = await call.store.workers(live_only=not call.query_as(WorkersQuery).all)
-    return WorkersOut(workers=[worker_out(one) for one in found if _visible(call, one)])
-
-
-def _visible(call: Call, worker: WorkerView) -> bool:
-    return any(
-        covers_pattern(call.grant, queue) if is_pattern(queue) else call.covers(queue)
-        for queue in worker.queues
-    )
+    return WorkersOut(workers=[worker_out(one) for one in found if call.sees(one)])
 
 
 async def stop(call: Call) -> object:

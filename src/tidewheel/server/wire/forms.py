@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -13,6 +15,7 @@ from tidewheel.server.refusals import BadBody, BadRequest
 Form = TypeVar("Form", bound=msgspec.Struct)
 Duration = int | float | str  # seconds, or a text such as "10m"
 Size = int | str  # bytes, or a text such as "2GiB"
+FINDINGS_MAX = 20  # of one body: nobody reads more, and to word them takes time
 
 
 class In(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,7 +31,13 @@ def read(raw: bytes, form: type[Form], where: str = "") -> Form:
     try:
         return _read(raw, form, where)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadBody(f"the body is not valid JSON: {error}") from None
+        raise _no_json(raw, error) from None
+
+
+def _no_json(raw: bytes, error: Exception) -> BadBody:
+    if not raw.strip():
+        return BadBody("the body is empty; send JSON")
+    return BadBody(f"the body is not valid JSON: {error}")
 
 
 def _read(raw: bytes, form: type[Form], where: str) -> Form:
@@ -46,7 +55,7 @@ def read_many(raw: bytes) -> list[msgspec.Raw]:
     except msgspec.ValidationError:
         raise BadRequest(["the body is neither an object nor a list of objects"]) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadBody(f"the body is not valid JSON: {error}") from None
+        raise _no_json(raw, error) from None
 
 
 def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
@@ -63,7 +72,13 @@ def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
 
 def field_names(form: type[msgspec.Struct]) -> list[str]:
     """As they are written in JSON."""
-    return [field.encode_name for field in msgspec.structs.fields(form)]
+    return [field.encode_name for field in _fields(form)]
+
+
+@cache
+def _fields(form: type[msgspec.Struct]) -> tuple[Any, ...]:
+    """To look them up takes a hundred times as long as to read a task."""
+    return msgspec.structs.fields(form)
 
 
 def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
@@ -72,8 +87,8 @@ def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
         given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         return [f"{where}an object is wanted"]
-    found = _name_findings(given, form, where)
-    for field in msgspec.structs.fields(form):
+    found = _name_findings(given, form, f"{where}there is no field")
+    for field in _fields(form):
         if field.encode_name in given:
             found += _field_findings(given[field.encode_name], field, where)
         elif field.required:
@@ -85,30 +100,53 @@ def _field_findings(raw: msgspec.Raw, field: Any, where: str) -> list[str]:  # n
     try:
         msgspec.json.decode(bytes(raw), type=field.type)
     except msgspec.ValidationError as error:
-        text = str(error).replace(" - at `$", f" - at `{field.encode_name}")
+        text = _said(error, field.type).replace(" - at `$", f" - at `{field.encode_name}")
         return [f"{where}{field.encode_name}: {text}"]
     return []
 
 
 def _query_findings(given: dict[str, str], form: type[msgspec.Struct]) -> list[str]:
-    found = _name_findings(given, form, "")
-    for field in msgspec.structs.fields(form):
+    found = _name_findings(given, form, "there is no parameter")
+    for field in _fields(form):
         if field.encode_name in given:
             try:
                 msgspec.convert(given[field.encode_name], field.type, strict=False)
             except msgspec.ValidationError as error:
-                found.append(f"{field.encode_name}: {error}")
+                found.append(f"{field.encode_name}: {_said(error, field.type)}")
         elif field.required:
             found.append(f"{field.encode_name} is missing")
     return found
 
 
-def _name_findings(given: dict[str, Any], form: type[msgspec.Struct], where: str) -> list[str]:
+def _name_findings(
+    given: dict[str, Any], form: type[msgspec.Struct], missing: str
+) -> list[str]:
     known = field_names(form)
-    found = []
+    found: list[str] = []
     for name in given:
+        if len(found) == FINDINGS_MAX:
+            break
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name[:100], known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
-            found.append(f"{where}there is no field {name[:100]!r}; {hint}")
+            found.append(f"{missing} {name[:100]!r}; {hint}")
     return found
+
+
+def _said(error: msgspec.ValidationError, kind: object) -> str:
+    """What the decoder says, with what it would have accepted where that is a short list."""
+    text = str(error)
+    if text.startswith("Invalid enum value") and (choices := list(_choices(kind))):
+        return f"{text}; accepted is one of {', '.join(choices)}"
+    return text
+
+
+def _choices(kind: object) -> Iterator[str]:
+    """The words of a type, wherever in it they are."""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        yield from (str(one.value) for one in kind)
+    for part in get_args(kind):
+        if isinstance(part, str):
+            yield part
+        elif part is not kind:
+            yield from _choices(part)

@@ -145,10 +145,11 @@ class FilterIn(In):
 
 
 class CancelIn(In):
-    """Either ids, or a filter."""
+    """Either ids, or a filter; one that names nothing needs ``all``."""
 
     ids: Annotated[list[str], msgspec.Meta(max_length=10_000)] | None = None
     filter: FilterIn | None = None
+    all: bool = False
     count_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
 
 

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
 from statistics import median
+from typing import Any
 
-from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.tasks.status import Status
-from tidewheel.ports import RunStore
+from tidewheel.run_ports import RunDoor
 
+LISTED_MAX = 100
 RUNS_MAX = 5  # the newest ones are looked at
 SUBMISSIONS_MAX = 10_000  # of each
 
 
-async def learnt_lengths(store: RunStore, workflow: str, folder: str) -> dict[str, float]:
-    """The median seconds by name of the node, of jobs that succeeded, in the newest runs."""
+async def learnt_lengths(
+    door: RunDoor, workflow: str, folders: Collection[str]
+) -> dict[str, float]:
+    """The median seconds by name of the node, of jobs that succeeded, in the newest runs.
+
+    A folder has several names: a server is told on which machine it is.
+    """
     taken: dict[str, list[float]] = {}
-    runs = [one for one in await store.runs(workflow=workflow) if one.folder == folder]
+    listed: Any = await door.look("runs", {"workflow": workflow, "count": LISTED_MAX})
+    runs = [one["name"] for one in listed["runs"] if one["folder"] in folders]
     for run in runs[:RUNS_MAX]:
-        for one in await store.submissions(run.number, count=SUBMISSIONS_MAX):
-            if one.status != Status.SUCCEEDED:
-                continue
-            if one.started_at is not None and one.ended_at is not None:
-                seconds = max(0.0, one.ended_at - one.started_at)
-                taken.setdefault(read_job_name(one.task_id).node, []).append(seconds)
+        shown: Any = await door.look("submissions", {"run": run, "count": SUBMISSIONS_MAX})
+        for one in shown["submissions"]:
+            if one["status"] == Status.SUCCEEDED and one["started_at"] and one["ended_at"]:
+                name = one["id"].partition("/")[2]
+                taken.setdefault(name, []).append(_seconds(one["started_at"], one["ended_at"]))
     return {name: median(seconds) for name, seconds in taken.items()}
+
+
+def _seconds(started: str, ended: str) -> float:
+    between = datetime.fromisoformat(ended) - datetime.fromisoformat(started)
+    return max(0.0, between.total_seconds())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,15 @@ from tidewheel.services.scheduler.xtriggers import Xtriggers
 from tidewheel.services.service import Surroundings
 from tidewheel.services.workflow_state import answer, remembering
 
+Read = Callable[[StoredDefinition, RunOptions, Path], Awaitable[RestoredDefinition]]
+
+
+async def read_in_thread(
+    definition: StoredDefinition, options: RunOptions, directory: Path
+) -> RestoredDefinition:
+    """A large one takes seconds, for which other runs, and a server beside, need not wait."""
+    return await asyncio.to_thread(restore, definition, options, directory)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerHome:
@@ -44,6 +54,7 @@ class SchedulerHome:
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
+    read: Read = read_in_thread
 
 
 def driver_of(
@@ -107,12 +118,12 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
     anew = None
     if given is not None and run.batch == lease.batch:  # else it goes on with them by now
         options = options_from_now_on(run.name, run.options, given)
-        restored_anew = restore(definition, options, run_directory(home.home, run.name))
+        restored_anew = await _read(definition, options, home, run)
         anew = GivenAnew(given=given, options=options, restored=restored_anew)
     if anew is not None and run.batch == 0:  # nothing has happened yet: it begins with them
         run, restored = replace(run, options=anew.options), anew.restored
     else:
-        restored = restore(definition, run.options, run_directory(home.home, run.name))
+        restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(number)
     past = store.past(number)
     if run.batch == 0:
@@ -134,12 +145,18 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
     )
 
 
+async def _read(
+    definition: StoredDefinition, options: RunOptions, home: SchedulerHome, run: RunView
+) -> RestoredDefinition:
+    return await home.read(definition, options, run_directory(home.home, run.name))
+
+
 def _xtriggers(
     taken: Taken, files: RunFiles, home: SchedulerHome, wake: Callable[[], None]
 ) -> Xtriggers:
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await home.store.definition(run.definition)
-        return restore(definition, run.options, run_directory(home.home, run.name))
+        return await _read(definition, run.options, home, run)
 
     remembered = remembering(definition_of)
     xtriggers = Xtriggers(

@@ -35,8 +35,9 @@ class Address:
         self.host = split.hostname
         self.port = port or _PORTS[split.scheme]
         self.authority = split.netloc
-        self.url = f"{split.scheme}://{split.netloc}{split.path.rstrip('/')}"
-        self._before = split.path.rstrip("/")
+        # Whoever copies it from a request has our path in it.
+        self._before = split.path.rstrip("/").removesuffix(API)
+        self.url = f"{split.scheme}://{split.netloc}{self._before}"
 
     def target(self, path: str, query: Query | None) -> str:
         """What a request asks for; parameters that are None are left out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -93,10 +93,15 @@ class RemoteClients(Asking):
         page_count(count_max)
         if not is_findable(which):
             return []
-        return await self._cancel({"filter": filter_body(which), "count_max": count_max})
+        return await self._cancel(
+            {"filter": filter_body(which), "all": True, "count_max": count_max}
+        )
 
-    async def _cancel(self, body: object) -> list[Cancelled]:
-        response = await self.transport.call("POST", "/tasks/cancel", body=body, again=True)
+    async def _cancel(self, body: Mapping[str, object]) -> list[Cancelled]:
+        """Named tasks may be cancelled twice; the next thousand of a filter are others."""
+        response = await self.transport.call(
+            "POST", "/tasks/cancel", body=body, again="ids" in body
+        )
         return read_all(Cancelled, response.part("cancelled", list[Fields]))
 
     async def add_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:

@@ -21,6 +21,7 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+from tidewheel.errors import NotFound
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.possible import (
@@ -112,6 +113,19 @@ class RemoteLooking(Asking):
 
     async def usage(self, task_id: TaskId) -> list[UsageView]:
         return await self.get_all(UsageView, task_path(task_id, "usage"), "usage")
+
+    async def task_log(
+        self, task_id: TaskId, stream: str, attempt: int, offset: int
+    ) -> bytes | None:
+        """What an attempt wrote from an offset on, as far as one answer goes."""
+        query: Query = {"attempt": attempt, "offset": offset}
+        path = task_path(task_id, "logs", stream)
+        try:
+            return (await self.transport.call("GET", path, query=query)).body
+        except NotFound as error:
+            if error.kind != "log":
+                raise
+            return None
 
     async def edges(self, task_id: TaskId) -> list[EdgeView]:
         return await self.get_all(EdgeView, task_path(task_id, "graph"), "edges")

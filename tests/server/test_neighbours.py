@@ -1,0 +1,174 @@
+"""Several who share a server: what one does, or does wrong, is no matter of the others."""
+
+import http.client
+import json
+import resource
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.server.conftest import register
+from tests.support.command_line import CommandLine
+from tests.support.http_server import Caller, in_path, running_server
+from tests.support.patience import eventually
+from tests.support.prepared_run import PreparedRun
+from tidewheel.config import ServerSettings
+from tidewheel.server.serving import make_room
+
+FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true\n"
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """Where nobody else has connections or workers."""
+    with running_server(f"sqlite:///{tmp_path}/t.db") as server:
+        yield server
+
+
+def test_a_token_for_one_workflow_cancels_nothing_of_another_by_a_filter(server, admin):
+    """S5: a token may be for every queue and yet not for every workflow."""
+    admin.post("/tasks", {"id": "theirs", "queue": "run:others/run1", "spec": 1})
+    narrow = server.caller("submit", "operate", workflows=["mine"])
+    reply = narrow.post("/tasks/cancel", {"filter": {"status": "ready"}})
+    assert (reply.status, reply.code) == (403, "forbidden")
+    assert admin.get("/tasks/theirs").json["status"] == "ready"
+    own = {"filter": {"queue": "run:mine/run1"}}
+    assert narrow.post("/tasks/cancel", own).json == {"cancelled": []}
+
+
+def test_nobody_takes_the_id_of_a_job_of_another_s_run(server, admin):
+    """Its run could not submit it any more."""
+    narrow = server.caller("submit", queues=["a", "run:mine/*"], workflows=["mine"])
+    for body in (
+        {"id": "others/run1/1/a/1", "queue": "a"},
+        [{"queue": "a"}, {"id": "others/run1/20260101T0000Z/a/01", "queue": "a"}],
+    ):
+        reply = narrow.post("/tasks?atomic=each", body)
+        assert (reply.status, reply.code) == (403, "forbidden")
+        assert "choose another id" in reply.json["message"]
+    for fine in ("mine/run1/1/a/1", "others/run1/1/a", "others/run1/1/a/x"):
+        assert narrow.post("/tasks", {"id": fine, "queue": "a"}).status == 201
+    assert admin.post("/tasks", {"id": "others/run1/1/a/1", "queue": "a"}).status == 201
+
+
+def test_a_run_of_another_workflow_is_not_described_to_those_who_ask_for_its_tasks(
+    server, admin
+):
+    asked = {"workflow": "hidden", "flow": FLOW, "queue": "secret-queue"}
+    number = admin.post("/runs", asked).json["run"]["number"]
+    narrow = server.caller("read", queues=["a"], workflows=["mine"])
+    reply = narrow.get(f"/tasks?run={number}&queue=a")
+    assert (reply.status, reply.code) == (403, "forbidden")
+    assert b"secret-queue" not in reply.body
+
+
+def test_a_page_and_figures_know_no_worker_that_serves_only_others(own_server):
+    worker = own_server.caller("worker")
+    register(worker, "b")
+    narrow = own_server.caller("read", queues=["a"])
+    page = narrow.get("//")
+    assert page.status == 200 and b"worker-1" not in page.body
+    assert b"tidewheel_workers 0" in narrow.get("//metrics").body
+    assert b"worker-1" in own_server.caller("read", queues=["b"]).get("//").body
+
+
+def test_wrong_tokens_of_a_neighbour_do_not_keep_workers_from_their_heartbeats(own_server):
+    """S28: whoever was known before is known still; whoever comes new from there waits."""
+    worker = own_server.caller("worker", queues=["a"])
+    worker.id = register(worker, "a")
+    bad = Caller(own_server.address, "tw_1_" + "A" * 43)
+    assert [bad.get("/tasks").status for _ in range(11)] == [401] * 10 + [429]
+    assert worker.post("/heartbeats", {"worker": worker.id, "beats": []}).status == 200
+    assert own_server.caller("read").get("/tasks").status == 429
+
+
+def test_a_token_that_was_good_and_is_not_counts_as_a_wrong_one(own_server):
+    admin, guest = own_server.caller("admin"), own_server.caller("read")
+    assert guest.get("/tasks").status == 200
+    number = guest.token.split("_")[1]
+    assert admin.post(f"/tokens/{number}/revoke").status == 200
+    eventually(lambda: guest.get("/tasks").status == 401, "the revocation counts")
+    eventually(lambda: guest.get("/tasks").status == 429, "it is one of the wrong ones")
+    assert admin.get("/tasks").status == 200
+
+
+def test_a_claim_whose_caller_hung_up_takes_nothing(own_server):
+    """Else the task would wait for its lease to end, and lapse once for nothing."""
+    worker = own_server.caller("worker", "submit", queues=["a"])
+    worker.id = register(worker, "a")
+    waiting = http.client.HTTPConnection(own_server.address, timeout=20)
+    headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
+    body = json.dumps({"worker": worker.id, "wait_s": 60})
+    waiting.request("POST", "/api/v1/queues/a/claim", body, headers)
+    eventually(lambda: connections(worker) == 2, "two of us")
+    waiting.close()
+    eventually(lambda: connections(worker) == 1, "one hung up")
+    worker.post("/tasks", {"queue": "a", "spec": 1})
+    [task] = worker.post("/queues/a/claim", {"worker": worker.id, "wait_s": 30}).json["tasks"]
+    assert task["attempt"] == 1
+
+
+def test_a_request_that_comes_again_while_it_is_at_work_waits_for_its_answer(own_server):
+    """Whoever lost patience, and asks once more with the same key, is given nothing more."""
+    worker = own_server.caller("worker", "submit", queues=["a"])
+    worker.id = register(worker, "a")
+    body = {"worker": worker.id, "wait_s": 20}
+    with ThreadPoolExecutor() as threads:
+        asking = [
+            threads.submit(worker.post, "/queues/a/claim", body, Idempotency_Key="same")
+            for _ in range(3)
+        ]
+        eventually(lambda: connections(worker) == 1 + len(asking), "all of us")
+        worker.post("/tasks", [{"queue": "a", "spec": 1}] * 3)
+        first, *others = [one.result().json["tasks"] for one in asking]
+    assert len(first) == 1 and others == [first, first]
+
+
+def connections(caller):
+    """How many the server has, with the one that asks."""
+    text = caller.get("//metrics").body.decode()
+    [line] = [one for one in text.splitlines() if one.startswith("tidewheel_http_connections ")]
+    return int(line.split()[1])
+
+
+def test_a_server_takes_as_many_open_files_as_it_may_have_connections():
+    """Before it is full for heartbeats, it turns away those who can wait."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = ServerSettings(connections_max=100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (600, hard))
+    try:
+        make_room(few)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(700, hard)
+        make_room(ServerSettings(connections_max=1))  # never fewer
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(700, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_long_list_of_mistakes_is_told_by_its_beginning(client):
+    """To word each of a million would keep all others waiting."""
+    for body in ([{"x": 1}] * 50_000, {f"x{number}": 1 for number in range(50_000)}):
+        reply = client.post("/tasks", body)
+        assert (reply.status, len(reply.json["findings"])) == (422, 20)
+    each = client.post("/tasks?atomic=each", [{"x": 1}] * 2_000)
+    assert len(each.json["invalid"]) == 2_000
+
+
+def test_heartbeats_are_answered_while_somebody_looks_at_a_large_run(tmp_path):
+    """A view of some thousand tasks is worked out beside the requests, not before them."""
+    tidewheel = CommandLine(tmp_path)
+    names = [f"t{number}" for number in range(2_000)]
+    flow = f"[scheduling]\n[[graph]]\nR1 = {' & '.join(names)}\n[runtime]\n[[root]]\n"
+    run = PreparedRun(tidewheel, flow + f"[[{', '.join(names)}]]\n", "large").starts()
+    with running_server(tidewheel.store, home=tidewheel.state) as server:
+        worker, reader = server.caller("worker"), server.caller("read")
+        beat = {"worker": register(worker), "beats": []}
+        path = f"/runs/{in_path(run.name)}/dump"
+        assert len(reader.get(path).json["tasks"]) == len(names)  # all that is read once is
+        with ThreadPoolExecutor() as threads:
+            looking = [threads.submit(reader.get, path) for _ in range(4)]
+            answered = 0
+            while not all(one.done() for one in looking):
+                assert worker.post("/heartbeats", beat).status == 200
+                answered += 1
+        assert answered > 10  # one for each view, if they waited for them
