@@ -1,4 +1,4 @@
-"""Writes docs/editors/ from the table of flow.cylc's items; a test compares the two."""
+"""Writes docs/editors/ from the tables of items and keys; a test compares the two."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tidewheel.sources.flow_cylc.editor_files import grammar, json_schema
+from tidewheel.sources.sip.editor_schema import sip_json_schema
 
 FOLDER = Path(__file__).with_name("editors")
 
@@ -15,6 +16,7 @@ def files() -> dict[str, str]:
     made = {
         "flow.cylc.schema.json": json_schema(),
         "flow-cylc.tmLanguage.json": grammar(),
+        "sip.schema.json": sip_json_schema(),
     }
     return {
         name: json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -66,6 +66,9 @@ SUITES = (
         args=("--timeout=110",),
     ),
     Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
+    Suite(
+        name="through a server", paths=("tests/through_server",), budget_seconds=120, workers=2
+    ),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(
         name="fuzz",

@@ -30,6 +30,16 @@ def test_the_files_for_editors_are_what_the_table_of_items_says():
         )
 
 
+def test_every_finding_about_sip_definitions_is_on_their_page():
+    page = (ROOT / "docs/sip.md").read_text(encoding="utf-8")
+    sources = (ROOT / "src/tidewheel/sources/sip").glob("*.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in sources)
+    codes = set(re.findall(r'\.(?:error|warning|note)\(\s*"([a-z-]+)"', text))
+    codes |= set(re.findall(r'code(?:, \w+)* = "([a-z-]+)"', text))
+    assert len(codes) > 50
+    assert sorted(code for code in codes if code not in page) == []
+
+
 def test_every_local_link_leads_somewhere():
     dead = []
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/*.md")]:

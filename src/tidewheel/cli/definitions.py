@@ -17,6 +17,7 @@ from tidewheel.errors import Refused
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.runs.definition import RunOptions
+    from tidewheel.services.sip_definitions import Verdicts
     from tidewheel.sources.flow_cylc.loading import SourceOptions
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 
@@ -59,6 +60,11 @@ class Definition(NamedTuple):
     def is_python(self) -> bool:
         return self.path.suffix == ".py"
 
+    @property
+    def is_sip(self) -> bool:
+        """A YAML or JSON file, or a template of one."""
+        return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
+
     def refuse_python(self, command: str) -> None:
         """For commands that show the text of a flow.cylc."""
         if self.is_python:
@@ -76,10 +82,27 @@ class Definition(NamedTuple):
             from tidewheel.services.python_definitions import load_python_file
 
             return load_python_file(self.path, how, findings)
+        if self.is_sip:
+            from tidewheel.services.sip_definitions import load_sip_file
+
+            return load_sip_file(self.path, how, findings).loaded
         return self._load_text(how, findings)
+
+    def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
+        """The same; of a SIP definition also whether it can be registered and run."""
+        if not self.is_sip:
+            return self.load(findings), None
+        from tidewheel.services.sip_definitions import load_sip_file
+
+        judged = load_sip_file(self.path, self.load_options(), findings)
+        return judged.loaded, judged.verdicts
 
     def load_for_run(self, options: RunOptions, findings: Findings) -> LoadedWorkflow:
         """The same, with the points that a run is given beside."""
+        if self.is_sip:
+            raise Refused(
+                f"{self.path} is a SIP definition, which is registered before it runs"
+            )
         from tidewheel.services.definitions import load_options
 
         how = replace(load_options(options), source=self.source_options())

@@ -19,10 +19,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
 
 CHILD_MODULE = "tidewheel.sources.flow_cylc.rendering"
 # A stranger's template must not learn what is in our environment.
@@ -91,26 +93,74 @@ class RenderFailure:
 
 def render(job: TemplateJob) -> Rendered | RenderFailure:
     """The rendered text; whatever the template does, an answer comes within the limits."""
-    limits = limits_for(job.text)
     request = {
         "text": job.text,
         "folder": str(job.folder),
         "variables": {name: repr(value) for name, value in job.variables.items()},
         "names": dict(job.names),
         "code_trusted": job.code_trusted,
+    }
+    child = Child(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
+    return ask_child(child, request, limits_for(job.text), _parse_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """Which module renders, in which folder, and whether it may see our environment."""
+
+    module: str
+    folder: Path
+    code_trusted: bool = False
+
+
+def ask_child(
+    child: Child,
+    request: Mapping[str, object],
+    limits: RenderLimits,
+    parse: Callable[[dict[str, Any]], Answer],
+) -> Answer | RenderFailure:
+    """What a rendering child answers to a request, as ``parse`` reads it."""
+    answer, status = _hear(child, request, limits)
+    if _is_too_slow(status):
+        return _too_slow(limits)
+    try:
+        return parse(json.loads(answer))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return _no_result(status, limits)
+
+
+def ask_child_for_lines(
+    child: Child, request: Mapping[str, object], limits: RenderLimits, count: int
+) -> tuple[list[dict[str, Any]], RenderFailure | None]:
+    """Of ``count`` answers, each a line, as many as came; and why there are no more."""
+    answer, status = _hear(child, request, limits)
+    answers: list[dict[str, Any]] = []
+    with contextlib.suppress(ValueError):  # the last line may be half of one
+        answers.extend(json.loads(line) for line in answer.splitlines()[:count])
+    if len(answers) == count:
+        return answers, None
+    failure = _too_slow(limits) if _is_too_slow(status) else _no_result(status, limits)
+    return answers, failure
+
+
+def _hear(
+    child: Child, request: Mapping[str, object], limits: RenderLimits
+) -> tuple[bytes, int | None]:
+    """What the child wrote, and its exit status; none if it had to be killed."""
+    bounded = {
+        **request,
         "cpu_seconds": limits.cpu_seconds,
         "memory_bytes": limits.memory_bytes,
         "output_bytes": limits.output_bytes,
     }
     with _memory_file() as asked, _memory_file() as answered:
         with open(asked, "wb", closefd=False) as file:
-            file.write(json.dumps(request).encode())
+            file.write(json.dumps(bounded).encode())
         os.lseek(asked, 0, os.SEEK_SET)
-        status = _run_child(asked, answered, job, limits)
+        status = _run_child(asked, answered, child, limits)
         os.lseek(answered, 0, os.SEEK_SET)
         with open(answered, "rb", closefd=False) as file:
-            answer = file.read()
-    return _read_answer(answer, status, limits)
+            return file.read(), status
 
 
 @contextlib.contextmanager
@@ -122,28 +172,28 @@ def _memory_file() -> Iterator[int]:
         os.close(descriptor)
 
 
-def _run_child(asked: int, answered: int, job: TemplateJob, limits: RenderLimits) -> int | None:
+def _run_child(asked: int, answered: int, child: Child, limits: RenderLimits) -> int | None:
     """Its exit status; none if it had to be killed."""
-    child = subprocess.Popen(
+    process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.
-        [sys.executable, "-P", "-m", CHILD_MODULE],
+        [sys.executable, "-P", "-m", child.module],
         stdin=asked,
         stdout=answered,
         stderr=subprocess.DEVNULL,
-        cwd=job.folder,
-        env=_environment(job),
+        cwd=child.folder,
+        env=_environment(code_trusted=child.code_trusted),
         start_new_session=True,
     )
-    watched = os.pidfd_open(child.pid)
+    watched = os.pidfd_open(process.pid)
     try:
-        _wait(watched, child.pid, limits)
+        _wait(watched, process.pid, limits)
     finally:
         os.close(watched)
-        ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         # Not reaped yet, so its process group cannot be anybody else's.
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        status = child.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+        status = process.wait()
     return status if ended is not None else None
 
 
@@ -164,39 +214,43 @@ def _is_asleep(pid: int) -> bool:
         return file.read().rpartition(")")[2].split()[0] == "S"
 
 
-def _environment(job: TemplateJob) -> dict[str, str]:
-    if job.code_trusted:
+def _environment(*, code_trusted: bool) -> dict[str, str]:
+    if code_trusted:
         return dict(os.environ)
     return {name: os.environ[name] for name in _HARMLESS_ENVIRONMENT if name in os.environ}
 
 
-def _read_answer(
-    answer: bytes, status: int | None, limits: RenderLimits
-) -> Rendered | RenderFailure:
-    if status is None or status in (-signal.SIGPROF, -signal.SIGXCPU):
-        return RenderFailure(
-            "template-too-slow",
-            f"rendering took more than {limits.cpu_seconds:.1f} seconds",
-            "look for a loop that is too large, or that does not end",
-        )
-    try:
-        return _parse_answer(json.loads(answer))
-    except (ValueError, TypeError, KeyError, IndexError):
-        return RenderFailure(
-            "template-failed",
-            f"rendering ended without a result (status {status})",
-            "it may have needed too much memory: "
-            f"{limits.memory_bytes // 1024**2} MiB are allowed",
-        )
+def _is_too_slow(status: int | None) -> bool:
+    return status is None or status in (-signal.SIGPROF, -signal.SIGXCPU)
+
+
+def _too_slow(limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-too-slow",
+        f"rendering took more than {limits.cpu_seconds:.1f} seconds",
+        "look for a loop that is too large, or that does not end",
+    )
+
+
+def _no_result(status: int | None, limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-failed",
+        f"rendering ended without a result (status {status})",
+        f"it may have needed too much memory: {limits.memory_bytes // 1024**2} MiB are allowed",
+    )
+
+
+def parse_failure(answered: dict[str, Any]) -> RenderFailure:
+    code, message, hint, file = (
+        str(answered.get(name, "")) for name in ("code", "message", "hint", "file")
+    )
+    return RenderFailure(code, message, hint, file, int(answered.get("line", 0)))
 
 
 def _parse_answer(answered: dict[str, Any]) -> Rendered | RenderFailure:
     """Filters share the child's process, so that even its answer is not taken on trust."""
     if "code" in answered:
-        code, message, hint, file = (
-            str(answered.get(name, "")) for name in ("code", "message", "hint", "file")
-        )
-        return RenderFailure(code, message, hint, file, int(answered.get("line", 0)))
+        return parse_failure(answered)
     files = tuple(str(name) for name in answered["files"])
     origins = tuple((int(number), int(line)) for number, line in answered["origins"])
     lines = tuple(str(line) for line in answered["lines"])

@@ -10,6 +10,7 @@ from tidewheel.cli.definitions import Definition, UnknownName, definition_comman
 
 if TYPE_CHECKING:
     from tidewheel.cli.config_tree import Tree
+    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
 EPILOG = """\b
 Examples:
@@ -33,7 +34,6 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
 
     `completion` is what makes a task complete, as it was written or as the graph implies it.
     """
-    from tidewheel.cli.config_tree import config_tree
     from tidewheel.cli.findings_page import refuse
     from tidewheel.core.graph.findings import Findings
 
@@ -44,7 +44,7 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
     loaded = definition.load(findings)
     if findings.has_errors and not loaded.source.lines:
         return refuse(findings, loaded.source, as_json=definition.as_json)
-    tree = config_tree(loaded)
+    tree = _tree(definition, loaded)
     if items:
         _say_items(tree, items, as_json=definition.as_json)
     else:
@@ -54,12 +54,20 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
     return 0
 
 
+def _tree(definition: Definition, loaded: LoadedWorkflow) -> Tree:
+    from tidewheel.cli.config_tree import config_tree
+    from tidewheel.cli.sip_tree import sip_tree
+
+    return sip_tree(definition) if definition.is_sip else config_tree(loaded)
+
+
 def _only_task(tree: Tree, task: str) -> Tree:
-    runtime = tree["runtime"]
-    assert isinstance(runtime, dict)
-    if task not in runtime:
-        raise UnknownName("task or family", task, runtime, "see: tidewheel list --all")
-    return {"runtime": {task: runtime[task]}}
+    section = "runtime" if "runtime" in tree else "stages"
+    known = tree[section]
+    assert isinstance(known, dict)
+    if task not in known:
+        raise UnknownName("task or family", task, known, "see: tidewheel list --all")
+    return {section: {task: known[task]}}
 
 
 def _say_tree(tree: Tree, *, as_json: bool) -> None:
@@ -95,7 +103,7 @@ def _find(tree: Tree, item: str) -> str | Tree:
         if isinstance(here, dict) and name in here:
             here = here[name]
             continue
-        namespace_is_unknown = path[0] == "runtime" and depth == 1
+        namespace_is_unknown = path[0] in ("runtime", "stages") and depth == 1
         if is_known(path) and not namespace_is_unknown:
             return ""
         known = here if isinstance(here, dict) else {}

@@ -29,15 +29,16 @@ Examples:
 def command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 
-    DIR has a flow.cylc in it; without DIR it is the folder you are in. Exit 2 if there is an
-    error.
+    DIR has a flow.cylc in it; without DIR it is the folder you are in. FILE is a flow.cylc,
+    Python or a SIP definition (.yaml, .yml, .json, each also with .j2): of that it is also said
+    whether it can be registered and whether it can run. Exit 2 if there is an error.
     """
     from tidewheel.cli.findings_page import judged, show_findings
     from tidewheel.cli.printing import say, say_json
     from tidewheel.core.graph.findings import Findings, Severity, finding_document
 
     findings = Findings()
-    loaded = definition.load(findings)
+    loaded, verdicts = definition.load_judged(findings)
     judgement = judged(findings, strict=strict)
     valid = loaded.graph is not None and not any(
         one.severity is Severity.ERROR for one in judgement
@@ -46,6 +47,7 @@ def command(definition: Definition, *, strict: bool) -> int:
         say_json(
             {
                 "valid": valid,
+                **(verdicts.document(strict=strict) if verdicts else {}),
                 "findings": [finding_document(one) for one in judgement],
                 "counts": counts(loaded),
             }
@@ -55,6 +57,8 @@ def command(definition: Definition, *, strict: bool) -> int:
     if findings.left_out:
         say(f"… and {findings.left_out} more")
     say(_verdict(loaded, judgement, valid=valid))
+    if verdicts:
+        say(verdicts.sentence(strict=strict))
     return 0 if valid else REFUSED
 
 

@@ -48,6 +48,10 @@ def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -
 
 
 def _rendered(definition: Definition, findings: Findings) -> SourceText:
+    if definition.is_sip:
+        from tidewheel.services.sip_definitions import sip_text
+
+        return sip_text(definition.path, definition.load_options(), findings)
     from tidewheel.sources.flow_cylc.loading import read_source
 
     return read_source(definition.path, definition.source_options(), findings)
@@ -60,6 +64,10 @@ def _plain(definition: Definition, findings: Findings) -> SourceText | None:
     from tidewheel.sources.flow_cylc.source_files import SourceFolder
     from tidewheel.sources.flow_cylc.source_text import SourceText
 
+    if definition.is_sip:
+        from tidewheel.services.sip_definitions import sip_text_as_written
+
+        return sip_text_as_written(definition.path, findings)
     found = find_flow_file(definition.path, findings)
     if found is None:
         return None

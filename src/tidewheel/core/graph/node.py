@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import NOWHERE, Position
+from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
 
 # Ordered names and values: order matters in an environment; a tuple can be shared and hashed.
 Pairs = tuple[tuple[str, str], ...]
@@ -140,6 +141,8 @@ class NodeDef:
     retries: Retries = NO_RETRIES
     time_limit_seconds: float | None = None
     place: Place = ANYWHERE
+    # What a worker must have free for it.
+    resources: Resources = NO_RESOURCES
     meta: Pairs = ()
     events: Events = NO_EVENTS
     mail: Mail = NO_MAIL

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.core.runs.job_names import DEFINITION, JobName
+from tidewheel.core.tasks.resources import NO_RESOURCES
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 from tidewheel.services.scheduler.job_script import (
@@ -76,6 +77,7 @@ class JobWriter:
             run=run.number,
             command=f"{self._head}{_job_text(name, facts)}\n{self._node_text(node, facts)}",
             timeout_seconds=limit or None,
+            resources=NO_RESOURCES if run.dummy else node.resources,
         )
 
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:

@@ -6,6 +6,9 @@ A definition without `#!jinja2` starts no other process and loads no template en
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +32,9 @@ CYLC_VERSION = "8.5.4"
 
 _JINJA2 = re.compile(r"#!jinja2", re.IGNORECASE)
 _EMPY = re.compile(r"#!empy", re.IGNORECASE)
+_SIP_NAME = re.compile(r"\.(yaml|yml|json)(\.j2)?$")
+_LISTED_MAX = 1_000
+_NAMED_MAX = 5
 _TEMPLATE_TEXT = re.compile(r"\{\{.*\}\}|\{%.*%\}")
 
 
@@ -89,9 +95,20 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
         findings.error(
             "no-such-file",
             f"there is no {FLOW_FILE} in {folder_or_file}",
-            f"name a folder that contains a {FLOW_FILE}, or a file",
+            _other_definitions(folder_or_file)
+            or f"name a folder that contains a {FLOW_FILE}, or a file",
         )
     return None
+
+
+def _other_definitions(folder: Path) -> str:
+    """Which files in a folder might be meant instead."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
+        if "stages" in present:  # of SIP definitions
+            named = [one for one in present if _SIP_NAME.search(one)][:_NAMED_MAX]
+            return f"name the definition: {', '.join(named)}" if named else ""
+    return ""
 
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:

@@ -8,29 +8,12 @@ dies with this process.
 from __future__ import annotations
 
 import ast
-import json
-import os
-import resource
-import signal
-import sys
 from typing import TYPE_CHECKING, Any
+
+from tidewheel.sources.template_child import serve
 
 if TYPE_CHECKING:
     from tidewheel.sources.flow_cylc.rendering_environment import FlowEnvironment
-
-_FILE_LIMIT_FACTOR = 8  # JSON with an origin for each line is longer than the text
-
-
-def limit_this_process(cpu_seconds: float, memory_bytes: int, output_bytes: int) -> None:
-    """The kernel ends or refuses whatever goes beyond; no Python code has to be reached."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    file_bytes = output_bytes * _FILE_LIMIT_FACTOR
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-    whole_seconds = int(cpu_seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (whole_seconds, whole_seconds + 1))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
 
 
 def answer_job(job: dict[str, Any]) -> dict[str, object]:
@@ -73,16 +56,5 @@ def _rendered(
     return {"lines": text.split("\n"), "origins": origins, "files": environment.files}
 
 
-def main() -> None:
-    job = json.load(sys.stdin)
-    limit_this_process(job["cpu_seconds"], job["memory_bytes"], job["output_bytes"])
-    # Filters may print; only the answer belongs on what was stdout.
-    answer_descriptor = os.dup(1)
-    os.dup2(2, 1)
-    answer = json.dumps(answer_job(job)).encode()
-    with open(answer_descriptor, "wb") as file:
-        file.write(answer)
-
-
 if __name__ == "__main__":
-    main()
+    serve(answer_job)

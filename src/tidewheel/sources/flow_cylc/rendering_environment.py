@@ -1,12 +1,4 @@
-"""Jinja2 as a flow.cylc knows it, and a way to tell which line of a template made which line.
-
-How lines are traced: before a template is compiled, a mark with file and line is put in front
-of every piece of literal text and after every line break in it; taken out of the result, the
-marks tell where each line came from. A template that can look at its own output (macros and the
-like) might behave otherwise because of them: it is rendered without marks too, and that result
-counts. If the two differ, macros are left unmarked, and if that is not enough, lines are looked
-up by their wording.
-"""
+"""Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code."""
 
 from __future__ import annotations
 
@@ -27,10 +19,8 @@ from jinja2 import (
     TemplateNotFound,
     TemplateSyntaxError,
     UndefinedError,
-    nodes,
 )
 from jinja2.exceptions import SecurityError
-from jinja2.sandbox import SandboxedEnvironment
 
 from tidewheel.core.graph.findings import NOWHERE
 from tidewheel.sources.flow_cylc.source_files import BadSource, SourceFolder
@@ -40,16 +30,10 @@ from tidewheel.sources.flow_cylc.template_functions import (
     TemplateRaised,
     environment_names,
 )
+from tidewheel.sources.traced_environment import TracedEnvironment, unclosed_block, where
 
-MAIN = "<template>"
 _PYTHON_PREFIX = "__python__."
-_MARK = re.compile("\0(\\d+):(\\d+)\0")
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-# Text in these is a value to the template, not (yet) a part of the output.
-_CAPTURING = (nodes.AssignBlock, nodes.FilterBlock, nodes.CallBlock)
-# A template with one of these can look at text that it has made.
-_LOOKING_BACK = (*_CAPTURING, nodes.Macro, nodes.Block, nodes.Import, nodes.FromImport)
-_UNCLOSED = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
 class FolderLoader(BaseLoader):
@@ -106,14 +90,10 @@ class FolderLoader(BaseLoader):
             return None
 
 
-class FlowEnvironment(SandboxedEnvironment):
+class FlowEnvironment(TracedEnvironment):
     """Strict about unknown names, as Cylc is."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
-        self.files = [MAIN]
-        self._marking = False
-        self._marking_macros = False
-        self._looks_back = False
         self._folder = Path(folder)
         self._code_trusted = code_trusted
         self._folder_loader = FolderLoader(folder, code_trusted)
@@ -147,65 +127,13 @@ class FlowEnvironment(SandboxedEnvironment):
                 module = importlib.import_module(file.stem)
                 table[file.stem] = getattr(module, file.stem)
 
-    def render_traced(
-        self, text: str, variables: dict[str, object]
-    ) -> tuple[str, list[tuple[int, int]]]:
-        """The text, and for each of its lines the file and line of the template."""
-        marked = self._render(text, variables, marking=True, macros=True)
-        if not self._looks_back:
-            return _MARK.sub("", marked), _read_marks(marked)
-        plain = self._render(text, variables, marking=False, macros=False)
-        if _MARK.sub("", marked) == plain:
-            return plain, _read_marks(marked)
-        marked = self._render(text, variables, marking=True, macros=False)
-        if _MARK.sub("", marked) == plain:
-            return plain, _read_marks(marked)
-        return plain, _look_up(text, plain.split("\n"))
-
-    def _render(
-        self, text: str, variables: dict[str, object], *, marking: bool, macros: bool
-    ) -> str:
-        self._marking, self._marking_macros = marking, macros
-        if self.cache is not None:
-            self.cache.clear()
-        return self.from_string(text).render(variables)
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = super()._parse(source, name, filename)
-        if any(True for _ in tree.find_all(_LOOKING_BACK)):
-            self._looks_back = True
-        if self._marking:
-            self._mark(tree, self._file_number(name))
-        return tree
-
-    def _file_number(self, name: str | None) -> int:
-        if name is None:
-            return 0
-        if name not in self.files:
-            self.files.append(name)
-        return self.files.index(name)
-
-    def _mark(self, node: nodes.Node, file_number: int) -> None:
-        if isinstance(node, _CAPTURING):
-            return
-        if isinstance(node, nodes.Macro) and not self._marking_macros:
-            return
-        if isinstance(node, nodes.TemplateData):
-            pieces = node.data.split("\n")
-            node.data = "\n".join(
-                f"\0{file_number}:{line}\0{piece}"
-                for line, piece in enumerate(pieces, node.lineno)
-            )
-        for child in node.iter_child_nodes():
-            self._mark(child, file_number)
-
     def failure(self, error: Exception, variables: dict[str, object]) -> dict[str, object]:
-        file, line = _where(error)
+        file, line = where(error)
         code, message, hint = "template-failed", str(error), ""
         match error:
             case TemplateSyntaxError():
                 code = "template-syntax"
-                unclosed = _unclosed_block(error)
+                unclosed = unclosed_block(error)
                 if unclosed is not None:
                     word, line = unclosed
                     message = f"the {{% {word} %}} that begins here is not closed"
@@ -234,61 +162,3 @@ class FlowEnvironment(SandboxedEnvironment):
         near = difflib.get_close_matches(match[1], known, 1)
         nearest = f"; {near[0]!r} is known" if near else ""
         return f"give it a value: -s {match[1]}=VALUE{nearest}"
-
-
-def _unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
-    """The word and the line of the block that the template does not close."""
-    match = _UNCLOSED.search(error.message or "")
-    if match is None or error.source is None:
-        return None
-    word = match[1]
-    opened: list[int] = []
-    for number, line in enumerate(error.source.split("\n"), 1):
-        for end in re.findall(rf"\{{%[-+]?\s*(end)?{word}\b", line):
-            if not end:
-                opened.append(number)
-            elif opened:
-                opened.pop()
-    return (word, opened[-1]) if opened else None
-
-
-def _where(error: Exception) -> tuple[str, int]:
-    """File ("" is the main text) and line of the innermost template code that was running."""
-    if isinstance(error, TemplateSyntaxError):
-        return error.name or "", error.lineno
-    file, line = "", 0
-    trace = error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if "__jinja_exception__" in trace.tb_frame.f_globals:
-            file, line = "" if name == MAIN else name, trace.tb_lineno
-        trace = trace.tb_next
-    return file, line
-
-
-def _read_marks(marked: str) -> list[tuple[int, int]]:
-    """The mark in front of the first visible character of each line tells its origin."""
-    origins = []
-    current = (0, 0)
-    for line in marked.split("\n"):
-        here: tuple[int, int] | None = None
-        last = 0
-        for match in _MARK.finditer(line):
-            if here is None and line[last : match.start()].strip():
-                here = current
-            current = (int(match[1]), int(match[2]))
-            last = match.end()
-        origins.append(here or current)
-    return origins
-
-
-def _look_up(text: str, lines: list[str]) -> list[tuple[int, int]]:
-    """By wording: where the line stands in the template, if once; else as the one before."""
-    places: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        places[line.strip()] = 0 if line.strip() in places else number
-    origins, current = [], 0
-    for line in lines:
-        current = places.get(line.strip(), 0) or current
-        origins.append((0, current))
-    return origins

@@ -1,0 +1,116 @@
+"""What can be known to be wrong with a compose file before an engine sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.sources.sip.document import KINDS, Fields, Node, Scalar
+from tidewheel.sources.sip.plain_values import is_null
+
+TOP_KEYS = (
+    *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
+)
+SERVICE_KEYS = (
+    *("annotations", "attach", "blkio_config", "build", "cap_add", "cap_drop", "cgroup"),
+    *("cgroup_parent", "command", "configs", "container_name", "cpu_count", "cpu_percent"),
+    *("cpu_period", "cpu_quota", "cpu_rt_period", "cpu_rt_runtime", "cpu_shares", "cpus"),
+    *("cpuset", "credential_spec", "depends_on", "deploy", "develop"),
+    *("device_cgroup_rules", "devices", "dns", "dns_opt", "dns_search", "domainname"),
+    *("entrypoint", "env_file", "environment", "expose", "extends", "external_links"),
+    *("extra_hosts", "gpus", "group_add", "healthcheck", "hostname", "image", "init", "ipc"),
+    *("isolation", "label_file", "labels", "links", "logging", "mac_address", "mem_limit"),
+    *("mem_reservation", "mem_swappiness", "memswap_limit", "models", "network_mode"),
+    *("networks", "oom_kill_disable", "oom_score_adj", "pid", "pids_limit", "platform"),
+    *("ports", "post_start", "pre_stop", "privileged", "profiles", "provider", "pull_policy"),
+    *("read_only", "restart", "runtime", "scale", "secrets", "security_opt", "shm_size"),
+    *("stdin_open", "stop_grace_period", "stop_signal", "storage_opt", "sysctls", "tmpfs"),
+    *("tty", "ulimits", "use_api_socket", "user", "userns_mode", "uts", "volumes"),
+    *("volumes_from", "working_dir"),
+)
+DEPLOY_KEYS = (
+    *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
+    *("restart_policy", "placement", "endpoint_mode"),
+)
+DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
+
+
+def check_compose(
+    root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
+) -> bool:
+    """Whether it has services. Unknown words are warned of: engines ignore them, or not.
+
+    ``is_whole`` is false where values are still missing: then services may be, too.
+    """
+    services = root.get("services") if isinstance(root, Fields) else None
+    if services is not None and not is_whole and _is_empty(services):
+        return False
+    if not isinstance(root, Fields) or not isinstance(services, Fields) or _is_empty(services):
+        errors.error(
+            "compose-services",
+            f"the compose file of stage {stage} has no services",
+            "write services: and under it each service with its image; without containers "
+            "use command.yaml or script.sh instead",
+            (root if services is None else services).position,
+        )
+        return False
+    _check_keys(root, "a compose file", TOP_KEYS, warnings)
+    for _, service in services.entries:
+        if isinstance(service, Fields):
+            _check_service(service, stage, errors, warnings)
+        else:
+            errors.error(
+                "compose-service",
+                f"a service of stage {stage} is {KINDS[type(service)]}",
+                "write image: and what else it needs under its name",
+                service.position,
+            )
+    return True
+
+
+def _is_empty(node: Node) -> bool:
+    return is_null(node) or (isinstance(node, Fields) and not node.entries)
+
+
+def _check_service(service: Fields, stage: str, errors: Findings, warnings: Findings) -> None:
+    _check_keys(service, "a service", SERVICE_KEYS, warnings)
+    if service.get("image") is None and service.get("build") is None:
+        errors.error(
+            "compose-image",
+            f"a service of stage {stage} has no image",
+            "write image: name:tag",
+            service.position,
+        )
+    deploy = service.get("deploy")
+    if not isinstance(deploy, Fields):
+        return
+    _check_keys(deploy, "deploy", DEPLOY_KEYS, warnings)
+    mode = deploy.get("mode")
+    if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
+        near = nearest(mode.text, DEPLOY_MODES)
+        guess = f"did you mean {near!r}? " if near else ""
+        warnings.warning(
+            "compose-mode",
+            f"mode of deploy is {mode.text!r}",
+            f"{guess}Accepted are {', '.join(DEPLOY_MODES)}",
+            mode.position,
+        )
+
+
+def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:
+    names = tuple(known)
+    for key, _ in fields.entries:
+        if key.text in names or key.text.startswith("x-"):
+            continue
+        if what == "deploy" and key.text in SERVICE_KEYS:
+            hint = "it belongs to the service itself: move it out of deploy"
+        else:
+            near = nearest(key.text, names)
+            hint = f"did you mean {near!r}?" if near else "remove it"
+        warnings.warning(
+            "compose-key",
+            f"{what} has the key {key.text!r}, which is unknown there",
+            hint,
+            key.position,
+        )

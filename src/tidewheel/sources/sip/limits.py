@@ -1,0 +1,19 @@
+"""How large a SIP definition may be; beyond a limit there is a finding, never a hang."""
+
+from __future__ import annotations
+
+YAML_BYTES_MAX = 256 * 1024  # a YAML parser takes seconds for a megabyte
+JSON_BYTES_MAX = 5 * 1000 * 1000
+DEPTH_MAX = 32  # of nested lists and mappings
+NODES_MAX = 100_000  # texts, lists and mappings of one file
+NUMBER_LENGTH_MAX = 100  # digits
+STAGES_MAX = 10_000
+DEPENDENCIES_MAX = 1_000  # of one stage
+RESOURCES_MAX = 100  # of one stage
+NAME_LENGTH_MAX = 200
+STAGE_FILE_BYTES_MAX = 1024 * 1024
+STAGE_FILES_MAX = 1_000  # of all stages of one definition
+SOURCE_BYTES_MAX = 32 * 1024 * 1024  # of all files of one definition
+FOLDER_DEPTH_MAX = 8
+WORD_BYTES_MAX = 100_000  # of a command, and of arguments as JSON: Linux takes 128 KiB
+PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their environment

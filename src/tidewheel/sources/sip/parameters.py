@@ -1,0 +1,273 @@
+"""The values of parameters: request before output of an earlier stage before default.
+
+Each stage sees its own parameters, whatever the request gives, the outputs that stages before
+it have declared, and, last, defaults of other stages. (DESIGN §10)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
+from tidewheel.sources.sip.model import SipDefinition, Stage
+from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.sources.sip.places import RESERVED, Json
+from tidewheel.sources.sip.rendering import Path
+from tidewheel.sources.sip.stage_folder import StageFolder
+
+Values = Mapping[str, Json]
+REQUEST = Position("request")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageValues:
+    """What the templates of one stage know."""
+
+    known: Values
+    to_come: tuple[str, ...] = ()  # outputs of earlier stages, not made yet
+    missing: tuple[str, ...] = ()  # required, and nobody gives them
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSpec:
+    """A parameter of a workflow, for whoever requests it."""
+
+    name: str
+    stages: tuple[str, ...]  # that declare it
+    has_default: bool
+    default: Json = None
+    provided_by: tuple[str, ...] = ()  # stages whose output it may be
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether no run can do without a request that gives it."""
+        return not self.has_default and not self.provided_by
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSource:
+    """Definition and folders: everything that gives parameters, except for the request."""
+
+    definition: SipDefinition
+    folders: Mapping[str, StageFolder]
+    defaults: Values = field(init=False)  # of all stages
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "defaults", all_defaults(self.folders))
+
+    def values_for(
+        self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
+    ) -> StageValues:
+        """``outputs`` by stage once a stage is due; None before, when none is made."""
+        given = {name: value for name, value in request.items() if value is not None}
+        folder = self.folders.get(stage.id)
+        own = dict(folder.defaults) if folder else {}
+        made: dict[str, Json] = {}
+        to_come: dict[str, None] = {}
+        for earlier in self._providers(stage):
+            for name in self.folders[earlier].outputs:
+                if outputs is None:
+                    to_come.setdefault(name)
+                elif name in outputs.get(earlier, {}):
+                    made.setdefault(name, outputs[earlier][name])
+        known = {**self.defaults, **own, **made, **given}
+        awaited = tuple(name for name in to_come if name not in given)
+        missing = tuple(
+            name
+            for name in (folder.required if folder else ())
+            if name not in awaited and name not in made and name not in given
+        )
+        unknown = {*awaited, *missing}
+        return StageValues(
+            known={name: value for name, value in known.items() if name not in unknown},
+            to_come=awaited,
+            missing=missing,
+        )
+
+    def _providers(self, stage: Stage) -> Iterator[str]:
+        """Stages before it that declare outputs, the nearest first."""
+        providers = {one.stage for one in self.folders.values() if one.outputs}
+        if providers:  # most workflows have none, and a chain of stages is long
+            yield from (one for one in self.definition.upstream(stage.id) if one in providers)
+
+    def specs(self) -> tuple[ParameterSpec, ...]:
+        """Every declared parameter, once."""
+        declared: dict[str, list[str]] = {}
+        for folder in self.folders.values():
+            for name in chain(folder.defaults, folder.required):
+                declared.setdefault(name, []).append(folder.stage)
+        return tuple(
+            ParameterSpec(
+                name,
+                tuple(stages),
+                all(name in self.folders[one].defaults for one in stages),
+                self.defaults.get(name),
+                tuple(one.stage for one in self.folders.values() if name in one.outputs),
+            )
+            for name, stages in declared.items()
+        )
+
+
+def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
+    """Of all stages, for whoever belongs to none of them; the first stage counts."""
+    found: dict[str, Json] = {}
+    for folder in folders.values():
+        for name, value in folder.defaults.items():
+            found.setdefault(name, value)
+    return found
+
+
+def check_request(request: Values, findings: Findings) -> bool:
+    """Whether what came from outside can be used as values at all."""
+    try:
+        text = json.dumps(request, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())  # refuses halves of characters
+    except (ValueError, TypeError, RecursionError):
+        findings.error(
+            "bad-parameters", "the parameters are no JSON", "send a JSON object", REQUEST
+        )
+        return False
+    if size > PARAMETERS_BYTES_MAX:
+        findings.error(
+            "parameters-too-large",
+            f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes",
+            "put data into a file, and its place into a parameter",
+            REQUEST,
+        )
+        return False
+    if RESERVED.search(text) or "\0" in text or "\\u0000" in text:
+        findings.error(
+            "reserved-character",
+            "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1",
+            "remove it",
+            REQUEST,
+        )
+        return False
+    if any(depth > DEPTH_MAX for depth in _depths(request)):
+        findings.error(
+            "nested-too-deeply",
+            f"the parameters are nested more than {DEPTH_MAX} deep",
+            "",
+            REQUEST,
+        )
+        return False
+    return True
+
+
+def _depths(value: object, depth: int = 0) -> Iterator[int]:
+    yield depth
+    if depth <= DEPTH_MAX:
+        inner: Iterable[object] = ()
+        if isinstance(value, Mapping):
+            inner = value.values()
+        elif isinstance(value, list):
+            inner = value
+        for one in inner:
+            yield from _depths(one, depth + 1)
+
+
+def report_missing(
+    values: Mapping[str, StageValues], definition: SipDefinition, findings: Findings
+) -> None:
+    """A run is refused for want of a parameter; both are named."""
+    for stage in definition.stages:
+        for name in values[stage.id].missing:
+            findings.error(
+                "missing-parameter",
+                f"stage {stage.id} needs the parameter {name!r}: it has no default, and no "
+                "stage before it provides it",
+                f"give it with the request: {name}=VALUE",
+                REQUEST,
+            )
+
+
+def report_unused(request: Values, known: Iterable[str], findings: Findings) -> None:
+    """A parameter that nothing looks at is probably misspelt."""
+    names = set(known)
+    for name in request:
+        if name not in names:
+            near = nearest(name, sorted(names))
+            hint = f"did you mean {near!r}?" if near else "no stage declares or uses it"
+            findings.warning(
+                "unused-parameter", f"the parameter {name!r} changes nothing", hint, REQUEST
+            )
+
+
+def warn_of_names(
+    source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
+) -> None:
+    """Names that do not mean what they seem to mean.
+
+    ``used`` are those of the definition's own template, which belongs to no stage.
+    """
+    for spec in source.specs():
+        if spec.name in FIXED_NAMES:
+            findings.warning(
+                "shadowed-parameter",
+                f"the parameter {spec.name!r} of {', '.join(spec.stages)} is hidden: templates "
+                "know something else by this name",
+                f"write parameters['{spec.name}'], or rename it",
+                Position(source.folders[spec.stages[0]].folder),
+            )
+    for name in used:
+        stages = [one for one in source.folders.values() if name in one.defaults]
+        different = [one for one in stages if one.defaults[name] != source.defaults[name]]
+        if different and name not in request:
+            findings.warning(
+                "conflicting-defaults",
+                f"{stages[0].stage} and {different[0].stage} have different defaults of "
+                f"{name!r}; the definition takes that of {stages[0].stage}",
+                "give the parameter another name in one of them",
+                Position(different[0].folder),
+            )
+
+
+def shared_names(
+    source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
+) -> dict[str, Json]:
+    """Every stage by its id, and all of them as `stages`, for whoever looks at another one."""
+    stages: dict[str, Json] = {}
+    for stage in source.definition.stages:
+        folder = source.folders.get(stage.id)
+        own = {**folder.defaults} if folder else {}
+        names = [*own, *(folder.required if folder else ())]
+        known = {name: request.get(name, own.get(name)) for name in names}
+        about: dict[str, Json] = {
+            "id": stage.id,
+            "version": stage.version,
+            "type": stage.type.value,
+            "timeout": _shortest(stage.timeout_seconds),
+            "parameters": {name: one for name, one in known.items() if one is not None},
+        }
+        if outputs is not None:
+            about["outputs"] = dict(outputs.get(stage.id, {}))
+        stages[stage.id] = about
+    by_name = {name: one for name, one in stages.items() if name not in JINJA_NAMES}
+    return {**by_name, "stages": stages}
+
+
+def _shortest(seconds: float | None) -> float | None:
+    """60, not 60.0: templates print it."""
+    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
+
+
+def own_names(
+    stage: Stage, values: StageValues, shared: Mapping[str, Json], args: Json
+) -> tuple[dict[str, Json], tuple[Path, ...]]:
+    """Names of one stage's templates, and the ways to those without a value."""
+    known = dict(values.known)
+    stages = shared["stages"]
+    assert isinstance(stages, dict)
+    names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
+    names |= {"parameters": known, "stage": stages[stage.id], "args": args}
+    ways: list[Path] = []
+    for name in (*values.to_come, *values.missing):
+        ways.append(("parameters", name))
+        if name not in FIXED_NAMES:
+            ways.append((name,))
+    return names, tuple(ways)

@@ -1,0 +1,82 @@
+"""The child process that renders the templates of a SIP definition, many in one go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tidewheel.sources.template_child import serve_lines
+
+if TYPE_CHECKING:
+    from tidewheel.sources.sip.template_environment import SipEnvironment
+
+
+def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """An answer for each template: lines, origins and values, or why there are none."""
+    from tidewheel.sources.sip.template_environment import (  # noqa: PLC0415 - limits first
+        SipEnvironment,
+    )
+    from tidewheel.sources.sip.template_values import wrapped  # noqa: PLC0415 - limits first
+
+    environment = SipEnvironment(job["moment"])
+    # Once for all of them: no template can change it, and it knows every stage.
+    job["shared"] = {name: wrapped(value) for name, value in job["shared"].items()}
+    for template in job["templates"]:
+        yield _answer(environment, job, template)
+
+
+def _answer(
+    environment: SipEnvironment, job: dict[str, Any], template: dict[str, Any]
+) -> dict[str, object]:
+    text = template["text"]
+    variables = {**job["shared"], **_own(template["own"], template["unknown"])}
+    try:
+        names = environment.names_in(text)
+        rendered, origins = environment.render_traced(text, variables)
+    except MemoryError:
+        environment.cache = None  # room for the answer
+        return {
+            "code": "template-too-large",
+            "message": "rendering needs more than "
+            f"{job['memory_bytes'] // 1024**2} MiB of memory",
+            "hint": "look for a text or list that grows in a loop",
+        }
+    except Exception as error:  # whatever a template raises is a finding
+        return environment.failure(error, text, variables)
+    size = len(rendered) + len(json.dumps(environment.values))
+    if size > job["output_bytes"]:
+        return {
+            "code": "template-too-large",
+            "message": f"the template renders to more than {job['output_bytes']} bytes",
+            "hint": "look for a loop that is too large",
+        }
+    return {
+        "lines": rendered.split("\n"),
+        "origins": [line for _, line in origins],
+        "values": list(environment.values),
+        "names": names,
+    }
+
+
+def _own(own: dict[str, Any], unknown: list[list[str | int]]) -> dict[str, object]:
+    """Names with their values; each path of ``unknown`` leads to one that has none yet."""
+    from tidewheel.sources.sip.template_values import (  # noqa: PLC0415 - limits first
+        Parameters,
+        Unknown,
+        wrapped,
+    )
+
+    variables = {name: wrapped(value) for name, value in own.items()}
+    known = variables.get("parameters")
+    variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
+    for path in unknown:
+        inner: Any = variables
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = Unknown(name=str(path[-1]))
+    return variables
+
+
+if __name__ == "__main__":
+    serve_lines(answers)

@@ -1,0 +1,189 @@
+"""Jinja2 as SIP files know it: an immutable sandbox without files, which prints places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jinja2 import (
+    FunctionLoader,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    UndefinedError,
+    meta,
+    nodes,
+)
+from jinja2.exceptions import SecurityError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.sources.sip.places import OPEN, Json, place
+from tidewheel.sources.sip.template_values import (
+    UNDEFINED,
+    JsonText,
+    TemplateText,
+    Unknown,
+)
+from tidewheel.sources.traced_environment import TracedEnvironment, unclosed_block, where
+
+VALUES_MAX = 100_000  # printed by one template
+_PARAMETERS = "parameters"
+_UNDEFINED = re.compile(r"'([^']+)' is undefined")
+
+
+class TooManyValues(TemplateError):
+    """A template printed more values than a file may have."""
+
+
+class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
+    """Renders one text after another; `values` are those of the last one's places."""
+
+    def __init__(self, moment: str) -> None:
+        self.values: list[dict[str, Json]] = []
+        super().__init__(
+            undefined=UNDEFINED[moment],
+            finalize=self._printed,
+            loader=FunctionLoader(_no_file),
+            keep_trailing_newline=True,
+        )
+        self.filters["tojson"] = _to_json
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """What macros and `{% set %}` blocks make is text of the template, not a value."""
+        return TemplateText("".join(parts))
+
+    def _render(
+        self, text: str, variables: dict[str, object], *, marking: bool, macros: bool
+    ) -> str:
+        self.values.clear()  # so that the same place has the same number each time
+        return super()._render(text, variables, marking=marking, macros=macros)
+
+    def _printed(self, value: Any) -> str:  # noqa: ANN401 - whatever a template computes
+        if isinstance(value, TemplateText) or (isinstance(value, str) and OPEN in value):
+            return value
+        if len(self.values) >= VALUES_MAX:
+            raise TooManyValues(f"the template prints more than {VALUES_MAX} values")
+        if isinstance(value, Unknown):
+            self.values.append({"unknown": str(value._undefined_name or "a value")})
+        else:
+            self.values.append({"value": _as_json(value)})
+        return place(len(self.values) - 1)
+
+    def names_in(self, text: str) -> dict[str, int]:
+        """The names that a template takes from outside, with the first line of each.
+
+        `parameters.x` and `parameters["x"]` count as the name x, too.
+        """
+        tree = super()._parse(text, None, None)
+        outside = meta.find_undeclared_variables(tree)
+        found: dict[str, int] = {}
+        for name, line in _names(tree):
+            if name in outside or name.startswith(f"{_PARAMETERS}."):
+                found.setdefault(name.removeprefix(f"{_PARAMETERS}."), line)
+        return found
+
+    def failure(
+        self, error: Exception, text: str, variables: dict[str, object]
+    ) -> dict[str, object]:
+        _, line = where(error)
+        code, message, hint = "template-failed", str(error), ""
+        match error:
+            case TemplateSyntaxError():
+                code, hint = "template-syntax", _hyphen_advice(text, line)
+                message = f"this is no Jinja2: {error.message}"
+                unclosed = unclosed_block(error)
+                if unclosed is not None:
+                    word, line = unclosed
+                    message = f"the {{% {word} %}} that begins here is not closed"
+                    hint = f"add {{% end{word} %}} where it ends"
+            case TemplateNotFound():
+                code, message = (
+                    "template-include",
+                    f"the file {error.name!r} cannot be included",
+                )
+                hint = "each file of a SIP workflow stands alone: copy the text into it"
+            case UndefinedError():
+                code = "template-undefined"
+                hint = _hyphen_advice(text, line) or _advice(message, variables)
+            case SecurityError():
+                code, hint = "template-forbidden", "a template may not reach into Python itself"
+            case TooManyValues():
+                code = "template-too-large"
+            case RecursionError():
+                message = "the template is nested too deeply"
+            case _:
+                message = f"{type(error).__name__}: {message}"
+                hint = _hyphen_advice(text, line)
+        return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
+
+
+def _no_file(name: str) -> None:
+    """There is no file that a template could include."""
+    del name
+
+
+_HYPHENATED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:-\w+)+)\s*(?:\|[^}]*)?-?\}\}")
+
+
+def _hyphen_advice(text: str, line: int) -> str:
+    """`{{ stage-01_duration }}` is a subtraction to Jinja2."""
+    lines = text.split("\n")
+    found = _HYPHENATED.search(lines[line - 1]) if 1 <= line <= len(lines) else None
+    if found is None:
+        return ""
+    return (
+        f"a name with '-' is no Jinja2 name: write {{{{ parameters['{found[1]}'] }}}} "
+        f"instead of {{{{ {found[1]} }}}}"
+    )
+
+
+def _advice(message: str, variables: dict[str, object]) -> str:
+    found = _UNDEFINED.search(message)
+    if found is not None:
+        name = found[1]
+        near = nearest(name, variables)
+        return (
+            f"did you mean {near!r}?"
+            if near
+            else f"give the parameter {name!r} in the request, or a default in parameters.yaml"
+        )
+    empty = [name for name, value in variables.items() if value == [] and name != "args"]
+    return f"these parameters are empty: {', '.join(empty)}" if empty else ""
+
+
+def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
+    for node in tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)):
+        match node:
+            case nodes.Name(name=name, ctx="load"):
+                yield name, node.lineno
+            case nodes.Getattr(node=nodes.Name(name="parameters"), attr=attribute):
+                yield f"{_PARAMETERS}.{attribute}", node.lineno
+            case nodes.Getitem(
+                node=nodes.Name(name="parameters"), arg=nodes.Const(value=str(key))
+            ):
+                yield f"{_PARAMETERS}.{key}", node.lineno
+            case _:
+                pass
+
+
+def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 - a filter
+    """Without the escapes for HTML that Jinja2's own has."""
+    del indent
+    return value if isinstance(value, Undefined) else JsonText(_as_json(value))
+
+
+def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes
+    if isinstance(value, JsonText):
+        return value.value
+    if isinstance(value, Unknown):
+        return ""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return str(value)  # of a name without a value it raises

@@ -1,0 +1,129 @@
+"""The commands about a definition, with a SIP definition."""
+
+import pytest
+
+DEFINITION = """\
+schema_version: 2.0
+stages:
+  - id: fetch
+    version: 1.0.0
+    type: setup
+    timeout: 1m
+    resources_required: [{type: cpu, value: 0.5}]
+  - id: reduce
+    version: 1.0.0
+    type: Processing
+    timeout: {{ longest }}
+    resources_required: []
+    dependencies:
+      - {type: stage, value: fetch, condition: complete}
+      - {type: buffer_object, value: vis, condition: present}
+"""
+COMMAND = "[echo, '{{ args }}']\n"
+
+
+@pytest.fixture
+def flow(tidewheel):
+    """Writes the definition and its stages; answers the path of the definition."""
+
+    def write(text=DEFINITION, name="vis-1.0.0.yaml.j2"):
+        for stage in ("fetch", "reduce"):
+            folder = tidewheel.folder / "stages" / stage / "1.0.0"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "command.yaml.j2").write_text(COMMAND)
+            (folder / "parameters.yaml").write_text("longest: 5m\nsky:\n")
+        (tidewheel.folder / name).write_text(text)
+        return name
+
+    return write
+
+
+@pytest.mark.req("R004-65")
+def test_validate_shows_findings_and_both_verdicts(tidewheel, flow):
+    answer = tidewheel("validate", flow())
+    assert answer.status == 0
+    assert "vis-1.0.0.yaml.j2:10: warning: type of stage reduce is 'Processing'" in answer.out
+    assert "  | type: Processing" in answer.out
+    assert answer.out.splitlines()[-1] == "it can be registered and run, given sky"
+    strict = tidewheel("validate", flow(), "--strict")
+    assert strict.status == 2
+    assert strict.out.splitlines()[-1] == "it cannot be registered"
+
+
+@pytest.mark.req("R004-30", "R004-31")
+def test_validate_tells_registered_from_runnable(tidewheel, flow):
+    dangling = flow(DEFINITION.replace("value: fetch", "value: fecth"))
+    answer = tidewheel("validate", dangling)
+    assert answer.status == 2
+    assert "did you mean 'fetch'?" in answer.out
+    assert answer.out.splitlines()[-1] == "it can be registered, but it cannot run"
+    document = tidewheel("validate", dangling, "--json").json
+    assert (document["registrable"], document["runnable"], document["valid"]) == (
+        True,
+        False,
+        False,
+    )
+    circle = flow(DEFINITION.replace("value: fetch", "value: reduce"))
+    assert tidewheel("validate", circle, "--json").json["registrable"] is False
+
+
+@pytest.mark.req("R004-46", "R004-45")
+def test_validate_judges_a_request(tidewheel, flow):
+    good = tidewheel("validate", flow(), "-s", "sky='x'", "-s", "longest='2h'")
+    assert good.status == 0
+    missing = tidewheel("validate", flow(), "-s", "longest='2h'")
+    assert missing.status == 2
+    assert "stage fetch needs the parameter 'sky'" in missing.out
+    wrong = tidewheel("validate", flow(), "-s", "sky='x'", "-s", "longest='soon'")
+    assert "vis-1.0.0.yaml.j2:11: error: timeout of stage reduce is 'soon'" in wrong.out
+
+
+def test_graph_and_list_show_stages_and_objects(tidewheel, flow):
+    name = flow()
+    edges = tidewheel("graph", name, "--json").json["edges"]
+    assert {(one["parent"], one["child"]) for one in edges} == {
+        ("1/fetch", "1/reduce"),
+        ("1/object@vis", "1/reduce"),
+    }
+    listed = tidewheel("list", name).out.splitlines()
+    assert [line.split()[0] for line in listed] == ["fetch", "object@vis", "reduce"]
+
+
+def test_view_shows_the_text_with_and_without_its_values(tidewheel, flow):
+    name = flow()
+    assert "    timeout: 5m" in tidewheel("view", name).out.splitlines()
+    assert "    timeout: {{ longest }}" in tidewheel("view", name, "--plain").out.splitlines()
+    marked = tidewheel("view", name, "--mark", "-s", "longest='1h'", "-s", "sky=1").out
+    assert "vis-1.0.0.yaml.j2:11 |     timeout: 1h" in marked
+
+
+def test_config_shows_what_holds_for_each_stage(tidewheel, flow):
+    name = flow()
+    stages = tidewheel("config", name, "--json", "-s", "sky=3").json["config"]["stages"]
+    assert stages["reduce"]["dependencies"] == "fetch complete\nvis present"
+    assert stages["reduce"]["parameters"] == {"longest": "5m", "sky": "3"}
+    assert stages["fetch"]["command"] == '["echo","{}"]'
+    one = tidewheel("config", name, "--task", "fetch").out
+    assert "timeout = 1m" in one and "reduce" not in one
+    item = tidewheel("config", name, "-i", "[stages][fetch]resources_required")
+    assert item.out == "cpu 0.5\n"
+    assert "Did you mean 'fetch'?" in tidewheel("config", name, "--task", "fetsh").err
+
+
+def test_a_definition_is_rehearsed(tidewheel, flow):
+    plain = DEFINITION.replace("{{ longest }}", "5m").replace("Processing", "processing")
+    plain = "\n".join(plain.splitlines()[:-1]) + "\n"
+    answer = tidewheel("rehearse", flow(plain, "vis-1.0.0.yaml"), "--json")
+    assert answer.status == 0, answer.err
+
+
+def test_a_file_that_is_not_there_and_one_that_is_no_definition(tidewheel, flow):
+    flow()
+    missing = tidewheel("validate", "none.yaml")
+    assert missing.status == 2
+    assert "there is no file none.yaml" in missing.out
+    (tidewheel.folder / "broken.json").write_text('{"schema_version": "2.0",\n "stages": [}')
+    broken = tidewheel("validate", "broken.json")
+    assert (
+        "broken.json:2:13: error: this is no JSON: a value is missing before '}'" in broken.out
+    )

@@ -1,0 +1,322 @@
+"""Seed 004, "Stage configuration directories": the files of a stage, under all their names."""
+
+import os
+
+import pytest
+
+from tests.support.sips import (
+    COMPOSE,
+    codes,
+    definition,
+    found,
+    graph_of,
+    sip,
+    stage,
+    with_compose,
+)
+from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.sources.sip.folder_reading import read_folder
+from tidewheel.sources.sip.judging import judge
+from tidewheel.sources.sip.sip_source import SipSource
+
+ONE = definition(stage("a"))
+
+
+def judged_with(**files):
+    names = {name.replace("__", "."): text for name, text in files.items()}
+    return judge(sip(ONE, {"a": names}))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Writes files below a folder of their own."""
+
+    def write(files):
+        for path, text in files.items():
+            target = tmp_path / "flows" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        return tmp_path / "flows"
+
+    return write
+
+
+def read(path):
+    findings = Findings()
+    return read_folder(path, findings), findings
+
+
+@pytest.mark.req("R004-36")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "docker_compose.yaml",
+        "docker_compose.yml",
+        "docker_compose.yaml.j2",
+        "docker_compose.yml.j2",
+    ],
+)
+def test_the_compose_file_has_four_names(name):
+    judgement = judge(sip(ONE, {"a": {name: COMPOSE}}))
+    assert judgement.runnable
+    assert not list(judgement.findings)
+
+
+@pytest.mark.req("R004-36")
+@pytest.mark.parametrize(
+    "name", ["docker-compose.yml", "docker-compose.yaml.j2", "compose.yaml"]
+)
+def test_the_engines_own_spelling_is_tolerated(name):
+    judgement = judge(sip(ONE, {"a": {name: COMPOSE}}))
+    assert judgement.runnable
+    assert codes(judgement.findings) == ["compose-spelling"]
+
+
+@pytest.mark.req("R004-36", "R004-8")
+def test_a_stage_without_a_compose_file_is_refused():
+    (error,) = judged_with(**{"parameters.json": "{}"}).findings.sorted()
+    assert (error.code, error.position.file) == ("no-compose-file", "stages/a/1.0.0")
+    assert "docker_compose.yaml" in error.hint
+
+
+@pytest.mark.req("R004-8")
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("args.txt", "args-file-kind"),
+        ("args", "args-file-kind"),
+        ("parameters.txt", "parameters-file-kind"),
+        ("parameters.json.j2", "parameters-file-kind"),
+        ("outputs.xml", "outputs-file-kind"),
+        ("command.sh", "command-file-kind"),
+        ("script.py", "script-file-kind"),
+        ("script.sh.j2", "script-file-kind"),
+        ("docker_compose.json", "compose-file-kind"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_those_that_are_accepted(name, code):
+    refused = judge(sip(ONE, with_compose(a={name: "x"})))
+    (error,) = found(refused.findings, Severity.ERROR)
+    assert error.code == code
+    assert "accepted are" in error.hint
+
+
+@pytest.mark.req("R004-37", "R004-38")
+def test_arguments_and_parameters_are_optional():
+    assert not list(judge(sip(ONE, with_compose("a"))).findings)
+
+
+@pytest.mark.req("R004-37", "R004-38", "R004-41")
+@pytest.mark.parametrize(
+    ("parameters", "args"),
+    [
+        ("parameters.json", "args.json"),
+        ("parameters.yaml", "args.yaml"),
+        ("parameters.yml", "args.yml.j2"),
+        ("parameters.json", "args.json.j2"),
+    ],
+)
+def test_arguments_and_parameters_are_yaml_or_json(parameters, args):
+    source = sip(ONE, with_compose(a={parameters: '{"n": 3}', args: '{"x": [1]}'}))
+    rendered = judge(source).rendered["a"]
+    assert (rendered.parameters, rendered.args) == ({"n": 3}, {"x": [1]})
+
+
+@pytest.mark.req("R004-37", "R004-38")
+@pytest.mark.parametrize(
+    "name", ["parameters.yaml", "parameters.json", "args.yaml", "args.json.j2", "outputs.yaml"]
+)
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
+def test_an_optional_file_that_says_nothing_is_as_if_it_were_not_there(name, text):
+    judgement = judge(sip(ONE, with_compose(a={name: text})))
+    assert judgement.runnable
+    assert not list(judgement.findings)
+
+
+@pytest.mark.req("R004-8")
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({"parameters.json": "{"}, "json-syntax"),
+        ({"parameters.yaml": "- 1\n"}, "parameters-kind"),
+        ({"args.json": '{"a": }'}, "json-syntax"),
+        ({"args.yaml": "a: b: c"}, "yaml-syntax"),
+        ({"outputs.yaml": "3"}, "outputs-kind"),
+        ({"args.json": "{}", "args.yaml": "{}"}, "two-files"),
+        ({"script.sh": "true"}, "two-executions"),
+    ],
+)
+def test_a_broken_file_refuses_the_registration(files, code):
+    judgement = judge(sip(ONE, with_compose(a=files)))
+    assert codes(judgement.findings, Severity.ERROR) == [code]
+    assert not judgement.registrable
+
+
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize(
+    ("compose", "code"),
+    [
+        ("version: '3'\n", "compose-services"),
+        ("services: {}\n", "compose-services"),
+        ("services: []\n", "compose-services"),
+        ("- a\n", "compose-services"),
+        ("services: {a: busybox}\n", "compose-service"),
+        ("services: {a: {command: x}}\n", "compose-image"),
+        ("services: [\n", "yaml-syntax"),
+        ("", "empty-file"),
+    ],
+)
+def test_a_compose_file_is_yaml_with_services(compose, code):
+    judgement = judge(sip(ONE, {"a": {"docker_compose.yaml": compose}}))
+    assert codes(judgement.findings, Severity.ERROR) == [code]
+    # The same mistake in a template may come from the parameters: only the run is refused.
+    template = judge(sip(ONE, {"a": {"docker_compose.yaml.j2": compose}}))
+    assert codes(template.obstacles) == [code]
+    assert template.registrable
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("    imagee: x", "did you mean 'image'?"),
+        ("    deploy: {mode: replciated}", "did you mean 'replicated'?"),
+        ("    deploy: {stop_signal: INT}", "it belongs to the service itself"),
+    ],
+)
+def test_an_unknown_word_in_a_compose_file_is_warned_of(line, hint):
+    judgement = judge(sip(ONE, {"a": {"docker_compose.yaml": COMPOSE + line + "\n"}}))
+    (warning,) = judgement.findings.sorted()
+    assert warning.severity is Severity.WARNING
+    assert warning.hint.startswith(hint)
+    assert judgement.runnable
+
+
+@pytest.mark.req("R004-35")
+def test_id_and_version_must_be_those_of_the_folder():
+    source = sip(ONE, with_compose("a"), version="1.0.1")
+    (error,) = judge(source).findings.sorted()
+    assert error.code == "no-stage-folder"
+    assert error.hint == "there are: 1.0.1; the version must be the folder's name"
+    near = sip(definition(stage("stage_a")), with_compose("stage-a"))
+    (error,) = judge(near).findings.sorted()
+    assert error.hint == "did you mean 'stage-a'? The id must be the folder's name"
+
+
+@pytest.mark.req("R004-8", "R004-35")
+def test_without_any_folder_of_stages_that_is_said():
+    (error,) = judge(sip(ONE)).findings.sorted()
+    assert error.code == "no-stages-folder"
+
+
+@pytest.mark.req("R004-35")
+def test_a_folder_of_a_stage_outside_of_stages_is_tolerated():
+    files = {"f-1.0.0.yaml": ONE.encode(), "a/1.0.0/docker_compose.yaml": COMPOSE.encode()}
+    judgement = judge(SipSource(file="f-1.0.0.yaml", files=files))
+    assert codes(judgement.findings) == ["stage-folder-place"]
+    assert judgement.runnable
+
+
+def test_a_stage_can_run_without_containers_as_a_command():
+    files = {
+        "command.yaml.j2": "[convert, --in, '{{ place }}', '{{ args }}']",
+        "parameters.yaml": "place: /data/in put\n",
+        "args.yaml": "deep: {er: [1, true]}\n",
+    }
+    judgement = judge(sip(ONE, {"a": files}))
+    words = ("convert", "--in", "/data/in put", '{"deep":{"er":[1,true]}}')
+    assert judgement.rendered["a"].command == words
+    node = graph_of(judgement).nodes["a"].definition
+    assert node.scripts.main == ("convert --in '/data/in put' '{\"deep\":{\"er\":[1,true]}}'")
+
+
+def test_a_script_finds_its_parameters_in_its_environment_and_never_in_its_text():
+    files = {"script.sh": 'echo "$PARAMETER_word"\n', "parameters.yaml": "word: $(id)\n"}
+    scripts = graph_of(judge(sip(ONE, {"a": files}))).nodes["a"].definition.scripts
+    assert scripts.main == 'echo "$PARAMETER_word"\n'
+    assert "export PARAMETER_word='$(id)'" in scripts.env.splitlines()
+
+
+@pytest.mark.parametrize("command", ["[]", "a b", "{a: 1}", "[a, [b]]", "['']"])
+def test_a_command_is_a_list_of_words(command):
+    judgement = judge(sip(ONE, {"a": {"command.yaml": command}}))
+    assert codes(judgement.findings) == ["command-kind"]
+
+
+def test_arguments_that_no_process_can_be_given_are_refused():
+    files = {"command.yaml": "[x]", "args.yaml": "a: " + "x" * 120_000}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert codes(judgement.obstacles) == ["words-too-long"]
+    assert judge(sip(ONE, with_compose(a={"args.yaml": files["args.yaml"]}))).runnable
+
+
+@pytest.mark.req("R004-5")
+def test_everything_is_read_from_a_folder_and_nothing_else_is_needed_then(folder):
+    place = folder(
+        {
+            "f-1.0.0.yaml": ONE,
+            "stages/a/1.0.0/docker_compose.yaml.j2": COMPOSE,
+            "stages/a/1.0.0/conf/deep/er.txt": "kept\n",
+            "stages/other/1.0.0/docker_compose.yaml": COMPOSE,
+        }
+    )
+    source, findings = read(place / "f-1.0.0.yaml")
+    assert not list(findings)
+    assert sorted(source.files) == [
+        "f-1.0.0.yaml",
+        "stages/a/1.0.0/conf/deep/er.txt",
+        "stages/a/1.0.0/docker_compose.yaml.j2",
+    ]
+    stored = SipSource(file=source.file, files=source.files)
+    assert judge(stored).definition == judge(source).definition
+    assert judge(stored).runnable
+
+
+@pytest.mark.req("R004-8", "R004-3")
+@pytest.mark.parametrize("name", ["f.txt", "f.j2", "f.yaml.txt", "f"])
+def test_a_definition_with_another_ending_is_refused(folder, name):
+    place = folder({name: ONE})
+    source, findings = read(place / name)
+    assert source is None
+    assert codes(findings) == ["definition-file-kind"]
+
+
+def test_a_missing_file_is_a_finding(folder):
+    source, findings = read(folder({"x.yaml": ""}) / "f.yaml")
+    assert source is None
+    assert codes(findings) == ["unreadable"]
+
+
+@pytest.mark.parametrize("way", ["file", "version", "stage", "stages"])
+def test_a_link_is_refused_wherever_it_stands(folder, tmp_path, way):
+    place = folder({"f-1.0.0.yaml": ONE, "stages/a/1.0.0/docker_compose.yaml": COMPOSE})
+    outside = tmp_path / "outside"
+    link = {
+        "file": place / "stages/a/1.0.0/parameters.yaml",
+        "version": place / "stages/a/1.0.0",
+        "stage": place / "stages/a",
+        "stages": place / "stages",
+    }[way]
+    if way == "file":
+        outside.write_text("secret: 1\n")
+    else:
+        link.rename(outside)
+    link.symlink_to(outside)
+    source, findings = read(place / "f-1.0.0.yaml")
+    assert source is None
+    assert codes(findings) == ["link"]
+
+
+def test_a_pipe_is_not_waited_for(folder):
+    place = folder({"f-1.0.0.yaml": ONE, "stages/a/1.0.0/docker_compose.yaml": COMPOSE})
+    os.mkfifo(place / "stages/a/1.0.0/args.json")
+    source, findings = read(place / "f-1.0.0.yaml")
+    assert source is None
+    assert codes(findings) == ["not-a-file"]
+
+
+def test_a_large_file_and_a_deep_folder_are_refused(folder):
+    deep = "stages/a/1.0.0/" + "d/" * 10 + "x"
+    place = folder({"f-1.0.0.yaml": ONE, deep: ""})
+    assert codes(read(place / "f-1.0.0.yaml")[1]) == ["folder-too-deep"]
+    large = {"g-1.0.0.yaml": definition(stage("b")), "stages/b/1.0.0/x": "x" * 1_100_000}
+    assert codes(read(folder(large) / "g-1.0.0.yaml")[1]) == ["file-too-large"]

@@ -1,0 +1,128 @@
+"""YAML of SIP files: texts with their places, and everything else refused."""
+
+import pytest
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.sources.sip.document import Builder, Fields, Items, Scalar
+from tidewheel.sources.sip.plain_values import plain_value
+from tidewheel.sources.sip.yaml_text import read_yaml
+
+
+def read(text):
+    findings = Findings()
+
+    def position(line, column):
+        return Position("f", line + 1, column + 1)
+
+    return read_yaml(text, position, Builder(findings), findings), findings
+
+
+def refusal(text):
+    node, findings = read(text)
+    assert node is None
+    (error,) = findings
+    return error
+
+
+def test_every_node_knows_its_place():
+    node, _ = read("a:\n  - b\n  - 'c': d\n")
+    assert isinstance(node, Fields)
+    items = node.get("a")
+    assert isinstance(items, Items)
+    assert [one.position[1:] for one in items.items] == [(2, 5), (3, 5)]
+    assert items.items[0] == Scalar("b", False, Position("elsewhere"))
+    inner = items.items[1]
+    assert (inner.entries[0].key.quoted, inner.get("d"), inner.get("c").text) == (
+        True,
+        None,
+        "d",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.10", 1.1),
+        ("'1.10'", "1.10"),
+        ("1:30", "1:30"),
+        ("no", "no"),
+        ("off", "off"),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("017", 17),
+        ("-3", -3),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("~", None),
+        ("True", True),
+        ("false", False),
+        ("2001-01-01", "2001-01-01"),
+        ("1_000", "1_000"),
+        (".inf", ".inf"),
+        ("9" * 200, "9" * 200),
+        ("1e999", "1e999"),
+        ("|\n  a\n  b\n", "a\nb\n"),
+        ("[a, {b: c}]", ["a", {"b": "c"}]),
+        ("{}", {}),
+    ],
+)
+def test_plain_values_are_those_of_yaml_1_2(text, value):
+    node, findings = read(f"k: {text}")
+    assert plain_value(node) == {"k": value}
+    assert not list(findings)
+
+
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{name}: &{name} [*{last}, *{last}, *{last}]\n"
+    for last, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        (BOMB, "yaml-alias", 1),
+        ("a: 1\nb: *a", "yaml-alias", 2),
+        ("a: &x 1", "yaml-alias", 1),
+        ("&x a: 1", "yaml-alias", 1),
+        ("a: !!python/object/apply:os.system ['id']", "yaml-tag", 1),
+        ("a: !!binary aGk=", "yaml-tag", 1),
+        ("a: !secret x", "yaml-tag", 1),
+        ("!!set {a, b}", "yaml-tag", 1),
+        ("[" * 100_000, "nested-too-deeply", 1),
+        ("{a: " * 100_000, "nested-too-deeply", 1),
+        ("\n".join("  " * n + f"k{n}:" for n in range(40)), "nested-too-deeply", 33),
+        ("[" + "a," * 100_001 + "]", "file-too-large", 1),
+        ("a: 1\n---\nb: 2\n", "several-documents", 2),
+        ("", "empty-file", 1),
+        ("# only a remark\n", "empty-file", 1),
+        ("a: b: c", "yaml-syntax", 1),
+        ("a: [1, 2\nb: 3", "yaml-syntax", 2),
+        ("a: 'x", "yaml-syntax", 1),
+        ("a: 1\n b: 2", "yaml-syntax", 2),
+        ("a: \x01", "yaml-syntax", 1),
+        ("a:\n\t- b", "yaml-syntax", 2),
+    ],
+    ids=range(21),
+)
+def test_what_is_refused_has_its_code_and_its_line(text, code, line):
+    error = refusal(text)
+    assert (error.code, error.position.line) == (code, line)
+    assert code == "empty-file" or error.hint
+
+
+def test_a_tab_is_named():
+    assert "tabs" in refusal("a:\n\t- b").hint
+
+
+@pytest.mark.parametrize("text", ["a: 1\na: 2\n", "{a: 1, 'a': 2}", 'a: 1\n"a": 2\n'])
+def test_a_key_that_stands_twice_is_an_error_and_the_rest_is_read(text):
+    node, findings = read(text)
+    assert plain_value(node) == {"a": 1}
+    (error,) = findings
+    assert error.code == "duplicate-key"
+
+
+def test_a_key_is_a_text():
+    _, findings = read("? [a]\n: 1\n")
+    assert [one.code for one in findings] == ["key-kind"]
