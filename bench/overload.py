@@ -1,9 +1,9 @@
 """``python -m bench.overload``: what a server does when far more is asked than it can do.
 
 First a few connections submit as fast as they are answered: the peak. Then many times as many
-submit and read at once, come again at once when they are turned away, while workers heartbeat
-as ever. What must hold: about as many tasks are stored as at the peak, every heartbeat is heard
-in time, and no lease is lost; and soon after the crowd has left, answers are as fast as before.
+submit and read at once and come again when the server says so, while workers heartbeat as ever.
+What must hold: about as many tasks are stored as at the peak, every heartbeat is heard in time,
+and no lease is lost; and soon after the crowd has left, answers are as fast as before.
 """
 
 from __future__ import annotations
@@ -80,9 +80,10 @@ async def press(store: ServerStore, questions: list[Question], seconds: float) -
         crowd = Crowd()
         asker = Asker(*await asyncio.open_connection("127.0.0.1", store.port))
         while (asked_at := time.monotonic()) < ends_at:
-            status, _ = await asker.answer(question, 0, store.token)
-            crowd.counts[status] += 1
+            reply = await asker.answer(question, 0, store.token)
+            crowd.counts[reply.status] += 1
             crowd.latencies.append(time.monotonic() - asked_at)
+            await asyncio.sleep(reply.retry_seconds)
         asker.close()
         return crowd
 

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 HEAD_END = b"\r\n\r\n"
-LENGTH = b"content-length:"
+LENGTH, RETRY = b"content-length:", b"retry-after:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,14 @@ class Answers:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+class Reply(NamedTuple):
+    """Whatever is answered."""
+
+    status: int
+    body: bytes
+    retry_seconds: float  # when to come again, if it was turned away
+
+
 class Asker:
     """One connection."""
 
@@ -44,13 +53,12 @@ class Asker:
 
     async def ask(self, question: Question, number: int, token: str) -> bytes:
         """The body of the answer, which must be the one that is expected."""
-        status, text = await self.answer(question, number, token)
-        if status != question.status:
-            raise RuntimeError(f"{question.name}: {status} {text.decode()}")
-        return text
+        reply = await self.answer(question, number, token)
+        if reply.status != question.status:
+            raise RuntimeError(f"{question.name}: {reply.status} {reply.body.decode()}")
+        return reply.body
 
-    async def answer(self, question: Question, number: int, token: str) -> tuple[int, bytes]:
-        """Whatever is answered: status and body."""
+    async def answer(self, question: Question, number: int, token: str) -> Reply:
         body = question.body(number)
         head = (
             f"{question.method} {question.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -59,12 +67,16 @@ class Asker:
         )
         self._writer.write(head.encode() + body)
         answered = await self._reader.readuntil(HEAD_END)
-        rest = answered.lower().partition(LENGTH)[2]
-        text = await self._reader.readexactly(int(rest.partition(b"\r")[0]))
-        return int(answered[9:12]), text
+        head_lines = answered.lower()
+        text = await self._reader.readexactly(_number(head_lines, LENGTH))
+        return Reply(int(answered[9:12]), text, _number(head_lines, RETRY))
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _number(head: bytes, name: bytes) -> int:
+    return int(head.partition(name)[2].partition(b"\r")[0] or 0)
 
 
 async def run_load(
