@@ -171,4 +171,4 @@ def test_heartbeats_are_answered_while_somebody_looks_at_a_large_run(tmp_path):
             while not all(one.done() for one in looking):
                 assert worker.post("/heartbeats", beat).status == 200
                 answered += 1
-        assert answered > 10  # one for each view, if they waited for them
+        assert answered > len(looking) + 1  # one for each view, if they waited for them

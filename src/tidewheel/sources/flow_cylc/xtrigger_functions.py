@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,8 +117,9 @@ def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
 def _check_own_function(
     label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
 ) -> None:
-    if (folder / "lib" / "python" / f"{call.function}.py").is_file():
-        return
+    with suppress(OSError):  # a name that no file can have
+        if (folder / "lib" / "python" / f"{call.function}.py").is_file():
+            return
     near = difflib.get_close_matches(call.function, SIGNATURES, 1)
     findings.warning(
         "unknown-xtrigger-function",
