@@ -44,6 +44,10 @@ class Suite:
 
 
 SUITES = (
+    Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
+    Suite(
+        name="through a server", paths=("tests/through_server",), budget_seconds=120, workers=2
+    ),
     Suite(
         name="unit and spec",
         paths=("tests/unit", "tests/spec", "tests/tidy"),
@@ -64,10 +68,6 @@ SUITES = (
         budget_seconds=120,
         workers=2,
         args=("--timeout=110",),
-    ),
-    Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
-    Suite(
-        name="through a server", paths=("tests/through_server",), budget_seconds=120, workers=2
     ),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(
