@@ -44,9 +44,20 @@ class Suite:
 
 
 SUITES = (
-    Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
+    # A command that hangs is told with its stack, within the budget.
     Suite(
-        name="through a server", paths=("tests/through_server",), budget_seconds=120, workers=2
+        name="command line",
+        paths=("tests/command_line",),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=30",),
+    ),
+    Suite(
+        name="through a server",
+        paths=("tests/through_server",),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=30",),
     ),
     Suite(
         name="unit and spec",

@@ -157,7 +157,7 @@ def test_a_long_list_of_mistakes_is_told_by_its_beginning(client):
 def test_heartbeats_are_answered_while_somebody_looks_at_a_large_run(tmp_path):
     """A view of some thousand tasks is worked out beside the requests, not before them."""
     tidewheel = CommandLine(tmp_path)
-    names = [f"t{number}" for number in range(2_000)]
+    names = [f"t{number}" for number in range(4_000)]
     flow = f"[scheduling]\n[[graph]]\nR1 = {' & '.join(names)}\n[runtime]\n[[root]]\n"
     run = PreparedRun(tidewheel, flow + f"[[{', '.join(names)}]]\n", "large").starts()
     with running_server(tidewheel.store, home=tidewheel.state) as server:
@@ -171,4 +171,4 @@ def test_heartbeats_are_answered_while_somebody_looks_at_a_large_run(tmp_path):
             while not all(one.done() for one in looking):
                 assert worker.post("/heartbeats", beat).status == 200
                 answered += 1
-        assert answered > len(looking) + 1  # one for each view, if they waited for them
+        assert answered > 10  # one for each view, if they waited for them
