@@ -1,4 +1,9 @@
-"""Services of a Swarm: one job each, placed by constraints, watched through a manager."""
+"""Services of a Swarm that run once, placed by constraints, watched through a manager.
+
+They are plain services that are never restarted, not ``replicated-job`` services: when one of
+those is removed, its task is wanted ``complete`` for ever and its container runs on (measured
+with engine 20.10); and a docker of that age cannot deploy them in a stack.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +28,11 @@ from tidewheel.runners.engine.project import (
     StageWishes,
 )
 from tidewheel.runners.engine.words import create_words, whole_seconds
-from tidewheel.runners.job_directory import write_whole
 from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
 
 NAME = "swarm"
 FORMAT_VERSION = "3.8"
-JOB_MODES = {"global": "global-job", "global-job": "global-job"}
-PLAIN_MODES = {"global-job": "global", "replicated-job": "replicated"}
+MODES = {"global": "global", "global-job": "global"}  # any other: replicated
 STOPPED_LOOK_SECONDS = 0.3
 STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
 REMOVE_TRIES = 40
@@ -48,7 +51,6 @@ class SwarmEngine:
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
-        self._knows_jobs = True  # whether this docker can deploy services that end
 
     async def check(self) -> None:
         """Files are resolved by docker-compose, here as everywhere."""
@@ -65,8 +67,7 @@ class SwarmEngine:
         document.pop("name", None)
         for service in document["services"].values():
             deploy = service["deploy"] = dict(service.get("deploy") or {})
-            mode = JOB_MODES.get(str(deploy.get("mode")), "replicated-job")
-            deploy["mode"] = mode if self._knows_jobs else PLAIN_MODES[mode]
+            deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
             if "scale" in service:
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
@@ -81,22 +82,13 @@ class SwarmEngine:
     async def create(self, plan: Plan, file: Path, files: Path) -> None:
         """Deploy the stack."""
         del files
-        answer = await self._deploy(plan.project, file)
-        if answer is not None and "unknown mode" in answer.lower():
-            self._knows_jobs = False
-            _without_jobs(file)
-            answer = await self._deploy(plan.project, file)
-        if answer is not None:
-            raise CannotCreate(create_words(answer))
-
-    async def _deploy(self, project: str, file: Path) -> str | None:
-        """What went wrong."""
         answer = await self.cli.call(
             *(self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
-            *("--with-registry-auth", "--compose-file", str(file), project),
+            *("--with-registry-auth", "--compose-file", str(file), plan.project),
             seconds_max=CREATE_SECONDS_MAX,
         )
-        return None if answer.status == 0 else answer.words
+        if answer.status != 0:
+            raise CannotCreate(create_words(answer.words))
 
     async def look(self) -> Sightings:
         """The services that are there, and all of their tasks in one list."""
@@ -175,16 +167,19 @@ class SwarmEngine:
         """Whether there was anything."""
         found = False
         for kind, label in (
+            ("container", PROJECT),  # of this node; other nodes see to theirs
             ("network", PROJECT),
             ("volume", PROJECT),
             ("secret", STACK),
             ("config", STACK),
         ):
             mark = ("--filter", f"label={label}={project}")
-            ids = (await self.cli.ask(kind, "ls", "--quiet", *mark)).split()
+            everything = ("--all",) if kind == "container" else ()
+            forced = ("--force",) if kind == "container" else ()
+            ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
             if ids:
                 found = True
-                await self.cli.call(self.cli.docker, kind, "rm", *ids)
+                await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
         return found
 
     async def _learn_facts(self, names: Sequence[str]) -> None:
@@ -216,8 +211,7 @@ class SwarmEngine:
 
 def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
     project = labels[PROJECT]
-    wanted = (mode.get("ReplicatedJob") or {}).get("TotalCompletions")
-    wanted = wanted or (mode.get("Replicated") or {}).get("Replicas")
+    wanted = (mode.get("Replicated") or {}).get("Replicas")
     attempt = labels.get(ATTEMPT, "")
     tags = Tags(
         runner=NAME,
@@ -228,12 +222,3 @@ def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFa
     )
     short = name.removeprefix(f"{project}_")
     return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
-
-
-def _without_jobs(file: Path) -> None:
-    """For a docker that cannot deploy jobs: services that are not started again do as well."""
-    document = json.loads(file.read_bytes())
-    for service in document["services"].values():
-        mode = service["deploy"]["mode"]
-        service["deploy"]["mode"] = PLAIN_MODES.get(mode, mode)
-    write_whole(file, json.dumps(document, indent=1).encode(), mode=0o600)

@@ -77,7 +77,11 @@ def part_of(facts: ServiceFacts, tasks: Sequence[TaskRow]) -> Part:
         return Part(
             id=facts.name, service=facts.service, phase=Phase.PENDING, error=error, tasks=ids
         )
-    return Part(id=facts.name, service=facts.service, phase=Phase.RUNNING, tasks=ids)
+    lost = next((task.node for task in open_tasks if task.wanted_state == "Shutdown"), "")
+    error = f"its node {lost} does not answer" if lost else ""
+    return Part(
+        id=facts.name, service=facts.service, phase=Phase.RUNNING, error=error, tasks=ids
+    )
 
 
 def _bad_part(facts: ServiceFacts, task: TaskRow, ids: tuple[str, ...]) -> Part:
