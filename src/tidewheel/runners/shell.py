@@ -30,6 +30,7 @@ from pathlib import Path
 
 from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.resources import needs_runner
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
@@ -173,8 +174,8 @@ class ShellRunner:
         self._failpoint = failpoint
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task has a command."""
-        return task.command is not None
+        """Whether the task has a command, and not one for another runner."""
+        return task.command is not None and not needs_runner(task.resources)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Start a command; one that cannot be started has failed, and that is its end.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.resources import Resources, runner_label
 
-RUNNER_LABEL = "runner:slurm"
+RUNNER = "slurm"
+RUNNER_LABEL = runner_label(RUNNER)
 PREFIX = "#SBATCH"
 SECONDS_PER_MINUTE = 60
 MIB = 1024 * 1024

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import Assignment, JobReports
+from tidewheel.ports import Assignment
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.processes import Exit
 from tidewheel.runners.shell_ends import exit_status_of, killed
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
 from tidewheel.runners.slurm.record import SlurmRecord
+from tidewheel.runners.slurm.reports import SlurmReports
 
 NAME_LENGTH_MAX = 200
 BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
@@ -30,12 +31,11 @@ class SlurmJob:
     """The port ``Job``. Its watch looks after it until ``end`` is set."""
 
     assignment: Assignment
-    reports: JobReports
+    reports: SlurmReports
     record: SlurmRecord
     asks: Asks
     submitted_at: float = field(default_factory=time.monotonic)
     row: SlurmRow | None = None  # as Slurm showed it last
-    begun: bool = False
     unclear_since: float | None = None  # over, as it seems, but its last word is missing
     spool_bytes: int = 0
     usage: SlurmUsage | None = None

@@ -27,7 +27,13 @@ USAGE_FIELDS = "JobID,AveCPU,MaxRSS,NTasks"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 # How Slurm says that it was not reached at all; after these nothing can have been submitted.
-_NOT_REACHED = ("unable to contact slurm controller", "connection refused", "no route to host")
+_NOT_REACHED = (
+    "unable to contact slurm controller",
+    "connection refused",
+    "no route to host",
+    "configuration source",  # there is no slurm.conf here
+    "fetch_config",
+)
 # How it says that the answer is missing.
 _SILENCE = (
     *_NOT_REACHED,
@@ -216,7 +222,7 @@ def _bytes(text: str) -> int:
 
 
 def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
-    said = f"{program}: {_shown(complained)}"
+    said = _shown(complained.replace(f"{program}: ", "").replace("error: ", ""))
     lowered = complained.lower()
     if any(phrase in lowered for phrase in _NOT_REACHED):
         return SlurmNotReached(said)
@@ -226,7 +232,7 @@ def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
 
 
 def _shown(text: str) -> str:
-    lines = (line.strip() for line in text.split("\n"))
+    lines = (line.strip().rstrip(".") for line in text.split("\n"))
     return printable(storable("; ".join(filter(None, lines)), ANSWER_LENGTH_MAX))
 
 

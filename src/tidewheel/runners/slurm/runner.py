@@ -60,6 +60,7 @@ from tidewheel.runners.slurm.record import (
     write_id,
     write_key,
 )
+from tidewheel.runners.slurm.reports import SlurmReports
 from tidewheel.runners.slurm.script import batch_script, read_variable, write_environment
 from tidewheel.runners.slurm.watch import SlurmWatch, TellTrouble
 
@@ -115,16 +116,17 @@ class SlurmRunner:
         if finding := _finding(assignment.task, lines):
             return EndedJob(not_submitted(finding))
         files = JobDirectory(assignment.directory)
+        spoken = SlurmReports(reports)
         await self._end_earlier_attempts(assignment)
         try:
-            key = self._prepare(assignment, files, reports)
+            key = self._prepare(assignment, files, spoken)
         except (OSError, ValueError) as error:
             self._forget(assignment)
             if trouble := host_trouble(error, files):
                 raise trouble from error
             return EndedJob(cannot_start(error, files))
         self._failpoint("job_before_start")
-        return await self._submit(assignment, reports, lines, key)
+        return await self._submit(assignment, spoken, lines, key)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Go on with the job of a worker that died, or whose answer from sbatch it missed.
@@ -137,10 +139,11 @@ class SlurmRunner:
             return None
         secret = read_variable(assignment.directory, SECRET)
         known = replace(assignment, secret=secret or assignment.secret)
+        spoken = SlurmReports(reports)
         if self._messages is not None:
             with suppress(OSError):  # an unwritable directory ends no running job
-                self._hear(known, reports, self._messages)
-        return self._follow(known, reports, record)
+                self._hear(known, spoken, self._messages)
+        return self._follow(known, spoken, record)
 
     def _prepare(self, assignment: Assignment, files: JobDirectory, reports: JobReports) -> str:
         """Everything that the job finds in its folder; the key of the submission."""
@@ -159,7 +162,7 @@ class SlurmRunner:
         return key
 
     async def _submit(
-        self, assignment: Assignment, reports: JobReports, lines: list[str], key: str
+        self, assignment: Assignment, reports: SlurmReports, lines: list[str], key: str
     ) -> Job:
         directory, record = assignment.directory, SlurmRecord(key=key)
         is_of_run = run_folders(assignment) is not None
@@ -174,7 +177,7 @@ class SlurmRunner:
             job_id = await self._slurm.submit(_options(assignment, lines, key), script)
         except SlurmRefused as refused:
             self._forget(assignment)
-            return EndedJob(not_submitted(f"Slurm does not take the job. {refused}"))
+            return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
         except SlurmNotReached as silent:
             self._forget(assignment)
             with suppress(OSError):
@@ -186,10 +189,13 @@ class SlurmRunner:
         with suppress(OSError):  # the watch will find it by its key
             write_id(directory, record, job_id)
             record = replace(record, id=job_id)
-        return self._follow(assignment, reports, record)
+        job = self._follow(assignment, reports, record)
+        if record.id is not None:
+            self._watch.tell_submitted(job)
+        return job
 
     def _follow(
-        self, assignment: Assignment, reports: JobReports, record: SlurmRecord
+        self, assignment: Assignment, reports: SlurmReports, record: SlurmRecord
     ) -> SlurmJob:
         job = SlurmJob(
             assignment=assignment, reports=reports, record=record, asks=self._watch.asks
@@ -215,7 +221,7 @@ class SlurmRunner:
             return
 
     def _hear(
-        self, assignment: Assignment, reports: JobReports, messages: MessageServer
+        self, assignment: Assignment, reports: SlurmReports, messages: MessageServer
     ) -> None:
         caller = caller_of(assignment.task)
         messages.expect(assignment.secret, assignment.directory, reports, caller)

@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
@@ -41,7 +42,7 @@ from tidewheel.runners.slurm.ends import (
 from tidewheel.runners.slurm.job import Asks, SlurmJob, Together, key_of
 from tidewheel.runners.slurm.programs import Slurm, SlurmRefused, SlurmRow, SlurmSilent
 from tidewheel.runners.slurm.record import make_void, write_id
-from tidewheel.runners.spool import SPOOL_NAME
+from tidewheel.runners.spool import SPOOL_NAME, SpooledMessage, append
 
 ROUND_SECONDS_MIN = 1.0
 HURRY_SECONDS = 0.1
@@ -97,6 +98,22 @@ class SlurmWatch:
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="slurm watch")
 
+    def tell_submitted(self, job: SlurmJob) -> None:
+        """Let a run know that Slurm has the job, which may begin much later.
+
+        Through the spool, as if the job had said it: whoever adopts the job finds it there.
+        """
+        if job.assignment.task.run is None or self._messages is None:
+            return
+        said = SpooledMessage(
+            key=f"slurm-{job.record.key}",
+            text=f"submitted to Slurm as job {job.record.id}",
+            output=SUBMITTED,
+        )
+        with suppress(OSError):  # the run hears of its begin or end, at the latest
+            append(job.directory, said)
+            self._messages.hear_spool(job.assignment.secret)
+
     def stop(self) -> None:
         """Nobody waits any more; the jobs go on."""
         if self._loop is not None:
@@ -151,8 +168,7 @@ class SlurmWatch:
             job.over.set_result(told)
 
     async def _end_of(self, job: SlurmJob, seen: FilesSeen) -> End | None:
-        if seen.status.process is not None and not job.begun:
-            job.begun = True
+        if seen.status.process is not None:
             job.reports.started()
         if seen.spool_bytes != job.spool_bytes and self._messages is not None:
             job.spool_bytes = seen.spool_bytes
@@ -163,6 +179,7 @@ class SlurmWatch:
         if record.id is None:
             write_id(job.directory, record, row.id)
             job.record = replace(record, id=row.id)
+            self.tell_submitted(job)
         if row.state not in ENDED:
             job.unclear_since = None
             return None
