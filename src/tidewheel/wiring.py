@@ -376,8 +376,8 @@ async def built_worker(
     finally:
         await messages.stop()
         sampler.stop()
-        for runner in (shell, *others):
-            runner.stop()
+        for one in (shell, *others):
+            one.stop()
         if python is not None:
             python.stop()
 

@@ -145,7 +145,9 @@ class SlurmRunner:
                 self._hear(known, spoken, self._messages)
         return self._follow(known, spoken, record)
 
-    def _prepare(self, assignment: Assignment, files: JobDirectory, reports: JobReports) -> str:
+    def _prepare(
+        self, assignment: Assignment, files: JobDirectory, reports: SlurmReports
+    ) -> str:
         """Everything that the job finds in its folder; the key of the submission."""
         task = assignment.task
         assert task.command is not None, "the worker asks accepts() first"
