@@ -331,8 +331,9 @@ async def built_worker(
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    calls = JobCalls(cast("Store", store), settings.home)
-    messages = MessageServer(settings.home, message_bytes_max, calls)
+    messages = MessageServer(
+        settings.home, message_bytes_max, JobCalls(cast("Store", store), settings.home)
+    )
     sampler = UsageSampler(settings.usage_interval_seconds)
     aids = RunAids(programs=write_programs(settings.home))
     shell = ShellRunner(
@@ -376,8 +377,9 @@ async def built_worker(
     finally:
         await messages.stop()
         sampler.stop()
-        for one in (shell, *others):
-            one.stop()
+        shell.stop()
+        for other in others:
+            other.stop()
         if python is not None:
             python.stop()
 

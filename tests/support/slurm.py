@@ -78,6 +78,7 @@ class SlurmCluster:
         self.configuration = folder / "slurm.conf"
         self.has_memory_limits = MEMORY_CGROUP.exists()
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._last_id = 0  # jobs up to here are those of earlier tests
 
     @property
     def environment(self) -> dict[str, str]:
@@ -99,6 +100,21 @@ class SlurmCluster:
         """Every job that Slurm remembers, and its state."""
         said = self.ask("squeue", "--noheader", "--states=all", "--format=%i %T")
         return dict(line.split() for line in said.splitlines())
+
+    def named(self, beginning: str) -> dict[str, str]:
+        """The states of jobs with names that begin so, since the cluster was last mended."""
+        said = self.ask("squeue", "--noheader", "--states=all", "--format=%i %T %j")
+        rows = (line.split(" ", 2) for line in said.splitlines())
+        return {
+            job_id: state
+            for job_id, state, name in rows
+            if name.startswith(beginning) and int(job_id) > self._last_id
+        }
+
+    def only(self, beginning: str) -> str:
+        """The one job whose name begins so."""
+        [job_id] = self.named(beginning)
+        return job_id
 
     def start(self) -> None:
         self._write_files()
@@ -159,6 +175,7 @@ class SlurmCluster:
                 self.start_node(node)
         eventually(self._has_cancelled, "every job is cancelled")
         eventually(self.is_idle, "three idle nodes")
+        self._last_id = max(map(int, self.states()), default=self._last_id)
 
     def _has_cancelled(self) -> bool:
         try:

@@ -91,7 +91,8 @@ def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) ->
         f"{known} is not known to Slurm any more and left no exit status: it was killed while "
         "no worker watched it (Slurm forgets ended jobs after MinJobAge)"
     )
-    return _failed(TaskError(code="vanished", description=description))
+    code = START if status.process is None else "vanished"
+    return _failed(TaskError(code=code, description=description))
 
 
 def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:

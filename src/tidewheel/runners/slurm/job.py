@@ -6,9 +6,10 @@ import asyncio
 import re
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from tidewheel.core.tasks.steps import End
 from tidewheel.ports import Assignment
@@ -20,10 +21,16 @@ from tidewheel.runners.slurm.record import SlurmRecord
 from tidewheel.runners.slurm.reports import SlurmReports
 
 NAME_LENGTH_MAX = 200
-BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 REPEAT_SECONDS = 5.0  # a job that does not end is killed again, should Slurm not have heard it
 KILLED = -signal.SIGKILL
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:/+@-]")
+
+
+class Stopping(Protocol):
+    """How a job is asked to end; neither waits until it has."""
+
+    async def terminate(self, job: SlurmJob) -> None: ...
+    async def kill(self, job: SlurmJob) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -33,7 +40,7 @@ class SlurmJob:
     assignment: Assignment
     reports: SlurmReports
     record: SlurmRecord
-    asks: Asks
+    stopping: Stopping
     submitted_at: float = field(default_factory=time.monotonic)
     row: SlurmRow | None = None  # as Slurm showed it last
     unclear_since: float | None = None  # over, as it seems, but its last word is missing
@@ -61,10 +68,10 @@ class SlurmJob:
     async def stop(self, grace_seconds: float) -> None:
         """SIGTERM for all of its processes, the grace, then SIGKILL until it is over."""
         self.stop_asked = True
-        if await self._asked_within(self.asks.terminate, grace_seconds):
+        if await self._asked_within(self.stopping.terminate, grace_seconds):
             return
         self.killed_after_seconds = grace_seconds
-        while not await self._asked_within(self.asks.kill, REPEAT_SECONDS):
+        while not await self._asked_within(self.stopping.kill, REPEAT_SECONDS):
             pass
 
     async def _asked_within(
@@ -86,42 +93,6 @@ class SlurmJob:
         if exit_status is None or exit_status_of(Exit(status=exit_status)) == KILLED:
             return killed(self.killed_after_seconds)
         return end
-
-
-class Together:
-    """What is asked for several jobs at about the same time, in one call."""
-
-    def __init__(self, call: Callable[[Iterable[str]], Awaitable[None]]) -> None:
-        self._call = call
-        self._ids: list[str] = []
-        self._next: asyncio.Future[None] | None = None
-
-    async def ask(self, job_id: str) -> None:
-        """Returns when it was asked; what keeps the call from being heard is raised."""
-        self._ids.append(job_id)
-        if self._next is None:
-            self._next = asyncio.ensure_future(self._flush())
-            self._next.add_done_callback(_look_away)
-        await asyncio.shield(self._next)
-
-    async def _flush(self) -> None:
-        await asyncio.sleep(BATCH_SECONDS)
-        ids, self._ids, self._next = self._ids, [], None
-        await self._call(ids)
-
-
-def _look_away(asked: asyncio.Future[None]) -> None:
-    """Whoever asked may be gone by now: that it failed is then nobody's business."""
-    if not asked.cancelled():
-        asked.exception()
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """How jobs are asked to end."""
-
-    terminate: Callable[[SlurmJob], Awaitable[None]]
-    kill: Callable[[SlurmJob], Awaitable[None]]
 
 
 def job_name(assignment: Assignment, key: str) -> str:

@@ -128,6 +128,10 @@ class Slurm:
         """Send a signal to every process of running jobs."""
         await self._for_many("scancel", ("--quiet", "--full", f"--signal={signal_name}"), ids)
 
+    async def cancel_waiting(self, ids: Iterable[str]) -> None:
+        """Take jobs out of Slurm's queue; those that have begun are passed over."""
+        await self._for_many("scancel", ("--quiet", "--state=PENDING"), ids)
+
     async def cancel(self, ids: Iterable[str]) -> None:
         """End jobs, wherever they are; those that have ended are passed over."""
         await self._for_many("scancel", ("--quiet",), ids)

@@ -62,7 +62,7 @@ from tidewheel.runners.slurm.record import (
 )
 from tidewheel.runners.slurm.reports import SlurmReports
 from tidewheel.runners.slurm.script import batch_script, read_variable, write_environment
-from tidewheel.runners.slurm.watch import SlurmWatch, TellTrouble
+from tidewheel.runners.slurm.watch import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
 
 KEY_BYTES = 8
 USAGE_INTERVAL_SECONDS = 5.0
@@ -72,7 +72,7 @@ JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
 class SlurmRunner:
     """The port ``Runner``; one for all jobs of a worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, each by name, wired in one place
         self,
         *,
         environ: Mapping[str, str],
@@ -80,6 +80,7 @@ class SlurmRunner:
         limits: JobLimits = NO_LIMITS,
         aids: RunAids = RUN_AIDS,
         usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
+        last_word_seconds: float = LAST_WORD_SECONDS,
         failpoint: Failpoint = go_on,
     ) -> None:
         self._environment = inherited_environment(environ) | {JOB_RUNNER: "slurm"}
@@ -91,7 +92,10 @@ class SlurmRunner:
         self._failpoint = failpoint
         self._slurm = Slurm(environ)
         self._watch = SlurmWatch(
-            self._slurm, messages, usage_interval_seconds=usage_interval_seconds
+            self._slurm,
+            messages,
+            usage_interval_seconds=usage_interval_seconds,
+            last_word_seconds=last_word_seconds,
         )
 
     def accepts(self, task: Claimed) -> bool:
@@ -200,7 +204,7 @@ class SlurmRunner:
         self, assignment: Assignment, reports: SlurmReports, record: SlurmRecord
     ) -> SlurmJob:
         job = SlurmJob(
-            assignment=assignment, reports=reports, record=record, asks=self._watch.asks
+            assignment=assignment, reports=reports, record=record, stopping=self._watch.stopping
         )
         self._watch.add(job)
         return job

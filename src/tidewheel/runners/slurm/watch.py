@@ -5,8 +5,8 @@ Theory of operation
 A round asks Slurm for all jobs of this user in one call. Of jobs that wait in Slurm's queue
 nothing else is looked at. Of those that run or have ended, the files are looked at in a thread,
 since they may lie on a slow network: what the job said, and whether it has begun and ended. A
-round begins no sooner than ten times the time that the last squeue took, so that a busy
-controller is asked less often.
+round begins no sooner than ten times the time that the last squeue took (and within half a
+minute), so that a busy controller is asked less often.
 
 While Slurm does not answer, nothing is concluded: jobs stay as they were last seen. A job that
 Slurm says is over, and whose last word is missing, is given some time: files of a network may
@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel.core.graph.outputs import SUBMITTED
-from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
@@ -39,17 +38,19 @@ from tidewheel.runners.slurm.ends import (
     unrecorded_end,
     with_usage,
 )
-from tidewheel.runners.slurm.job import Asks, SlurmJob, Together, key_of
+from tidewheel.runners.slurm.job import SlurmJob, key_of
 from tidewheel.runners.slurm.programs import Slurm, SlurmRefused, SlurmRow, SlurmSilent
 from tidewheel.runners.slurm.record import make_void, write_id
+from tidewheel.runners.slurm.stopping import SlurmStopping
+from tidewheel.runners.slurm.usage import SlurmSampler
 from tidewheel.runners.spool import SPOOL_NAME, SpooledMessage, append
 
 ROUND_SECONDS_MIN = 1.0
+ROUND_SECONDS_MAX = 30.0
+SILENCE_SECONDS = 2.0  # then Slurm is asked again; it was waited for already
 HURRY_SECONDS = 0.1
 SHARE_MAX = 10  # a round may take one tenth of the time
-USAGE_SHARE_MAX = 20
 LAST_WORD_SECONDS = 10.0
-UNSUPPORTED_SECONDS = 600.0  # then a cluster without job accounting is asked again
 
 TellTrouble = Callable[[str | None], None]
 
@@ -74,22 +75,20 @@ class SlurmWatch:
         messages: MessageServer | None,
         *,
         usage_interval_seconds: float,
+        last_word_seconds: float = LAST_WORD_SECONDS,
         log_bytes_max: int = LOG_BYTES_MAX,
     ) -> None:
+        self._last_word_seconds = last_word_seconds
         self._slurm = slurm
         self._messages = messages
-        self._usage_interval_seconds = usage_interval_seconds
         self._log_bytes_max = log_bytes_max
         self._jobs: set[SlurmJob] = set()
         self._loop: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        self._usage_at = 0.0
         self._is_silent = False
-        self._round_seconds = 0.0
-        self._terminating = Together(lambda ids: slurm.signal(ids, "TERM"))
-        self._killing = Together(lambda ids: slurm.signal(ids, "KILL"))
-        self._cancelling = Together(slurm.cancel)
-        self.asks = Asks(self._terminate, self._kill)
+        self._listing_seconds = 0.0  # how long the last squeue took
+        self._sampler = SlurmSampler(slurm, usage_interval_seconds)
+        self.stopping = SlurmStopping(slurm, self._look_soon)
         self.tell_trouble: TellTrouble = lambda _: None
 
     def add(self, job: SlurmJob) -> None:
@@ -116,20 +115,28 @@ class SlurmWatch:
 
     def stop(self) -> None:
         """Nobody waits any more; the jobs go on."""
+        self._sampler.stop()
         if self._loop is not None:
             self._loop.cancel()
 
     async def _run(self) -> None:
         while self._jobs:
-            began_at = time.monotonic()
             await self.run_once()
-            self._round_seconds = time.monotonic() - began_at
             with suppress(TimeoutError):
-                async with asyncio.timeout(
-                    max(ROUND_SECONDS_MIN, SHARE_MAX * self._round_seconds)
-                ):
+                async with asyncio.timeout(self._rest_seconds()):
                     await self._hurry.wait()
             self._hurry.clear()
+
+    async def _look_soon(self) -> None:
+        """A job may have ended: the next round need not wait for its time."""
+        await asyncio.sleep(max(HURRY_SECONDS, 2 * self._listing_seconds))
+        self._hurry.set()
+
+    def _rest_seconds(self) -> float:
+        if self._is_silent:
+            return SILENCE_SECONDS
+        wanted = max(ROUND_SECONDS_MIN, SHARE_MAX * self._listing_seconds)
+        return min(wanted, ROUND_SECONDS_MAX)
 
     async def run_once(self) -> None:
         """One look at everything."""
@@ -142,20 +149,21 @@ class SlurmWatch:
                 f"Slurm does not answer ({silent}). Its jobs go on; it is asked again and again"
             )
             return
+        self._listing_seconds = time.monotonic() - asked_at
         if self._is_silent:
             self._is_silent = False
             self.tell_trouble(None)
         known = [job for job in self._jobs if job.submitted_at <= asked_at]
         _match(known, rows)
-        seen = await asyncio.to_thread(_look_at, known)
+        seen = await asyncio.to_thread(_look_at, known, self._log_bytes_max)
         for job in known:
             await self._hear(job, seen.get(job, NOTHING_SEEN))
-        await self._sample_usage()
+        self._sampler.sample(self._jobs)
 
     async def _hear(self, job: SlurmJob, seen: FilesSeen) -> None:
         try:
             end = await self._end_of(job, seen)
-        except SlurmSilent:  # the next round asks again
+        except (SlurmSilent, OSError):  # the next round tries again
             return
         except Exception as error:  # of one job, and of no other
             self._let_go(job)
@@ -175,7 +183,7 @@ class SlurmWatch:
             self._messages.hear_spool(job.assignment.secret)
         row, record = job.row, job.record
         if row is None:
-            return _end_of_unlisted(job, seen)
+            return self._end_of_unlisted(job, seen)
         if record.id is None:
             write_id(job.directory, record, row.id)
             job.record = replace(record, id=row.id)
@@ -186,66 +194,39 @@ class SlurmWatch:
         if job.killed_after_seconds is not None and seen.status.exit_status is None:
             return killed(job.killed_after_seconds)
         is_late = seen.status.process is None and bool(row.nodes)
-        if is_late and _may_wait(job):
+        if is_late and self._may_wait(job):
             return None
         end = slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
-        if end is None and not _may_wait(job):
+        if end is None and not self._may_wait(job):
             code = await self._slurm.exit_code(row.id)
             end = unrecorded_end(row, code, job.files)
         return end
+
+    def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
+        """Slurm answers and does not know it: it was never submitted, or is long over."""
+        if job.record.id is None and seen.status.process is None:
+            make_void(job.directory, job.record)
+            if JobDirectory(job.directory).read_status().process is None:
+                return End(ending=Ending.YIELDED)
+            write_id(job.directory, job.record, "")  # it began just now, and goes on
+            return None
+        if seen.status.exit_status is None and self._may_wait(job):
+            return None
+        return forgotten_end(job.record.id, seen.status, job.files)
+
+    def _may_wait(self, job: SlurmJob) -> bool:
+        """Whether there is time left for the last word of a job that is over."""
+        now = time.monotonic()
+        if job.unclear_since is None:
+            job.unclear_since = now
+        return now - job.unclear_since < self._last_word_seconds
 
     def _let_go(self, job: SlurmJob) -> None:
         self._jobs.discard(job)
         if self._messages is not None:
             self._messages.forget(job.assignment.secret)
-        for log in (job.files.out, job.files.err):
-            cut_log(log, self._log_bytes_max)
         if folders := run_folders(job.assignment):
             folders.tidy_up()
-
-    # ---- ending jobs ----
-
-    async def _terminate(self, job: SlurmJob) -> None:
-        """A job that waits in Slurm's queue has no process to signal: it is taken out."""
-        waits = job.row is None or job.row.state in WAITS
-        await self._ask(job, self._cancelling if waits else self._terminating)
-
-    async def _kill(self, job: SlurmJob) -> None:
-        await self._ask(job, self._killing)
-        await self._ask(job, self._cancelling)
-
-    async def _ask(self, job: SlurmJob, together: Together) -> None:
-        if job.record.id is not None:
-            with suppress(SlurmSilent, SlurmRefused):  # whoever waits for its end asks again
-                await together.ask(job.record.id)
-        await asyncio.sleep(max(HURRY_SECONDS, 2 * self._round_seconds))
-        self._hurry.set()
-
-    # ---- usage ----
-
-    async def _sample_usage(self) -> None:
-        now = time.monotonic()
-        running = {
-            job.row.id: job for job in self._jobs if job.row and job.row.state == "RUNNING"
-        }
-        if not running or now < self._usage_at:
-            return
-        try:
-            used = await self._slurm.usage(list(running))
-        except (SlurmRefused, SlurmSilent):
-            self._usage_at = now + UNSUPPORTED_SECONDS
-            return
-        took = time.monotonic() - now
-        self._usage_at = now + max(self._usage_interval_seconds, USAGE_SHARE_MAX * took)
-        for job_id, usage in used.items():
-            job = running.get(job_id)
-            if job is None:
-                continue
-            cpu_before = job.usage.cpu_seconds if job.usage else 0.0
-            elapsed = max(now - (job.usage_at or job.submitted_at), 1e-6)
-            percent = round(100.0 * max(0.0, usage.cpu_seconds - cpu_before) / elapsed, 1)
-            job.usage, job.usage_at = usage, now
-            job.reports.usage(UsageSample(memory_bytes=usage.memory_bytes, cpu_percent=percent))
 
 
 def _match(jobs: Iterable[SlurmJob], rows: Iterable[SlurmRow]) -> None:
@@ -254,13 +235,13 @@ def _match(jobs: Iterable[SlurmJob], rows: Iterable[SlurmRow]) -> None:
         job.row = by_key.get(job.record.key)
 
 
-def _look_at(jobs: Iterable[SlurmJob]) -> dict[SlurmJob, FilesSeen]:
+def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
     """In a thread. Who waits in Slurm's queue has left nothing to look at."""
-    return {
-        job: _files_seen(job.directory)
-        for job in jobs
-        if job.row is None or job.row.state not in WAITS
-    }
+    begun = [job for job in jobs if job.row is None or job.row.state not in WAITS]
+    for job in begun:
+        for log in (job.files.out, job.files.err):
+            cut_log(log, log_bytes_max)
+    return {job: _files_seen(job.directory) for job in begun}
 
 
 def _files_seen(directory: Path) -> FilesSeen:
@@ -269,24 +250,3 @@ def _files_seen(directory: Path) -> FilesSeen:
     except OSError:
         spool_bytes = 0
     return FilesSeen(JobDirectory(directory).read_status(), spool_bytes)
-
-
-def _end_of_unlisted(job: SlurmJob, seen: FilesSeen) -> End | None:
-    """Slurm answers and does not know it: it was never submitted, or is long over."""
-    if job.record.id is None and seen.status.process is None:
-        make_void(job.directory, job.record)
-        if JobDirectory(job.directory).read_status().process is None:
-            return End(ending=Ending.YIELDED)
-        write_id(job.directory, job.record, "")  # it began just now, and goes on
-        return None
-    if seen.status.exit_status is None and _may_wait(job):
-        return None
-    return forgotten_end(job.record.id, seen.status, job.files)
-
-
-def _may_wait(job: SlurmJob) -> bool:
-    """Whether there is time left for the last word of a job that is over."""
-    now = time.monotonic()
-    if job.unclear_since is None:
-        job.unclear_since = now
-    return now - job.unclear_since < LAST_WORD_SECONDS
