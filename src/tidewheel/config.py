@@ -7,6 +7,7 @@ Only this module reads the environment. A setting comes from the command line, e
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -25,6 +26,9 @@ ADOPT_INTERVAL_SECONDS_DEFAULT = 10.0
 WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
 PORTS = 65_536
+SHELL = "shell"  # the runner that every worker has
+RUNNERS = ("slurm",)  # that a worker may have besides
+PLATFORMS_FILE = "platforms.toml"
 
 
 class OnStop(StrEnum):
@@ -158,9 +162,16 @@ class WorkerSettings:
     tie_jobs: bool = False
     job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
+    runners: tuple[str, ...] = ()  # besides bash and handlers
     home: Path = Path()
 
     def __post_init__(self) -> None:
+        for runner in self.runners:
+            if runner not in RUNNERS:
+                raise BadSetting("runner", runner, " or ".join(RUNNERS))
+        if self.tie_jobs and self.runners:
+            accepted = "nothing beside tied jobs: what others run does not die with a worker"
+            raise BadSetting("runner", ", ".join(self.runners), accepted)
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
         _positive(self, "adopt_interval_seconds")
         if not self.queues:
@@ -189,6 +200,53 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
 def store_url(environ: Mapping[str, str] = os.environ) -> str:
     """The store that commands use unless they are told another."""
     return environ.get("TIDEWHEEL_STORE") or f"sqlite:///{home_directory(environ)}/tidewheel.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """What `platform = NAME` in a definition means here."""
+
+    name: str
+    runner: str = SHELL
+    labels: tuple[str, ...] = ()  # further ones that a worker must offer
+    directives: tuple[tuple[str, str], ...] = ()  # where a task does not say otherwise
+
+    def __post_init__(self) -> None:
+        if self.runner not in (SHELL, *RUNNERS):
+            accepted = f"{SHELL} or {' or '.join(RUNNERS)}"
+            raise BadSetting(f"runner of platform {self.name}", self.runner, accepted)
+
+
+def read_platforms(home: Path) -> dict[str, Platform]:
+    """The platforms of a state directory, by name; none if it has no file of them."""
+    path = home / PLATFORMS_FILE
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BadSetting(str(path), str(error), "TOML: [NAME], then runner = …") from error
+    return {name: _platform(path, name, table) for name, table in tables.items()}
+
+
+def _platform(path: Path, name: str, table: object) -> Platform:
+    accepted = 'runner = "slurm", labels = ["…"] and a table directives'
+    if not isinstance(table, dict) or not table.keys() <= {"runner", "labels", "directives"}:
+        raise BadSetting(f"[{name}] of {path}", table, accepted)
+    labels, directives = table.get("labels", []), table.get("directives", {})
+    if not isinstance(labels, list) or not isinstance(directives, dict):
+        raise BadSetting(f"[{name}] of {path}", table, accepted)
+    return Platform(
+        name=name,
+        runner=str(table.get("runner", SHELL)),
+        labels=tuple(map(str, labels)),
+        directives=tuple((str(key), _said(value)) for key, value in directives.items()),
+    )
+
+
+def _said(value: object) -> str:
+    """``exclusive = true`` is a directive without a value."""
+    return "" if value is True else str(value)
 
 
 def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:

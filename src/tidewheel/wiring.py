@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from tidewheel.config import (
     StoreSettings,
     failpoint,
+    read_platforms,
     scheduler_settings,
     store_url,
     submit_limits,
@@ -271,6 +272,7 @@ async def driving(  # noqa: PLR0913 - each by name
             smtp=how.smtp,
             trigger_log=trigger_log,
             pace=as_compatible,
+            platforms=read_platforms(home),
         )
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 
@@ -317,6 +319,7 @@ async def built_worker(
     """
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.others import RunnerParts, open_runner
     from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.runners.python import PythonRunner
@@ -328,9 +331,11 @@ async def built_worker(
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    calls = JobCalls(cast("Store", store), settings.home)
-    messages = MessageServer(settings.home, message_bytes_max, calls)
+    messages = MessageServer(
+        settings.home, message_bytes_max, JobCalls(cast("Store", store), settings.home)
+    )
     sampler = UsageSampler(settings.usage_interval_seconds)
+    aids = RunAids(programs=write_programs(settings.home))
     shell = ShellRunner(
         environ=os.environ,
         messages=messages,
@@ -338,9 +343,18 @@ async def built_worker(
         tie_jobs=settings.tie_jobs,
         failpoint=this_failpoint(),
         limits=settings.job_limits,
-        aids=RunAids(programs=write_programs(settings.home)),
+        aids=aids,
     )
-    runners: list[Runner] = [shell]
+    parts = RunnerParts(
+        environ=os.environ,
+        messages=messages,
+        limits=settings.job_limits,
+        aids=aids,
+        usage_interval_seconds=settings.usage_interval_seconds,
+        failpoint=this_failpoint(),
+    )
+    others = [open_runner(name, parts) for name in settings.runners]
+    runners: list[Runner] = [shell, *others]
     python = None
     if handlers is not None:
         python = PythonRunner(
@@ -356,11 +370,16 @@ async def built_worker(
     await messages.start()
     try:
         wrapped = [around(runner) if around else runner for runner in runners]
-        yield Worker(store, settings, wrapped, host, _surroundings(on_report))
+        worker = Worker(store, settings, wrapped, host, _surroundings(on_report))
+        for other in others:
+            other.tell_trouble_to(worker.hear_trouble)
+        yield worker
     finally:
         await messages.stop()
         sampler.stop()
         shell.stop()
+        for other in others:
+            other.stop()
         if python is not None:
             python.stop()
 

@@ -81,6 +81,7 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "queues": options["queues"],
         "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
+        "runners": options["runners"],
         "job_limits": JobLimits(**dict(options["job_limits"])),
         "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
     }

@@ -55,6 +55,7 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     settings = RunHereSettings(
         slots=options["slots"],
         tie_jobs=options["tie_jobs"],
+        runners=options["runners"],
         trigger_log=options["trigger_log"],
     )
     wiring.spare_garbage_collector()

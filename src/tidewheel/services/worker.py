@@ -74,6 +74,11 @@ class Worker(Service):
         if self._running is not None:
             await self._running
 
+    def hear_trouble(self, text: str | None) -> None:
+        """What a runner cannot reach just now, or can again (None); from the worker's loop."""
+        if self._shift is not None:
+            self._shift.claims.hear_trouble(text)
+
     def rest_seconds(self) -> float | None:
         return None
 

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from tidewheel.client.results import Batch, Task
 
 # Options that are fields of the task under another name.
-_FIELDS = {"retry_delay": "retry_delays", "label": "labels", "key": "unique_key"}
+_FIELDS = {
+    "retry_delay": "retry_delays",
+    "label": "labels",
+    "key": "unique_key",
+    "directive": "directives",
+}
 
 EPILOG = """\b
 Examples:
@@ -52,6 +57,13 @@ The file has one JSON object per line, with the options as keys:
 @click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
 @click.option("--gpu", type=int, help="GPUs one attempt uses.")
 @click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
+@click.option("--runner", help="Who runs the command: slurm. [default: bash of the worker]")
+@click.option(
+    "--directive",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
+)
 @click.option("--key", help="While a task with this key lives, submitting it again is no-op.")
 @click.option("--limit-key", help="Which of the queue's limits it counts for.")
 @click.option("--tag", help="A word to find it by.")

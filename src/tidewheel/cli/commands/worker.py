@@ -9,6 +9,7 @@ import click
 from tidewheel.cli.parameters import DURATION, JOB_LIMIT, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.config import RUNNERS
 
 
 @session_command("worker")
@@ -27,6 +28,13 @@ from tidewheel.client.fields import QUEUE_DEFAULT
 @click.option("--label", "labels", multiple=True, help="A label to offer; repeatable.")
 @click.option("--name", help="What to call it. [default: host:pid]")
 @click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
+@click.option(
+    "--runner",
+    "runners",
+    multiple=True,
+    type=click.Choice(RUNNERS),
+    help="Run tasks for this engine, too, besides commands by bash; repeatable.",
+)
 @click.option(
     "--job-limit",
     "job_limits",

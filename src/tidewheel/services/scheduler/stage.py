@@ -5,9 +5,10 @@ Made when a scheduler takes a run, and again from the store if a step failed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from tidewheel.config import Platform
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
@@ -68,6 +69,7 @@ class Taken:
     pool: Pool
     stored: StoredRun
     anew: GivenAnew | None = None
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
 class Stage:
@@ -99,7 +101,9 @@ class Stage:
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
         self.task_timers = TaskTimers(graph, self.nodes)
-        self._submissions = Submissions(run, taken.restored, self.nodes, xtriggers.results_for)
+        self._submissions = Submissions(
+            run, taken.restored, self.nodes, xtriggers.results_for, taken.platforms
+        )
         self._reason = taken.run.reason
         self.begun = False
         self._is_begin_told = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from tidewheel.config import Platform
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Submit
@@ -23,7 +24,9 @@ class Submissions:
         restored: RestoredDefinition,
         nodes: Nodes,
         results_for: Callable[[Key], XtriggerResults],
+        platforms: Mapping[str, Platform],
     ) -> None:
+        self._platforms = platforms
         self._run = run
         self._nodes = nodes
         self._results_for = results_for
@@ -44,7 +47,8 @@ class Submissions:
                 cycling_mode=cycling.style.calendar.value,
                 utc=bool(restored.settings.scheduler.utc_mode),
                 dummy=self._run.options.mode == RunMode.DUMMY,
-            )
+            ),
+            self._platforms,
         )
 
     def new_task(self, one: Submit) -> NewTask:

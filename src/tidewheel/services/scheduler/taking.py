@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tidewheel.config import SMTP_DEFAULT
+from tidewheel.config import SMTP_DEFAULT, Platform
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import RunLease
 from tidewheel.core.runs.views import RunView
@@ -44,6 +44,7 @@ class SchedulerHome:
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
 def driver_of(
@@ -131,6 +132,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         pool=pool,
         stored=stored,
         anew=anew,
+        platforms=home.platforms,
     )
 
 

@@ -1,0 +1,57 @@
+"""The runners that a worker may have besides bash and handlers, each by its name."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidewheel.config import RUNNERS, JobLimits
+from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint
+from tidewheel.ports import Runner
+from tidewheel.runners.job_environment import RunAids
+from tidewheel.runners.messages import MessageServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerParts:
+    """What a runner of a worker is made with."""
+
+    environ: Mapping[str, str]
+    messages: MessageServer
+    limits: JobLimits
+    aids: RunAids
+    usage_interval_seconds: float
+    failpoint: Failpoint
+
+
+class OtherRunner(Runner, Protocol):
+    """A runner whose jobs somebody else runs, who may be out of reach."""
+
+    def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
+    def stop(self) -> None: ...
+
+
+def found_runners() -> tuple[str, ...]:
+    """Those whose programs are on this machine."""
+    return ("slurm",) if shutil.which("sbatch") else ()
+
+
+def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    """The runner of this name; what it needs is loaded now."""
+    match name:
+        case "slurm":
+            from tidewheel.runners.slurm.runner import SlurmRunner  # noqa: PLC0415
+
+            return SlurmRunner(
+                environ=parts.environ,
+                messages=parts.messages,
+                limits=parts.limits,
+                aids=parts.aids,
+                usage_interval_seconds=parts.usage_interval_seconds,
+                failpoint=parts.failpoint,
+            )
+        case _:
+            raise BadSetting("runner", name, " or ".join(RUNNERS))
