@@ -27,7 +27,8 @@ WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is 
 
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
-RUNNERS = ("slurm",)  # that a worker may have besides
+CONTAINER_RUNNERS = ("compose", "swarm")
+RUNNERS = ("slurm", *CONTAINER_RUNNERS)  # that a worker may have besides
 PLATFORMS_FILE = "platforms.toml"
 
 
@@ -163,6 +164,7 @@ class WorkerSettings:
     job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
     runners: tuple[str, ...] = ()  # besides bash and handlers
+    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     home: Path = Path()
 
     def __post_init__(self) -> None:

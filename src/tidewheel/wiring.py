@@ -319,7 +319,7 @@ async def built_worker(
     """
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.others import RunnerParts, open_runner
+    from tidewheel.runners.others import RunnerParts, open_runner, stop_runners
     from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.runners.python import PythonRunner
@@ -352,6 +352,7 @@ async def built_worker(
         aids=aids,
         usage_interval_seconds=settings.usage_interval_seconds,
         failpoint=this_failpoint(),
+        allow_compose=settings.allow_compose,
     )
     others = [open_runner(name, parts) for name in settings.runners]
     runners: list[Runner] = [shell, *others]
@@ -378,8 +379,7 @@ async def built_worker(
         await messages.stop()
         sampler.stop()
         shell.stop()
-        for other in others:
-            other.stop()
+        await stop_runners(others)
         if python is not None:
             python.stop()
 

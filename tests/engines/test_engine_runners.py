@@ -67,7 +67,8 @@ class EngineConformance(RunnerConformance):
         try:
             yield runner
         finally:
-            await runner.stop()
+            runner.stop()
+            await runner.stopped()
 
     def task(self, behaviour, mailbox, **fields):
         name = self.engine_class.name

@@ -82,6 +82,7 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
         "runners": options["runners"],
+        "allow_compose": options["allow_compose"],
         "job_limits": JobLimits(**dict(options["job_limits"])),
         "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
     }

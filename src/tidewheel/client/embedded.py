@@ -59,6 +59,7 @@ class WorkerFields(TypedDict, total=False):
     job_limits: JobLimits
     usage_interval_seconds: float
     runners: Sequence[str]
+    allow_compose: Sequence[str]
     home: Path
 
 
@@ -68,6 +69,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
     given.setdefault("name", wiring.worker_name())
     given.setdefault("slots", wiring.usable_cores())
+    given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     runners = given["runners"] = tuple(fields.get("runners", ()))
     offered = fields.get("capacity") or wiring.machine_capacity()
     labels = offered.labels | frozenset(map(runner_label, runners))

@@ -52,7 +52,8 @@ class TaskFields(TypedDict, total=False):
     gpu: int
     labels: Iterable[str]
     resources: Resources  # instead of the four above
-    runner: str  # shell, or slurm
+    runner: str  # shell, slurm, compose or swarm
+    compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
     unique_key: str
     limit_key: str
@@ -74,7 +75,7 @@ _PLAIN = {
 _TEXTS = frozenset(
     (
         *("id", "queue", "name", "command", "handler", "spec_text"),
-        *("unique_key", "limit_key", "tag", "runner"),
+        *("unique_key", "limit_key", "tag", "runner", "compose"),
     )
 )
 _DURATIONS = {

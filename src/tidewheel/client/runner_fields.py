@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidewheel.config import RUNNERS, SHELL
+from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.tasks.resources import NO_RESOURCES, Resources, runner_label
+from tidewheel.exact_json import decode, encode
+from tidewheel.runners.engine.stage_spec import stand_in
 from tidewheel.runners.slurm.directives import (
     Directives,
     directive_lines,
@@ -32,6 +34,8 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
         return given
     if runner not in RUNNERS:
         raise ValueError(f"runner is {runner!r}; accepted is {SHELL} or {' or '.join(RUNNERS)}")
+    if runner in CONTAINER_RUNNERS:
+        return _for_containers(str(runner), fields, given)
     command = given.get("command")
     if command is None:
         raise ValueError(f"runner {runner} runs commands, and it has none")
@@ -45,6 +49,24 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     return placed | {
         "command": with_directives(command, (*needed, *directives)),
         "resources": replace(NO_RESOURCES, labels=asked.labels | {runner_label(runner)}),
+    }
+
+
+def _for_containers(
+    runner: str, fields: Mapping[str, Any], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """A stage: its spec names the runner and holds the compose file."""
+    spec = decode(given["spec"]) if given.get("spec") is not None else {}
+    if not isinstance(spec, dict):
+        raise ValueError(f"the spec of a task for runner {runner} is an object")
+    compose = fields.get("compose") or spec.get("compose")
+    if not compose or not isinstance(compose, str):
+        raise ValueError(f"runner {runner} needs compose, the text of a compose file")
+    asked: Resources = given.get("resources", NO_RESOURCES)
+    return dict(given) | {
+        "spec": encode(spec | {"runner": runner, "compose": compose}),
+        "command": stand_in(runner),
+        "resources": replace(asked, labels=asked.labels | {runner_label(runner)}),
     }
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tidewheel.config import RUNNERS, JobLimits
 from tidewheel.errors import BadSetting
@@ -25,6 +25,7 @@ class RunnerParts:
     aids: RunAids
     usage_interval_seconds: float
     failpoint: Failpoint
+    allow_compose: tuple[str, ...] = ()
 
 
 class OtherRunner(Runner, Protocol):
@@ -32,6 +33,21 @@ class OtherRunner(Runner, Protocol):
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
     def stop(self) -> None: ...
+
+
+@runtime_checkable
+class LingeringRunner(Protocol):
+    """A runner that has listeners to end after ``stop``."""
+
+    async def stopped(self) -> None: ...
+
+
+async def stop_runners(runners: Sequence[OtherRunner]) -> None:
+    """They let go of their jobs, which run on."""
+    for runner in runners:
+        runner.stop()
+        if isinstance(runner, LingeringRunner):
+            await runner.stopped()
 
 
 def found_runners() -> tuple[str, ...]:
@@ -53,5 +69,22 @@ def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
                 usage_interval_seconds=parts.usage_interval_seconds,
                 failpoint=parts.failpoint,
             )
+        case "compose" | "swarm":
+            return _container_runner(name, parts)
         case _:
             raise BadSetting("runner", name, " or ".join(RUNNERS))
+
+
+def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    from tidewheel.runners.compose.engine import ComposeEngine  # noqa: PLC0415
+    from tidewheel.runners.engine.program import Cli  # noqa: PLC0415
+    from tidewheel.runners.engine.runner import EngineRunner  # noqa: PLC0415
+    from tidewheel.runners.swarm.engine import SwarmEngine  # noqa: PLC0415
+
+    cli = Cli(parts.environ)
+    cli.check_compose(name)
+    return EngineRunner(
+        ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
+        allowed=parts.allow_compose,
+        message_bytes_max=parts.messages.message_bytes_max,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -25,6 +26,8 @@ _FIELDS = {
     "key": "unique_key",
     "directive": "directives",
 }
+
+_EXECUTED = frozenset({"command", "handler", "spec_text", "compose"})
 
 EPILOG = """\b
 Examples:
@@ -57,7 +60,8 @@ The file has one JSON object per line, with the options as keys:
 @click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
 @click.option("--gpu", type=int, help="GPUs one attempt uses.")
 @click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
-@click.option("--runner", help="Who runs the command: slurm. [default: bash of the worker]")
+@click.option("--runner", help="Who runs it: slurm, compose, swarm. [default: bash]")
+@click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")
 @click.option(
     "--directive",
     multiple=True,
@@ -104,13 +108,22 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     }
     if "spec" in given:
         given["spec_text"] = task_files.read_spec(given.pop("spec"))
+    if "compose" in given:
+        given["compose"] = _read_compose(str(given["compose"]))
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
-    if not given["needs"] and not {"command", "handler", "spec_text"} & given.keys():
+    if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
             "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
             "(a task with nothing but --needs joins others)"
         )
     return given
+
+
+def _read_compose(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"the compose file {name} cannot be read: {error}") from error
 
 
 def _command_line(argv: tuple[str, ...]) -> str:

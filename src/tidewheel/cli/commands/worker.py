@@ -36,6 +36,13 @@ from tidewheel.config import RUNNERS
     help="Run tasks for this engine, too, besides commands by bash; repeatable.",
 )
 @click.option(
+    "--allow-compose",
+    multiple=True,
+    metavar="WHAT",
+    help="Let compose files have what can reach out of their containers: privileged, "
+    "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
+)
+@click.option(
     "--job-limit",
     "job_limits",
     multiple=True,

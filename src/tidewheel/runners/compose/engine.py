@@ -7,15 +7,13 @@ waits for (``depends_on``) is judged from the same look as everything else.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tidewheel.core.tasks.task import TaskId
-from tidewheel.errors import BadSetting
 from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
-from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway
+from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
 from tidewheel.runners.engine.project import (
     CannotCreate,
     Part,
@@ -47,14 +45,6 @@ class ComposeEngine:
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
         self._ended: dict[str, Part] = {}  # by id: what has ended does not change
-
-    async def check(self) -> None:
-        """There must be something that makes projects of compose files."""
-        if self.cli.compose_v1 is None:
-            answer = await self.cli.call(self.cli.docker, "compose", "version")
-            if answer.status != 0:
-                accepted = "docker-compose on the PATH, or the plugin `docker compose`"
-                raise BadSetting("runner", NAME, accepted)
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """A stage ends: nothing of it is started again by the engine."""
@@ -94,7 +84,7 @@ class ComposeEngine:
             *("ps", "--all", "--no-trunc", "--filter", f"label={RUNNER}={NAME}"),
             *("--format", f"[{','.join(fields)}]"),
         )
-        rows = [json.loads(line) for line in text.splitlines()]
+        rows = json_rows(text)
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
         self._forget_but({row[0] for row in rows})
         found: dict[str, tuple[Tags, list[Part]]] = {}
@@ -174,8 +164,7 @@ class ComposeEngine:
                 *some,
             )
             # Of those removed meanwhile nothing is told, and nothing has to be.
-            for line in answer.out.splitlines():
-                id_, service, state = json.loads(line)
+            for id_, service, state in json_rows(answer.out):
                 if not never_started or (state["Status"] == "created" and state["Error"]):
                     self._ended[id_] = _ended_part(id_, service, state)
 

@@ -128,9 +128,12 @@ class EngineJob:
         """Call when it has ended."""
         self._end.add_done_callback(lambda _: hear())
 
-    async def let_go(self) -> None:
+    def let_go(self) -> None:
         """The worker leaves; the job runs on."""
         self._driving.cancel()
+
+    async def until_let_go(self) -> None:
+        """Until nobody listens to it any more."""
         await asyncio.wait({self._driving})
 
     async def _drive(self) -> None:

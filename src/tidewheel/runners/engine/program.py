@@ -5,11 +5,14 @@ answer to the question whether it was the engine that was not there.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
+import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from tidewheel.errors import BadSetting, Unavailable
 from tidewheel.runners.texts import printable, storable
@@ -47,6 +50,11 @@ class EngineAway(Unavailable):
     code = "engine_away"
 
 
+def json_rows(text: str) -> list[Any]:
+    """The rows that a ``--format`` of one JSON value each has printed."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a program said."""
@@ -82,6 +90,21 @@ class Cli:
         setpriv = shutil.which("setpriv", path=path)
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
         self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
+
+    def check_compose(self, runner: str) -> None:
+        """BadSetting if nothing here reads compose files: neither program nor plugin."""
+        if self.compose_v1 is not None:
+            return
+        asked = subprocess.run(
+            (self.docker, "compose", "version"),
+            env=self.environment,
+            capture_output=True,
+            timeout=CALL_SECONDS_MAX,
+            check=False,
+        )
+        if asked.returncode != 0:
+            accepted = "docker-compose on the PATH, or the plugin `docker compose`, beside it"
+            raise BadSetting("runner", runner, accepted)
 
     async def ask(self, *arguments: str) -> str:
         """What docker answers; EngineAway if nobody is there, else it must succeed."""

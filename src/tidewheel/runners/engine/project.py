@@ -93,10 +93,6 @@ class Engine(Protocol):
     # Whether each replica of a service is a part of its own.
     replicas_are_parts: bool
 
-    async def check(self) -> None:
-        """BadSetting if the programs that it needs are not here."""
-        ...
-
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """Make a resolved file one that this engine executes to its end."""
         ...

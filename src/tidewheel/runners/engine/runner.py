@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tidewheel.core.tasks.requests import Claimed
@@ -43,11 +43,12 @@ class EngineRunner:
         self._allowed = frozenset(allowed)
         self._means = Means(
             engine=engine,
-            watch=Watch(engine),
+            watch=Watch(engine, self._hear_trouble),
             followers=Followers(),
             message_bytes_max=message_bytes_max,
         )
         self._jobs: set[EngineJob] = set()
+        self._tell_trouble: Callable[[str | None], None] = lambda _: None
 
     def accepts(self, task: Claimed) -> bool:
         """Whether the task's spec names this runner."""
@@ -108,11 +109,23 @@ class EngineRunner:
         """What is left of an attempt whose lease is over."""
         await self._engine.remove(leftover.name)
 
-    async def stop(self) -> None:
+    def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
+        """Who is to know that the engine is away, or back (None)."""
+        self._tell_trouble = hear
+
+    def stop(self) -> None:
         """Follow no job any more; they run on."""
+        for job in self._jobs:
+            job.let_go()
+
+    async def stopped(self) -> None:
+        """Until nothing listens to the engine any more."""
         for job in list(self._jobs):
-            await job.let_go()
+            await job.until_let_go()
         await self._means.watch.stop()
+
+    def _hear_trouble(self, text: str | None) -> None:
+        self._tell_trouble(text)
 
     async def _create(self, plan: Plan, folder: StageFolder) -> None:
         try:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from tidewheel.errors import Refused
 
-LABEL_PREFIX = "runner:"
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
@@ -118,3 +117,10 @@ def _label_constraints(labels: object) -> list[str]:
 def _one_label(text: str) -> str:
     name, equals, value = text.replace("==", "=").partition("=")
     return f"node.labels.{name.strip()} == {value.strip() if equals else 'true'}"
+
+
+def stand_in(runner: str) -> str:
+    """The command of such a task, which its runner passes over: workers claim commands, and one
+    that offers the label without having the runner must not call the task done."""
+    words = f"this task is for a worker with --runner {runner}"
+    return f"echo '{words}' >&2; exit 1"

@@ -8,6 +8,7 @@ learns anything, so nobody draws a conclusion.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from tidewheel.runners.engine.program import EngineAway
@@ -34,7 +35,8 @@ class Watched(Protocol):
 class Watch:
     """Looks while there is anybody who wants to know."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, on_trouble: Callable[[str | None], None]) -> None:
+        self._on_trouble = on_trouble
         self._engine = engine
         self._jobs: set[Watched] = set()
         self._alarm = asyncio.Event()
@@ -63,7 +65,7 @@ class Watch:
         """Look no more."""
         self._rest()
         if self._resting:
-            await asyncio.wait(self._resting)
+            await asyncio.wait(set(self._resting))
 
     def _rest(self) -> None:
         for task in self._tasks:
@@ -73,18 +75,24 @@ class Watch:
         self._tasks = set()
 
     async def _look_on(self) -> None:
+        is_away = False
         away_seconds, rest_seconds = AWAY_SECONDS_FIRST, AGAIN_SECONDS
         while True:
             self._alarm.clear()
             wanted = list(self._jobs)
             try:
                 sightings = await self._engine.look()
-            except EngineAway:
+            except EngineAway as away:
+                self._on_trouble(str(away))
+                is_away = True
                 for job in wanted:
                     job.miss()
                 await asyncio.sleep(away_seconds)
                 away_seconds = min(away_seconds * 2, AWAY_SECONDS_MAX)
                 continue
+            if is_away:
+                self._on_trouble(None)
+                is_away = False
             away_seconds = AWAY_SECONDS_FIRST
             _show(wanted, sightings)
             rest_seconds = await self._rest_until_alarmed(rest_seconds)

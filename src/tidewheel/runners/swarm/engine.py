@@ -8,17 +8,15 @@ with engine 20.10); and a docker of that age cannot deploy them in a stack.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tidewheel.core.tasks.task import TaskId
-from tidewheel.errors import BadSetting
 from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
 from tidewheel.runners.engine.prepared import as_mapping
-from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway
+from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
 from tidewheel.runners.engine.project import (
     CannotCreate,
     Part,
@@ -51,14 +49,6 @@ class SwarmEngine:
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
-
-    async def check(self) -> None:
-        """Files are resolved by docker-compose, here as everywhere."""
-        if self.cli.compose_v1 is None:
-            answer = await self.cli.call(self.cli.docker, "compose", "version")
-            if answer.status != 0:
-                accepted = "docker-compose on the PATH, or `docker compose`: it reads the files"
-                raise BadSetting("runner", NAME, accepted)
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """Services that end, that are not started again, and that other services find."""
@@ -154,7 +144,7 @@ class SwarmEngine:
                 "{{json .Spec.ContainerSpec.StopGracePeriod}},{{json .NodeID}}]",
                 *tasks,
             )
-            rows = [json.loads(line) for line in answer.out.splitlines()]
+            rows = json_rows(answer.out)
             rows = [row for row in rows if row[1] not in _FINAL and row[3]]
             grace_seconds = max((row[2] or 10e9 for row in rows), default=0.0) / 1e9
             end_at = end_at or time.monotonic() + grace_seconds + STOP_SECONDS_MORE
@@ -193,8 +183,7 @@ class SwarmEngine:
             "[{{json .Spec.Name}},{{json .Spec.Labels}},{{json .Spec.Mode}}]",
             *unknown,
         )
-        for line in answer.out.splitlines():
-            name, labels, mode = json.loads(line)
+        for name, labels, mode in json_rows(answer.out):
             if PROJECT in labels:
                 self._facts[name] = _facts(name, labels, mode)
 
@@ -206,7 +195,7 @@ class SwarmEngine:
         )
         if answer.status != 0 and "no such service" not in answer.err.lower():
             raise EngineAway(f"docker service ps: {answer.words}")
-        return [TaskRow.read(json.loads(line)) for line in answer.out.splitlines()]
+        return [TaskRow.read(row) for row in json_rows(answer.out)]
 
 
 def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
