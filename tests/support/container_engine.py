@@ -78,7 +78,7 @@ class PrivateEngine:
     def environment(self) -> dict[str, str]:
         return {"DOCKER_HOST": self.address}
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Start whatever of it does not run, and wait until it answers."""
         folder = self.folder
         if self._containerd is None:
@@ -95,7 +95,7 @@ class PrivateEngine:
             "dockerd",
             *("--containerd", f"{folder}/containerd.sock", "--host", self.address),
             *("--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"),
-            *("--pidfile", f"{folder}/dockerd.pid"),
+            *("--pidfile", f"{folder}/dockerd.pid", *options),
         )
         eventually(lambda: self.succeeds("version"), f"engine {self.name}", START_SECONDS_MAX)
 

@@ -123,4 +123,4 @@ def stand_in(runner: str) -> str:
     """The command of such a task, which its runner passes over: workers claim commands, and one
     that offers the label without having the runner must not call the task done."""
     words = f"this task is for a worker with --runner {runner}"
-    return f"echo '{words}' >&2; exit 1"
+    return f"# a stage for the runner {runner}\necho '{words}' >&2; exit 1"
