@@ -49,11 +49,16 @@ _REASONS = {
 }
 
 
+def has_begun(row: SlurmRow, status: JobStatus) -> bool:
+    """Whether the job counts as started: it says so, or Slurm ended it on a node."""
+    return status.process is not None or (bool(row.nodes) and row.state in _REASONS)
+
+
 def slurm_end(
     row: SlurmRow, status: JobStatus, files: JobDirectory, *, by_us: bool
 ) -> End | None:
     """How a job ended that Slurm says is over; None if only its exit status could say it."""
-    if status.process is None:
+    if not has_begun(row, status):
         return _never_began(row, files, by_us=by_us)
     recorded = status.exit_status
     reason = _REASONS.get(row.state)

@@ -34,6 +34,7 @@ from tidewheel.runners.slurm.ends import (
     ENDED,
     WAITS,
     forgotten_end,
+    has_begun,
     slurm_end,
     unrecorded_end,
     with_usage,
@@ -121,7 +122,11 @@ class SlurmWatch:
 
     async def _run(self) -> None:
         while self._jobs:
-            await self.run_once()
+            try:
+                await self.run_once()
+            except Exception as error:  # a mistake of ours must not leave jobs unwatched
+                self.tell_trouble(f"Slurm's jobs could not be looked at: {error!r}")
+                self._is_silent = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._rest_seconds()):
                     await self._hurry.wait()
@@ -191,9 +196,11 @@ class SlurmWatch:
         if row.state not in ENDED:
             job.unclear_since = None
             return None
+        if has_begun(row, seen.status):
+            job.reports.started()
         if job.killed_after_seconds is not None and seen.status.exit_status is None:
             return killed(job.killed_after_seconds)
-        is_late = seen.status.process is None and bool(row.nodes)
+        is_late = bool(row.nodes) and not has_begun(row, seen.status)
         if is_late and self._may_wait(job):
             return None
         end = slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
