@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
     from tidewheel.store.migrate import MigrationReport
 
@@ -321,12 +322,10 @@ async def built_worker(
     from tidewheel.runners.messages import MessageServer
     from tidewheel.runners.others import RunnerParts, open_runner, stop_runners
     from tidewheel.runners.own_programs import write_programs
-    from tidewheel.runners.processes import is_process_alive
     from tidewheel.runners.python import PythonRunner
     from tidewheel.runners.shell import ShellRunner
     from tidewheel.runners.usage import UsageSampler
     from tidewheel.services.job_calls import JobCalls
-    from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
@@ -345,15 +344,7 @@ async def built_worker(
         limits=settings.job_limits,
         aids=aids,
     )
-    parts = RunnerParts(
-        environ=os.environ,
-        messages=messages,
-        limits=settings.job_limits,
-        aids=aids,
-        usage_interval_seconds=settings.usage_interval_seconds,
-        failpoint=this_failpoint(),
-        allow_compose=settings.allow_compose,
-    )
+    parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
     others = [open_runner(name, parts) for name in settings.runners]
     runners: list[Runner] = [shell, *others]
     python = None
@@ -362,15 +353,10 @@ async def built_worker(
             handlers, threads=settings.slots, message_bytes_max=message_bytes_max
         )
         runners.append(python)
-    host = Host(
-        process=this_process(),
-        is_alive=is_process_alive,
-        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
-        heartbeat_store=lambda: opened_store(where),
-    )
     await messages.start()
     try:
         wrapped = [around(runner) if around else runner for runner in runners]
+        host = _host(where, handlers.names if handlers else frozenset())
         worker = Worker(store, settings, wrapped, host, _surroundings(on_report))
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
@@ -382,6 +368,18 @@ async def built_worker(
         await stop_runners(others)
         if python is not None:
             python.stop()
+
+
+def _host(where: str | StoreSettings | None, handlers: frozenset[str]) -> Host:
+    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.shift import Host
+
+    return Host(
+        process=this_process(),
+        is_alive=is_process_alive,
+        abilities=Abilities(handlers=handlers, bare=False),
+        heartbeat_store=lambda: opened_store(where),
+    )
 
 
 def _surroundings(on_report: OnReport | None) -> Surroundings:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tidewheel.config import RUNNERS, JobLimits
+from tidewheel.config import RUNNERS, JobLimits, WorkerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner
@@ -26,6 +26,26 @@ class RunnerParts:
     usage_interval_seconds: float
     failpoint: Failpoint
     allow_compose: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        settings: WorkerSettings,
+        messages: MessageServer,
+        aids: RunAids,
+        environ: Mapping[str, str],
+        failpoint: Failpoint,
+    ) -> RunnerParts:
+        """Those of a worker with these settings."""
+        return cls(
+            environ=environ,
+            messages=messages,
+            limits=settings.job_limits,
+            aids=aids,
+            usage_interval_seconds=settings.usage_interval_seconds,
+            failpoint=failpoint,
+            allow_compose=settings.allow_compose,
+        )
 
 
 class OtherRunner(Runner, Protocol):

@@ -64,11 +64,13 @@ def read_resolved(text: str) -> Document:
 
 
 def _read(text: str, what: str) -> Document:
+    loader = _Loader(text)
     try:
-        node = yaml.compose(text, Loader=_Loader)
-        if node is not None:
-            _check_size(node)
-        document = yaml.load(text, Loader=_Loader)
+        node = loader.get_single_node()
+        if node is None:
+            raise BadStage(f"{what} is empty; accepted is a mapping with services")
+        _check_size(node)
+        document = loader.construct_document(node)
     except yaml.YAMLError as error:
         raise BadStage(f"{what} is not YAML: {_where(error)}") from None
     except RecursionError:

@@ -1,5 +1,7 @@
-"""Calls of the docker command line: arguments without a shell, a limit on each, and one
-answer to the question whether it was the engine that was not there.
+"""Calls of the docker command line.
+
+Arguments go without a shell, each call has a limit, and there is one answer to the question
+whether it was the engine that was not there.
 """
 
 from __future__ import annotations
