@@ -101,6 +101,17 @@ def test_what_a_stage_says_is_heard_while_it_runs(stage):
     assert stage(text).play(scenario).ending is Ending.FAILED
 
 
+@pytest.mark.req("R004-44")
+def test_values_for_later_stages_are_said_and_beside_the_worker_written(stage, kind):
+    script = f'{SAY}\'{{"values": {{"said": [1, 2]}}}}\''
+    if kind == "compose":
+        script += "; echo '{\"written\": true}' > $$TIDEWHEEL_OUTPUTS"
+    played = stage(compose_text(a=service(script)))
+    assert played.play().ending is Ending.SUCCEEDED
+    kept = json.loads((played.directory / "outputs.json").read_text())
+    assert kept == {"said": [1, 2]} | ({"written": True} if kind == "compose" else {})
+
+
 def test_a_service_that_never_ends_and_ignores_sigterm_is_killed_when_asked(stage):
     script = f"trap '' TERM; {SAY}'{{\"text\": \"up\"}}'; while :; do sleep 600; done"
     text = compose_text(a=service(script, init=False))

@@ -56,6 +56,7 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
         slots=options["slots"],
         tie_jobs=options["tie_jobs"],
         runners=options["runners"],
+        allow_compose=options["allow_compose"],
         trigger_log=options["trigger_log"],
     )
     wiring.spare_garbage_collector()

@@ -35,6 +35,7 @@ class RunHereSettings:
     slots: int = SLOTS_DEFAULT
     tie_jobs: bool = False
     runners: tuple[str, ...] = ()  # none: those whose programs are found
+    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     trigger_log: Path | None = None
     home: Path | None = None
     given: RunOptions | None = None  # for a run that is carried on
@@ -97,6 +98,7 @@ class RunHere:
                         slots=settings.slots,
                         tie_jobs=settings.tie_jobs,
                         runners=self._runners(),
+                        allow_compose=settings.allow_compose,
                         home=home,
                         on_stop=OnStop.LEAVE,
                         grace_seconds=GRACE_SECONDS,

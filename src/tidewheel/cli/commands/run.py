@@ -83,6 +83,13 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     type=click.Choice(RUNNERS),
     help="Run tasks for this engine, too; repeatable. [default: slurm, where sbatch is found]",
 )
+@click.option(
+    "--allow-compose",
+    multiple=True,
+    metavar="WHAT",
+    help="Let compose files have what can reach out of their containers: bind-mounts, "
+    "host-network … (docs/containers.md); repeatable.",
+)
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
 @click.option(
     "--trigger-log",

@@ -23,6 +23,12 @@ from tidewheel.runners.engine.project import (
     Sightings,
     StageWishes,
 )
+from tidewheel.runners.engine.values import (
+    OUTPUTS,
+    OUTPUTS_NAME,
+    TARGET,
+    make_outputs_folder,
+)
 from tidewheel.runners.engine.words import create_words, whole_seconds
 
 NAME = "compose"
@@ -48,8 +54,11 @@ class ComposeEngine:
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """A stage ends: nothing of it is started again by the engine."""
-        del plan, stage  # which engine it is was decided by who the worker is
+        del plan
+        outputs = make_outputs_folder(stage.directory)
         for service in document["services"].values():
+            service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
+            service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
             deploy = service.get("deploy") or {}
             for key in ("restart_policy", "placement", "mode", "endpoint_mode", "labels"):
                 deploy.pop(key, None)
@@ -110,8 +119,9 @@ class ComposeEngine:
 
     async def stop(self, plan: Plan, parts: Sequence[Part], grace_seconds: float) -> None:
         """The signal that each container wants, the grace, then SIGKILL."""
-        del plan
-        running = [part.id for part in parts if part.phase is Phase.RUNNING]
+        del parts  # some may have been started since they were looked at
+        mark = ("--filter", f"label={PROJECT}={plan.project}")
+        running = (await self.cli.ask("ps", "--quiet", *mark)).split()
         if running:
             grace = whole_seconds(grace_seconds)
             await self.cli.call(

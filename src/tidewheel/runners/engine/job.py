@@ -32,6 +32,7 @@ from tidewheel.runners.engine.logs import Followers, ProjectLogs
 from tidewheel.runners.engine.program import EngineAway
 from tidewheel.runners.engine.project import Engine, Part, Phase, Plan
 from tidewheel.runners.engine.said import read_said
+from tidewheel.runners.engine.values import keep_values
 from tidewheel.runners.engine.watch import Watch
 from tidewheel.runners.job_directory import JobDirectory, write_whole
 from tidewheel.runners.messages import Speaker
@@ -79,7 +80,8 @@ class EngineJob:
         )
         self._parts: tuple[Part, ...] = ()
         self._views = 0  # how often the engine has shown them
-        self._started: dict[str, int] = {}  # by id: at which view a start of it was over
+        self._values: dict[str, object] = {}  # that it has said, for later stages
+        self._sure_at = 0  # the first view that began after what was done last
         self._news = asyncio.Event()
         self._stop_grace_seconds: float | None = None
         self._stops = 0  # under way
@@ -110,8 +112,8 @@ class EngineJob:
             )
         finally:
             self._stops -= 1
+            self._sure_at = self._views + LOOKS_UNTIL_SURE
             self._watch.poke()
-            self._news.set()
 
     def see(self, parts: tuple[Part, ...]) -> None:
         """What the engine shows."""
@@ -152,35 +154,32 @@ class EngineJob:
         while True:
             await self._news.wait()
             self._news.clear()
-            if self._stops:
-                continue  # the engine is at it: what is seen now is half of it
+            if self._stops or self._views < self._sure_at:
+                continue  # what is seen now may be older than what was done
             verdict = self._judge(self._parts)
             match verdict:
                 case Over(end):
                     return end
                 case Startable(parts):
                     self._was_away = False
-                    await self._start([part for part in parts if self._may_start(part)])
+                    await self._start(parts)
                 case Waiting(reasons):
                     self._was_away = False
                     for reason in reasons:
                         self._say(f"waiting: {reason}", reason)
+                    if self._stop_grace_seconds is not None:  # started while it was stopped
+                        await self.stop(self._stop_grace_seconds)
 
-    def _may_start(self, part: Part) -> bool:
+    async def _start(self, parts: tuple[Part, ...]) -> None:
         """No part is started twice, and what is shown may be older than the start of it.
 
         One look may have been under way when the start was over; the next was not. A part
         that is then still created was not started: the engine went away before it heard.
         """
-        started_at = self._started.get(part.id)
-        return started_at is None or self._views >= started_at + LOOKS_UNTIL_SURE
-
-    async def _start(self, parts: list[Part]) -> None:
-        if parts:
-            with suppress(EngineAway):
-                await self._engine.start(parts)
-            self._started |= {part.id: self._views for part in parts}
-            self._watch.poke()
+        with suppress(EngineAway):
+            await self._engine.start(parts)
+        self._sure_at = self._views + LOOKS_UNTIL_SURE
+        self._watch.poke()
 
     def _judge(self, parts: tuple[Part, ...]) -> Verdict:
         seen = Seen(
@@ -199,6 +198,7 @@ class EngineJob:
         await self._patiently(self._logs.complete)
         verdict = self._judge(parts)  # again: the last words are known by now
         end = verdict.end if isinstance(verdict, Over) else end
+        keep_values(self._files.path, self._values)
         with suppress(OSError):
             write_end(self._files.path, end)
         await self._patiently(lambda: self._engine.remove(self.project))
@@ -227,6 +227,7 @@ class EngineJob:
         said = read_said(text)
         if said is None:
             return
+        self._values |= said.values
         if said.progress is not None:
             self._reports.progress(said.progress)
         if said.text or said.output is not None:

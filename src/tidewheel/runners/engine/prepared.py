@@ -5,6 +5,7 @@
                    policy, with our labels and variables
 ``project.json``   the plan, for whoever adopts the job
 ``files/``         what relative paths of the file mean; mounts may lie here
+``outputs/``       where containers beside the worker write values, see ``values``
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ async def prepare(engine: Engine, assignment: Assignment, allowed: frozenset[str
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     _make_mounts(document, folder)
     wishes = StageWishes(
-        constraints=spec.constraints, grace_seconds=task.max_termination_seconds
+        constraints=spec.constraints,
+        grace_seconds=task.max_termination_seconds,
+        directory=folder.path,
     )
     engine.fit(document, plan, wishes)
     write_whole(folder.executed, json.dumps(document, indent=1).encode(), mode=0o600)
@@ -101,12 +104,21 @@ async def resolve(
         *((cli.docker, "compose") if cli.compose_v1 is None else (cli.compose_v1,)),
         *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
         *("config", *(("--format", "json") if plugin else ())),
-        variables=variables,
+        environment=cli.plain_environment() | dict(variables),
     )
     if answer.status != 0:
         words = answer.words.replace(str(folder.text), "compose file").replace("'./", "'")
         raise BadStage(f"docker-compose does not accept the compose file: {words}")
-    return read_resolved(answer.out)
+    document = read_resolved(answer.out)
+    # Services with a profile are for people who ask for them, and nobody can here.
+    services = document["services"] = {
+        name: service
+        for name, service in (document.get("services") or {}).items()
+        if not service.get("profiles")
+    }
+    if not services:
+        raise BadStage("every service of the compose file has a profile; leave one without")
+    return document
 
 
 def plan_text(plan: Plan) -> str:

@@ -93,6 +93,10 @@ class Cli:
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
         self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
 
+    def plain_environment(self) -> dict[str, str]:
+        """For a program that speaks to no engine: nothing that is not meant for stages."""
+        return {name: self.environment.get(name, "") for name in ("PATH", "HOME", "LANG")}
+
     def check_compose(self, runner: str) -> None:
         """BadSetting if nothing here reads compose files: neither program nor plugin."""
         if self.compose_v1 is not None:
@@ -118,14 +122,12 @@ class Cli:
     async def call(
         self,
         *argv: str,
-        variables: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> Answer:
         """Run a program to its end; EngineAway if the engine was not there."""
         async with self._room:
-            answer = await self._run(
-                argv, {**self.environment, **(variables or {})}, seconds_max
-            )
+            answer = await self._run(argv, environment or self.environment, seconds_max)
         if answer.status != 0 and _is_away(answer.err.lower()):
             raise EngineAway(f"the container engine does not answer: {answer.words}")
         return answer

@@ -126,3 +126,4 @@ class StageWishes:
 
     constraints: tuple[str, ...]
     grace_seconds: float
+    directory: Path  # of the attempt

@@ -5,6 +5,9 @@ its output reaches the worker from anywhere. ``$TIDEWHEEL_SAY`` is a prefix of t
 alone, so that what a job prints of others' texts says nothing by chance:
 
     echo "$TIDEWHEEL_SAY"'{"text": "half way", "output": "ready", "progress": 0.5}'
+    echo "$TIDEWHEEL_SAY"'{"values": {"beams": 4}}'
+
+Values are for later stages; beside the worker they may be written to a file, too.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ class Said(NamedTuple):
     text: str
     output: str | None
     progress: float | None
+    values: dict[str, object]
 
 
 def prefix_of(secret: str) -> str:
@@ -43,4 +47,10 @@ def read_said(line: str) -> Said | None:
         return None
     if not (progress is None or (isinstance(progress, int | float) and 0 <= progress <= 1)):
         return None
-    return Said(text or "", output, None if progress is None else float(progress))
+    values = fields.get("values")
+    return Said(
+        text or "",
+        output,
+        None if progress is None else float(progress),
+        values if isinstance(values, dict) else {},
+    )
