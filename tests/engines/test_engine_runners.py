@@ -52,7 +52,7 @@ def stage_spec(runner, behaviour, mailbox, spec):
 
 class EngineConformance(RunnerConformance):
     engine_class = ComposeEngine
-    jobs_at_once = 6  # each takes about a second to be created
+    jobs_at_once = 4  # each takes about a second to be created
 
     @pytest.fixture(autouse=True)
     def _engine(self, engine):

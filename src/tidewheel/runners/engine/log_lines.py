@@ -29,7 +29,7 @@ class LineReader:
         if len(self._rest) > LINE_BYTES_MAX:
             lines.append(self._rest)
             # What follows belongs to the same moment.
-            self._rest = self.latest + b" "
+            self._rest = self._rest.partition(b" ")[0] + b" "
         return [line for line in map(self._read, lines) if line is not None]
 
     def finish(self) -> list[LogLine]:
