@@ -317,50 +317,20 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers a worker runs commands only.
     """
-    from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.others import RunnerParts, open_runner
-    from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.processes import is_process_alive
-    from tidewheel.runners.python import PythonRunner
-    from tidewheel.runners.shell import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
+    from tidewheel.runners.worker_runners import WorkerRunners
     from tidewheel.services.job_calls import JobCalls
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    messages = MessageServer(
-        settings.home, message_bytes_max, JobCalls(cast("Store", store), settings.home)
+    calls = JobCalls(cast("Store", store), settings.home)
+    messages = MessageServer(settings.home, message_bytes_max, calls)
+    runners = WorkerRunners(
+        settings, messages, handlers, environ=os.environ, failpoint=this_failpoint()
     )
-    sampler = UsageSampler(settings.usage_interval_seconds)
-    aids = RunAids(programs=write_programs(settings.home))
-    shell = ShellRunner(
-        environ=os.environ,
-        messages=messages,
-        sampler=sampler,
-        tie_jobs=settings.tie_jobs,
-        failpoint=this_failpoint(),
-        limits=settings.job_limits,
-        aids=aids,
-    )
-    parts = RunnerParts(
-        environ=os.environ,
-        messages=messages,
-        limits=settings.job_limits,
-        aids=aids,
-        usage_interval_seconds=settings.usage_interval_seconds,
-        failpoint=this_failpoint(),
-    )
-    others = [open_runner(name, parts) for name in settings.runners]
-    runners: list[Runner] = [shell, *others]
-    python = None
-    if handlers is not None:
-        python = PythonRunner(
-            handlers, threads=settings.slots, message_bytes_max=message_bytes_max
-        )
-        runners.append(python)
     host = Host(
         process=this_process(),
         is_alive=is_process_alive,
@@ -369,19 +339,13 @@ async def built_worker(
     )
     await messages.start()
     try:
-        wrapped = [around(runner) if around else runner for runner in runners]
+        wrapped = [around(runner) if around else runner for runner in runners.all]
         worker = Worker(store, settings, wrapped, host, _surroundings(on_report))
-        for other in others:
-            other.tell_trouble_to(worker.hear_trouble)
+        runners.tell_trouble_to(worker.hear_trouble)
         yield worker
     finally:
         await messages.stop()
-        sampler.stop()
-        shell.stop()
-        for other in others:
-            other.stop()
-        if python is not None:
-            python.stop()
+        runners.stop()
 
 
 def _surroundings(on_report: OnReport | None) -> Surroundings:
