@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
     from tidewheel.store.migrate import MigrationReport
 
@@ -317,35 +318,68 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers a worker runs commands only.
     """
+    from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.processes import is_process_alive
-    from tidewheel.runners.worker_runners import WorkerRunners
+    from tidewheel.runners.others import RunnerParts, open_runner, stop_runners
+    from tidewheel.runners.own_programs import write_programs
+    from tidewheel.runners.python import PythonRunner
+    from tidewheel.runners.shell import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
     from tidewheel.services.job_calls import JobCalls
-    from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    calls = JobCalls(cast("Store", store), settings.home)
-    messages = MessageServer(settings.home, message_bytes_max, calls)
-    runners = WorkerRunners(
-        settings, messages, handlers, environ=os.environ, failpoint=this_failpoint()
+    messages = MessageServer(
+        settings.home, message_bytes_max, JobCalls(cast("Store", store), settings.home)
     )
-    host = Host(
-        process=this_process(),
-        is_alive=is_process_alive,
-        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
-        heartbeat_store=lambda: opened_store(where),
+    sampler = UsageSampler(settings.usage_interval_seconds)
+    aids = RunAids(programs=write_programs(settings.home))
+    shell = ShellRunner(
+        environ=os.environ,
+        messages=messages,
+        sampler=sampler,
+        tie_jobs=settings.tie_jobs,
+        failpoint=this_failpoint(),
+        limits=settings.job_limits,
+        aids=aids,
     )
+    parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
+    others = [open_runner(name, parts) for name in settings.runners]
+    runners: list[Runner] = [shell, *others]
+    python = None
+    if handlers is not None:
+        python = PythonRunner(
+            handlers, threads=settings.slots, message_bytes_max=message_bytes_max
+        )
+        runners.append(python)
     await messages.start()
     try:
-        wrapped = [around(runner) if around else runner for runner in runners.all]
+        wrapped = [around(runner) if around else runner for runner in runners]
+        host = _host(where, handlers.names if handlers else frozenset())
         worker = Worker(store, settings, wrapped, host, _surroundings(on_report))
-        runners.tell_trouble_to(worker.hear_trouble)
+        for other in others:
+            other.tell_trouble_to(worker.hear_trouble)
         yield worker
     finally:
         await messages.stop()
-        runners.stop()
+        sampler.stop()
+        shell.stop()
+        await stop_runners(others)
+        if python is not None:
+            python.stop()
+
+
+def _host(where: str | StoreSettings | None, handlers: frozenset[str]) -> Host:
+    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.shift import Host
+
+    return Host(
+        process=this_process(),
+        is_alive=is_process_alive,
+        abilities=Abilities(handlers=handlers, bare=False),
+        heartbeat_store=lambda: opened_store(where),
+    )
 
 
 def _surroundings(on_report: OnReport | None) -> Surroundings:

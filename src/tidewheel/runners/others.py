@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from tidewheel.config import RUNNERS, JobLimits
+from tidewheel.config import RUNNERS, JobLimits, WorkerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner
@@ -26,12 +26,46 @@ class RunnerParts:
     usage_interval_seconds: float
     failpoint: Failpoint
 
+    @classmethod
+    def of(
+        cls,
+        settings: WorkerSettings,
+        messages: MessageServer,
+        aids: RunAids,
+        environ: Mapping[str, str],
+        failpoint: Failpoint,
+    ) -> RunnerParts:
+        """Those of a worker with these settings."""
+        return cls(
+            environ=environ,
+            messages=messages,
+            limits=settings.job_limits,
+            aids=aids,
+            usage_interval_seconds=settings.usage_interval_seconds,
+            failpoint=failpoint,
+        )
+
 
 class OtherRunner(Runner, Protocol):
     """A runner whose jobs somebody else runs, who may be out of reach."""
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
     def stop(self) -> None: ...
+
+
+@runtime_checkable
+class LingeringRunner(Protocol):
+    """A runner that has listeners to end after ``stop``."""
+
+    async def stopped(self) -> None: ...
+
+
+async def stop_runners(runners: Sequence[OtherRunner]) -> None:
+    """They let go of their jobs, which run on."""
+    for runner in runners:
+        runner.stop()
+        if isinstance(runner, LingeringRunner):
+            await runner.stopped()
 
 
 def found_runners() -> tuple[str, ...]:
