@@ -6,6 +6,7 @@ from tests.support.run_jobs import job_facts, node, run_facts
 from tidewheel.config import Platform, WorkerSettings, read_platforms
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import Place
+from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.services.scheduler.job_place import place_notes
 from tidewheel.services.scheduler.job_task import JobWriter
@@ -121,3 +122,8 @@ def test_a_file_of_platforms_that_is_wrong_is_refused_with_what_would_be_accepte
 def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
     with pytest.raises(BadSetting, match="does not die with a worker"):
         WorkerSettings(name="w", tie_jobs=True, runners=("slurm",))
+
+
+def test_only_a_worker_with_a_runner_offers_its_label():
+    with pytest.raises(BadSetting, match="accepted is --runner slurm"):
+        WorkerSettings(name="w", capacity=Resources(labels=frozenset({"runner:slurm"})))
