@@ -41,8 +41,9 @@ def test_a_platform_of_slurm_asks_for_a_worker_with_that_runner():
     assert task.command.split("\n")[1] == "#SBATCH --partition=main"
 
 
-def test_the_word_of_cylc_7_for_slurm_needs_no_platform():
-    task = task_of(batch_system="slurm", directives=(("-p", "main"),))
+@pytest.mark.parametrize("place", [{"batch_system": "slurm"}, {"platform": "slurm"}])
+def test_slurm_is_known_by_its_name_without_any_file(place):
+    task = task_of(directives=(("-p", "main"),), **place)
     assert task.resources.labels == {"runner:slurm"}
     assert head(task) == ["#SBATCH -p main"]
 
@@ -83,6 +84,7 @@ def test_platforms_that_are_not_described_are_noted():
         Place(platform="moon"),
         Place(platform="hpc"),
         Place(platform="localhost"),
+        Place(platform="slurm"),
         Place(batch_system="pbs"),
         Place(batch_system="slurm"),
         Place(),
