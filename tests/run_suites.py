@@ -67,14 +67,14 @@ SUITES = (
     ),
     Suite(name="command line", paths=("tests/command_line",), budget_seconds=120, workers=2),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
+    Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
     Suite(
         name="containers and Slurm",
         paths=("tests/engines",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=120",),  # engines start, die and come back
+        args=("--timeout=120",),  # Slurm takes its time to find that a node is dead
     ),
-    Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
 )
 
 

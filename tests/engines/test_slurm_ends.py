@@ -88,19 +88,6 @@ def test_a_job_that_kills_itself_and_all_around_it_is_told_by_its_signal(slurm, 
     play(slurm, tmp_path, scenario)
 
 
-def test_the_node_of_a_job_fails(slurm, tmp_path):
-    async def scenario(stage):
-        job = await stage.start(f"#SBATCH --nodelist=n3\n{LASTS}")
-        await until(has_begun(tmp_path), "it has begun")
-        slurm.kill_node("n3")
-        end = await end_of(job)
-        assert end.error.code == "node_fail"
-        assert "its node failed" in end.error.description
-        assert "n3" in end.error.description
-
-    play(slurm, tmp_path, scenario)
-
-
 def test_no_job_is_declared_dead_because_slurm_is_down(slurm, tmp_path):
     async def scenario(stage):
         job = await stage.start(

@@ -213,3 +213,35 @@ def test_an_operator_kills_a_job_in_slurm(slurm, tmp_path):
             "Slurm has ended it",
         )
         eventually(lambda: "=> failed(held)" in run_log(crew), "the run knows")
+
+
+def test_a_worker_that_leaves_its_jobs_in_slurm_is_followed_by_one_that_goes_on(
+    slurm, tmp_path
+):
+    with crew_with(slurm, tmp_path) as crew:
+        go = tmp_path / "go"
+        command = f"{crew.noting('begin')}; while [ ! -e {go} ]; do sleep 0.1; done"
+        crew.ask("queues", "default", "--lease", "1m")
+        crew.ask("submit", "--runner", "slurm", "--id", "x", "--command", command)
+        worker = crew.start("worker", "--runner", "slurm", "--leave")
+        eventually(crew.executions, "it has begun")
+        assert worker.end() == 0
+        crew.start("worker", "--runner", "slurm").says("lease.adopted")
+        go.touch()
+        with crew.client() as client:
+            assert until_all_ended(client, 1) == {"x": "succeeded"}
+        assert len(crew.executions()) == 1
+
+
+def test_a_worker_without_slurm_leaves_slurms_jobs_alone(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        crew.ask("queues", "default", "--lease", "1m")
+        crew.ask("submit", "--runner", "slurm", "--id", "x", "--command", "sleep 5")
+        first = crew.start("worker", "--runner", "slurm")
+        eventually(lambda: "RUNNING" in slurm.named("x").values(), "it runs")
+        first.kill()
+        crew.start("worker").says("worker.registered")
+        crew.start("worker", "--runner", "slurm").says("lease.adopted")
+        with crew.client() as client:
+            assert until_all_ended(client, 1) == {"x": "succeeded"}
+            assert len(client.attempts("x")) == 1

@@ -106,7 +106,7 @@ class PrivateEngine:
         )
 
     def _answers(self, options: tuple[str, ...]) -> bool:
-        """Whether it is there; one that gave up (its predecessor's lock was held) tries again."""
+        """Whether it is there; one that gave up, as over its predecessor's lock, tries again."""
         assert self._dockerd is not None
         if self._dockerd.poll() is not None:
             self._begin_dockerd(options)

@@ -58,6 +58,12 @@ from tidewheel.config import RUNNERS
     show_default=True,
     help="When stopped: give the tasks back at once, or finish them.",
 )
+@click.option(
+    "--leave",
+    "leaves",
+    is_flag=True,
+    help="When stopped: let jobs run on; the next worker of this host goes on with them.",
+)
 @click.option("--grace", type=DURATION, help="Then kill what is left. [default: 30s]")
 @click.option(
     "--exit-when-idle",

@@ -3,6 +3,7 @@
     key=…    made anew for each submission, and part of the name that Slurm knows the job by
     id=…     Slurm's number of it, once sbatch has answered
     void     this submission is given up: a job that begins all the same ends at once
+    over     its end was seen: nothing of it is left in Slurm
 
 The key is there before sbatch is called. Whoever finds a key without a number looks for a job
 of that name; if there is none he makes the record void before he lets anybody else have the
@@ -21,6 +22,7 @@ from tidewheel.runners.job_directory import write_whole
 RECORD_NAME = "job.slurm"
 RECORD_BYTES_MAX = 4096
 VOID = "void"
+OVER = "over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class SlurmRecord:
     key: str
     id: str | None = None
     is_void: bool = False
+    is_over: bool = False
 
 
 def write_key(directory: Path, key: str) -> None:
@@ -45,8 +48,17 @@ def write_id(directory: Path, record: SlurmRecord, job_id: str) -> None:
 
 def make_void(directory: Path, record: SlurmRecord) -> None:
     """No job with this key may begin any more."""
+    _mark(directory, record, VOID)
+
+
+def make_over(directory: Path, record: SlurmRecord) -> None:
+    """Whoever begins a later attempt need not look for this one."""
+    _mark(directory, record, OVER)
+
+
+def _mark(directory: Path, record: SlurmRecord, word: str) -> None:
     known = "" if record.id is None else f"id={record.id}\n"
-    text = f"key={record.key}\n{known}{VOID}\n"
+    text = f"key={record.key}\n{known}{word}\n"
     write_whole(directory / RECORD_NAME, text.encode(), mode=0o600)
 
 
@@ -60,6 +72,9 @@ def read_record(directory: Path) -> SlurmRecord | None:
         facts = dict(line.partition("=")[::2] for line in lines if line)
         if facts.get("key"):
             return SlurmRecord(
-                key=facts["key"], id=facts.get("id") or None, is_void=VOID in facts
+                key=facts["key"],
+                id=facts.get("id") or None,
+                is_void=VOID in facts,
+                is_over=OVER in facts,
             )
     return None

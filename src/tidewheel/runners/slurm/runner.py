@@ -215,6 +215,8 @@ class SlurmRunner:
             record = read_record(directory)
             if record is None:
                 continue
+            if record.is_over:
+                return
             try:
                 make_void(directory, record)
                 rows = {key_of(row.name): row for row in await self._slurm.jobs()}

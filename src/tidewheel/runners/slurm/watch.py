@@ -41,7 +41,7 @@ from tidewheel.runners.slurm.ends import (
 )
 from tidewheel.runners.slurm.job import SlurmJob, key_of
 from tidewheel.runners.slurm.programs import Slurm, SlurmRefused, SlurmRow, SlurmSilent
-from tidewheel.runners.slurm.record import make_void, write_id
+from tidewheel.runners.slurm.record import make_over, make_void, write_id
 from tidewheel.runners.slurm.stopping import SlurmStopping
 from tidewheel.runners.slurm.usage import SlurmSampler
 from tidewheel.runners.spool import SPOOL_NAME, SpooledMessage, append
@@ -214,6 +214,7 @@ class SlurmWatch:
         if job.record.id is None and seen.status.process is None:
             make_void(job.directory, job.record)
             if JobDirectory(job.directory).read_status().process is None:
+                job.record = replace(job.record, is_void=True)
                 return End(ending=Ending.YIELDED)
             write_id(job.directory, job.record, "")  # it began just now, and goes on
             return None
@@ -230,6 +231,9 @@ class SlurmWatch:
 
     def _let_go(self, job: SlurmJob) -> None:
         self._jobs.discard(job)
+        if not job.record.is_void:
+            with suppress(OSError):
+                make_over(job.directory, job.record)
         if self._messages is not None:
             self._messages.forget(job.assignment.secret)
         if folders := run_folders(job.assignment):

@@ -1,8 +1,8 @@
 """Where a job of a run goes: any worker with bash, or only those that a platform means.
 
-`platform = NAME` means what the state directory's platforms.toml says; `batch system = slurm`,
-Cylc 7's word, means Slurm without any further file. A platform that nobody has described means
-nothing: its jobs run where the run's workers are.
+`platform = NAME` means what the state directory's platforms.toml says; `platform = slurm`, and
+Cylc 7's word `batch system = slurm`, mean Slurm without any file. A platform that nobody has
+described means nothing: its jobs run where the run's workers are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tidewheel.core.tasks.resources import NO_RESOURCES, Resources, runner_label
 from tidewheel.runners.slurm import directives as slurm
 
 LOCALHOST = "localhost"
+SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
 # What Cylc calls jobs that its own host runs.
 _OURS = ("", "background", "at")
 
@@ -56,7 +57,7 @@ def place_notes(
     """Names of places that mean nothing here."""
     for node in nodes:
         place = node.place
-        if place.platform and place.platform not in {LOCALHOST, *platforms}:
+        if place.platform and place.platform not in {LOCALHOST, SLURM.name, *platforms}:
             findings.note(
                 "unknown-platform",
                 f"platform {place.platform} is not described; its jobs run where the run's "
@@ -77,11 +78,9 @@ def place_notes(
 
 def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform | None:
     place = node.place
-    if place.platform:
-        return platforms.get(place.platform)
-    if place.batch_system == slurm.RUNNER:
-        return Platform(name=slurm.RUNNER, runner=slurm.RUNNER)
-    return None
+    if place.platform in platforms:
+        return platforms[place.platform]
+    return SLURM if slurm.RUNNER in (place.platform, place.batch_system) else None
 
 
 def _slurm_lines(node: NodeDef, platform: Platform, limit: float | None) -> list[str]:
