@@ -42,7 +42,10 @@ class Scene:
         return journal.read_text().split() if journal.exists() else []
 
     def until_begun(self, attempt=1):
-        eventually(lambda: self.begun(attempt), f"attempt {attempt} has begun")
+        """It runs, and its engine has it in writing."""
+        eventually(lambda: self.begun(attempt), f"attempt {attempt} has begun", 60.0)
+        of_attempt = ("--filter", f"label=tidewheel.attempt={attempt}")
+        eventually(lambda: self.engine.docker("ps", "-q", *of_attempt), "the engine shows it")
 
     def until(self, task_id, *statuses):
         eventually(

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from tests.support.patience import eventually
 
 IMAGE = "busybox:test"
@@ -106,7 +108,7 @@ class PrivateEngine:
         )
 
     def _answers(self, options: tuple[str, ...]) -> bool:
-        """Whether it is there; one that gave up, as over its predecessor's lock, tries again."""
+        """Whether it is there; one that gave up, as over a lock that is held, tries again."""
         assert self._dockerd is not None
         if self._dockerd.poll() is not None:
             self._begin_dockerd(options)
@@ -169,11 +171,14 @@ class PrivateEngine:
     def stop(self) -> None:
         """End it with all of its containers."""
         with suppress(AssertionError, subprocess.SubprocessError):
+            if self._dockerd is None:
+                self.start()
             self.clear()
         for process in (self._dockerd, self._containerd):
             if process is not None:
                 _end(process)
         self._dockerd = self._containerd = None
+        _kill_shims(self.folder)
         for mounted in _mounts_below(self.folder):
             subprocess.run(("umount", "-l", mounted), capture_output=True, check=False)
 
@@ -292,6 +297,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _kill_shims(folder: Path) -> None:
+    """Containers that an engine lost sight of, each with the process that holds it."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if f"{folder}/containerd.sock" in process.cmdline():
+                for each in (*process.children(recursive=True), process):
+                    each.kill()
 
 
 def _mounts_below(folder: Path) -> list[str]:

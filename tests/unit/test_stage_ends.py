@@ -72,6 +72,13 @@ def test_what_the_engine_ended_while_it_was_away_goes_back():
     assert verdict(expected={"a"}, engine_was_away=True).end.ending is Ending.YIELDED
 
 
+def test_a_start_that_the_engine_has_forgotten_is_not_repeated():
+    forgotten = part("a", Phase.CREATED)
+    assert verdict(forgotten) == Startable((forgotten,))
+    seen = verdict(forgotten, started=frozenset({forgotten.id}))
+    assert seen.end.ending is Ending.YIELDED
+
+
 def test_a_failure_of_its_own_is_one_even_if_the_engine_was_away():
     assert verdict(ended("a", 3), engine_was_away=True).end.exit_status == 3
     starved = ended("a", 137, out_of_memory=True)

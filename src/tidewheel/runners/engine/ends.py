@@ -59,6 +59,7 @@ class Seen:
     plan: Plan
     stop_grace_seconds: float | None = None  # None: nobody has asked it to end
     engine_was_away: bool = False  # since a part that has ended was last seen running
+    started: frozenset[str] = frozenset()  # the ids of parts that the engine was told to start
 
 
 def judge(seen: Seen, last_line: LastLine) -> Verdict:
@@ -78,6 +79,9 @@ def judge(seen: Seen, last_line: LastLine) -> Verdict:
     if len(ended) == len(seen.parts):
         return Over(End(ending=Ending.SUCCEEDED, exit_status=0))
     startable = tuple(part for part in seen.parts if _can_start(part, seen))
+    if any(part.id in seen.started for part in startable):
+        # The engine died before it wrote down that it runs; a second start would be one.
+        return Over(GIVEN_BACK)
     if startable:
         return Startable(startable)
     reasons = {part.error: part.service for part in seen.parts if part.error}

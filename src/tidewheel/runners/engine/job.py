@@ -81,6 +81,7 @@ class EngineJob:
         self._parts: tuple[Part, ...] = ()
         self._views = 0  # how often the engine has shown them
         self._values: dict[str, object] = {}  # that it has said, for later stages
+        self._started: set[str] = set()
         self._sure_at = 0  # the first view that began after what was done last
         self._news = asyncio.Event()
         self._stop_grace_seconds: float | None = None
@@ -173,9 +174,10 @@ class EngineJob:
     async def _start(self, parts: tuple[Part, ...]) -> None:
         """No part is started twice, and what is shown may be older than the start of it.
 
-        One look may have been under way when the start was over; the next was not. A part
-        that is then still created was not started: the engine went away before it heard.
+        One look may have been under way when the start was over; the next was not. If a part
+        is then still created, the engine went away in that moment, and nobody can know.
         """
+        self._started |= {part.id for part in parts}
         with suppress(EngineAway):
             await self._engine.start(parts)
         self._sure_at = self._views + LOOKS_UNTIL_SURE
@@ -187,6 +189,7 @@ class EngineJob:
             plan=self._plan,
             stop_grace_seconds=self._stop_grace_seconds,
             engine_was_away=self._was_away,
+            started=frozenset(self._started),
         )
         return judge(seen, self._logs.last_line)
 

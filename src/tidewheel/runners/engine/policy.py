@@ -117,6 +117,8 @@ TOP_LEVEL = frozenset(
 NETWORK_DRIVERS = frozenset({None, "", "bridge", "overlay", "default", "none"})
 LOG_DRIVERS = frozenset({None, "", "json-file", "local", "journald"})
 
+READS_FILES = frozenset({"env_file", "credential_spec", "build", "extends"})
+
 Service = Mapping[str, Any]
 
 
@@ -187,19 +189,21 @@ def findings(document: Mapping[str, Any], ground: Ground, allowed: frozenset[str
 
 
 def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> list[str]:
-    """What docker-compose must not be shown, since it would read files of the host."""
+    """What docker-compose need not be asked about, and must not be shown where it would read
+    files of the host: what is written there cannot be taken back by merging."""
     found = []
     if document.get("include"):
         found.append(
             Denied("files", "include", "files of the host would be read; write it out")
         )
     for name, service in document["services"].items():
-        for key in ("env_file", "credential_spec", "build"):
-            if service.get(key):
-                found.append(_denied(name, key, service[key]))
-        extended = service.get("extends")
-        if isinstance(extended, dict) and extended.get("file"):
-            found.append(_denied(name, "extends", extended))
+        for key, value in service.items():
+            rule = SERVICE_RULES.get(key)
+            if rule is None or (key not in READS_FILES and "$" in str(value)):
+                continue
+            inside = key == "extends" and not (isinstance(value, dict) and value.get("file"))
+            if rule.is_bad(value) and not inside:
+                found.append(_denied(name, key, value))
     return _told(found, allowed)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -168,13 +169,21 @@ async def child(
         env=environment,
     )
     try:
+        # asyncio's own kill() would reap a child that has just ended, behind its own back.
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        descriptor = None
+    try:
         yield process
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
+            if descriptor is not None:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             # A pipe that nobody reads keeps a process from being over, for asyncio.
             await process.communicate()
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _is_away(words: str) -> bool:
