@@ -42,10 +42,13 @@ class Scene:
         return journal.read_text().split() if journal.exists() else []
 
     def until_begun(self, attempt=1):
-        """It runs, and its engine has it in writing."""
         eventually(lambda: self.begun(attempt), f"attempt {attempt} has begun", 60.0)
-        of_attempt = ("--filter", f"label=tidewheel.attempt={attempt}")
-        eventually(lambda: self.engine.docker("ps", "-q", *of_attempt), "the engine shows it")
+
+    def kill_engine(self):
+        """As soon as it has in writing what runs."""
+        running = ("ps", "-q", "--filter", "label=tidewheel.runner")
+        eventually(lambda: self.engine.docker(*running), "the engine shows what runs")
+        self.engine.kill()
 
     def until(self, task_id, *statuses):
         eventually(
@@ -154,7 +157,7 @@ def test_a_stage_that_the_engine_took_with_it_is_given_back_and_runs_again(own_e
     worker = scene.worker("compose")
     task = scene.submit("compose", waiting_stage())
     scene.until_begun()
-    scene.engine.kill()
+    scene.kill_engine()
     worker.says("does not answer")
     assert scene.client.get(task).status.value == "running"
     scene.engine.start()
@@ -173,7 +176,7 @@ def test_a_stage_that_outlives_its_engine_goes_on_as_if_nothing_had_happened(own
     worker = scene.worker("compose")
     task = scene.submit("compose", waiting_stage(WAIT + "; echo done"))
     scene.until_begun()
-    scene.engine.kill()
+    scene.kill_engine()
     worker.says("does not answer")
     scene.engine.start("--live-restore")
     (scene.data() / "go").touch()

@@ -78,6 +78,10 @@ def judge(seen: Seen, last_line: LastLine) -> Verdict:
         return Over(GIVEN_BACK if seen.engine_was_away else _vanished(missing))
     if len(ended) == len(seen.parts):
         return Over(End(ending=Ending.SUCCEEDED, exit_status=0))
+    return _judge_going(seen)
+
+
+def _judge_going(seen: Seen) -> Verdict:
     startable = tuple(part for part in seen.parts if _can_start(part, seen))
     if any(part.id in seen.started for part in startable):
         # The engine died before it wrote down that it runs; a second start would be one.
