@@ -69,11 +69,18 @@ SUITES = (
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
     Suite(
-        name="containers and Slurm",
+        name="containers",
+        paths=("tests/containers",),
+        budget_seconds=240,
+        workers=2,
+        args=("--timeout=120",),  # engines start, die and come back
+    ),
+    Suite(
+        name="Slurm",
         paths=("tests/engines",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=120",),  # Slurm takes its time to find that a node is dead
+        args=("--timeout=100",),  # Slurm takes its time to find that a node is dead
     ),
 )
 
