@@ -7,7 +7,7 @@ from tests.support.container_engine import missing_part, running_swarm
 
 @pytest.fixture(scope="session")
 def whole_swarm():
-    """The manager and the worker; one for the session, with pytest-xdist one for each worker."""
+    """The manager and the worker; one for the session, with pytest-xdist one for each of it."""
     if reason := missing_part():
         pytest.skip(reason)
     with running_swarm() as engines:

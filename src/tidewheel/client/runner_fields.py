@@ -8,8 +8,8 @@ from typing import Any
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.tasks.resources import NO_RESOURCES, Resources, runner_label
-from tidewheel.exact_json import decode, encode
-from tidewheel.runners.engine.stage_spec import stand_in
+from tidewheel.exact_json import decode
+from tidewheel.runners.engine.stage_spec import stage_fields
 from tidewheel.runners.slurm.directives import (
     Directives,
     directive_lines,
@@ -64,8 +64,7 @@ def _for_containers(
         raise ValueError(f"runner {runner} needs compose, the text of a compose file")
     asked: Resources = given.get("resources", NO_RESOURCES)
     return dict(given) | {
-        "spec": encode(spec | {"runner": runner, "compose": compose}),
-        "command": stand_in(runner),
+        **stage_fields(runner, compose, spec),
         "resources": replace(asked, labels=asked.labels | {runner_label(runner)}),
     }
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidewheel.errors import Refused
+from tidewheel.exact_json import encode
 
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
@@ -117,6 +118,12 @@ def _label_constraints(labels: object) -> list[str]:
 def _one_label(text: str) -> str:
     name, equals, value = text.replace("==", "=").partition("=")
     return f"node.labels.{name.strip()} == {value.strip() if equals else 'true'}"
+
+
+def stage_fields(runner: str, compose: str, rest: Mapping[str, object]) -> dict[str, str]:
+    """The spec and the command of a new task that is a stage; its label is ``runner_label``."""
+    spec = {**rest, "runner": runner, "compose": compose}
+    return {"spec": encode(spec), "command": stand_in(runner)}
 
 
 def stand_in(runner: str) -> str:

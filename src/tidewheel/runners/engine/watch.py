@@ -82,7 +82,7 @@ class Watch:
             wanted = list(self._jobs)
             try:
                 sightings = await self._engine.look()
-            except EngineAway as away:
+            except (EngineAway, ValueError, KeyError) as away:  # nothing, or nonsense
                 self._on_trouble(str(away))
                 is_away = True
                 for job in wanted:
