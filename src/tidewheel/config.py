@@ -28,8 +28,8 @@ WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is 
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
 RUNNERS = ("slurm",)  # that a worker may have besides
-COMMAND_RUNNERS = (SHELL, "slurm")  # that a platform may mean: jobs of runs are commands
 PLATFORMS_FILE = "platforms.toml"
+PLATFORM_RUNNERS = (SHELL, "slurm")  # that a platform may mean: jobs of runs are commands
 
 
 class OnStop(StrEnum):
@@ -221,8 +221,8 @@ class Platform:
     directives: tuple[tuple[str, str], ...] = ()  # where a task does not say otherwise
 
     def __post_init__(self) -> None:
-        if self.runner not in COMMAND_RUNNERS:
-            accepted = " or ".join(COMMAND_RUNNERS)
+        if self.runner not in PLATFORM_RUNNERS:
+            accepted = " or ".join(PLATFORM_RUNNERS)
             raise BadSetting(f"runner of platform {self.name}", self.runner, accepted)
 
 
