@@ -30,6 +30,7 @@ SHELL = "shell"  # the runner that every worker has
 CONTAINER_RUNNERS = ("compose", "swarm")
 RUNNERS = ("slurm", *CONTAINER_RUNNERS)  # that a worker may have besides
 PLATFORMS_FILE = "platforms.toml"
+PLATFORM_RUNNERS = (SHELL, "slurm")  # that a platform may mean: jobs of runs are commands
 
 
 class OnStop(StrEnum):
@@ -222,8 +223,8 @@ class Platform:
     directives: tuple[tuple[str, str], ...] = ()  # where a task does not say otherwise
 
     def __post_init__(self) -> None:
-        if self.runner not in (SHELL, *RUNNERS):
-            accepted = f"{SHELL} or {' or '.join(RUNNERS)}"
+        if self.runner not in PLATFORM_RUNNERS:
+            accepted = " or ".join(PLATFORM_RUNNERS)
             raise BadSetting(f"runner of platform {self.name}", self.runner, accepted)
 
 

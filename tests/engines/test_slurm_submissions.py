@@ -99,13 +99,13 @@ def test_a_submission_whose_answer_was_lost_is_found_again(slurm, tmp_path):
     assert len(slurm.named("task-1")) == 1
 
 
-def test_a_submission_that_never_arrived_goes_back_and_can_never_begin(slurm, tmp_path):
+@pytest.mark.parametrize("fault", [f'echo "{TIMED_OUT}" >&2; exit 1', "kill -9 $$"])
+def test_a_submission_that_never_arrived_goes_back_and_can_never_begin(slurm, tmp_path, fault):
     async def scenario(stage):
         assert (await stage.run(LASTS)).ending is Ending.YIELDED
         assert read_record(stage.assignment(stage.task(LASTS)).directory).is_void
 
-    programs = faulty_sbatch(tmp_path / "programs", f'echo "{TIMED_OUT}" >&2; exit 1')
-    play(slurm, tmp_path, scenario, programs)
+    play(slurm, tmp_path, scenario, faulty_sbatch(tmp_path / "programs", fault))
     assert slurm.named("task-1") == {}
 
 

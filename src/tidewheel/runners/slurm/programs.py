@@ -182,6 +182,7 @@ class Slurm:
                 stderr=asyncio.subprocess.PIPE,
                 env=self._environment,
                 umask=0o077,
+                process_group=0,  # Ctrl-C is meant for the worker, and not for what it asks
             )
         except OSError as error:
             raise SlurmNotReached(f"{program} cannot be started: {error}") from error
@@ -196,8 +197,11 @@ class Slurm:
         except asyncio.CancelledError:
             process.kill()
             raise
-        if process.returncode:
-            raise _failure(program, complained.decode(errors="replace"))
+        status = process.returncode
+        if status is None or status < 0:
+            raise SlurmSilent(f"{program} was killed")
+        if status:
+            raise _failure(program, complained.decode(errors="replace") or f"status {status}")
         return said.decode(errors="replace")
 
 
