@@ -71,7 +71,7 @@ SUITES = (
     Suite(
         name="containers",
         paths=("tests/containers",),
-        budget_seconds=240,
+        budget_seconds=300,
         workers=2,
         args=("--timeout=120",),  # engines start, die and come back
     ),

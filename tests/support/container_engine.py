@@ -184,7 +184,9 @@ class PrivateEngine:
 
     def _begin(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         # nsenter, not `ip netns exec`: that one mounts /sys anew and hides the cgroups.
-        entering = ("nsenter", f"--net=/run/netns/{self.namespace}", "unshare", "--uts")
+        # setpriv: an engine must not outlive tests that were killed.
+        entering = ("setpriv", "--pdeathsig", "TERM", "--", "nsenter")
+        entering += (f"--net=/run/netns/{self.namespace}", "unshare", "--uts")
         script = 'hostname "$1"; shift; exec "$@"'
         with open(self.folder / f"{program}.log", "ab") as log:
             return subprocess.Popen(

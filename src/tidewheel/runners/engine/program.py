@@ -167,6 +167,7 @@ async def child(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environment,
+        process_group=0,  # Ctrl-C is for the worker: what it has begun here, it ends
     )
     try:
         # asyncio's own kill() would reap a child that has just ended, behind its own back.
