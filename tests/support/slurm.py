@@ -75,11 +75,12 @@ AllowedSwapSpace=0
 class SlurmCluster:
     """Daemons in the foreground, each a child of this process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, limits_memory: bool = False) -> None:
         self.folder = folder
         self.configuration = folder / "slurm.conf"
-        self.has_memory_limits = MEMORY_CGROUP.exists()
+        self._limits_memory = limits_memory
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._was_broken = False
         self._last_id = 0  # jobs up to here are those of earlier tests
 
     @property
@@ -87,13 +88,13 @@ class SlurmCluster:
         """What a program needs to speak to this Slurm."""
         return {"SLURM_CONF": str(self.configuration)}
 
-    def ask(self, name: str, *arguments: str) -> str:
+    def ask(self, name: str, *arguments: str, seconds_max: float = 60.0) -> str:
         """What one of Slurm's programs answers."""
         done = subprocess.run(
             [program(name), *arguments],
             env=os.environ | self.environment,
             capture_output=True,
-            timeout=60,
+            timeout=seconds_max,
             check=True,
         )
         return done.stdout.decode()
@@ -177,6 +178,11 @@ class SlurmCluster:
                 self.start_node(node)
         eventually(self._has_cancelled, "every job is cancelled")
         eventually(self._has_recovered, "three idle nodes", seconds_max=60.0)
+        if self._was_broken:
+            # Nodes have yet to tell a new controller what they run: what begins meanwhile may
+            # be taken for lost.
+            eventually(self._runs_jobs, "a job on all nodes", seconds_max=60.0)
+            self._was_broken = False
         self._last_id = max(map(int, self.states()), default=self._last_id)
 
     def _has_recovered(self) -> bool:
@@ -221,7 +227,21 @@ class SlurmCluster:
                 start_new_session=True,
             )
 
+    def _runs_jobs(self) -> bool:
+        try:
+            self.ask(
+                "sbatch",
+                *("--wait", f"--nodes={len(NODES)}", "--exclusive", "--no-requeue"),
+                *("--output=/dev/null", "--wrap=sleep 0.2"),
+                seconds_max=15.0,
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            self._has_cancelled()
+            return False
+        return True
+
     def _kill(self, name: str) -> None:
+        self._was_broken = True
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
@@ -244,7 +264,7 @@ class SlurmCluster:
             os.chown(path, munge.pw_uid, munge.pw_gid)
         key.parent.chmod(0o755)
         self.configuration.write_text(self._configuration())
-        if self.has_memory_limits:
+        if self._limits_memory:
             (self.folder / "cgroup.conf").write_text(MEMORY_LIMITS)
 
     def _configuration(self) -> str:
@@ -258,9 +278,9 @@ class SlurmCluster:
         return CONFIGURATION.format(
             folder=self.folder,
             controller_port=controller_port,
-            task_plugin="cgroup" if self.has_memory_limits else "none",
+            task_plugin="cgroup" if self._limits_memory else "none",
             node_seconds=6,
-            # Control groups of the kernel are named by it, and clusters beside us have theirs.
+            # Control groups are named by it, and clusters beside us may have theirs.
             first_id=secrets.randbelow(60_000) * 1000 + 1,
             nodes="\n".join(nodes),
             names=",".join(NODES),
@@ -268,9 +288,14 @@ class SlurmCluster:
 
 
 @contextmanager
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A cluster for the length of a `with` block."""
-    cluster = SlurmCluster(Path(tempfile.mkdtemp(prefix="tidewheel-slurm-", dir="/tmp")))
+def slurm_cluster(*, limits_memory: bool = False) -> Iterator[SlurmCluster]:
+    """A cluster for the length of a `with` block.
+
+    One that limits memory uses control groups of the kernel, which all Slurms of a machine
+    share by name: two at once get into each other's way.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tidewheel-slurm-", dir="/tmp"))
+    cluster = SlurmCluster(folder, limits_memory=limits_memory)
     try:
         cluster.start()
         yield cluster
