@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -22,6 +23,7 @@ from tests.support.slurm_binaries import program
 
 NODES = ("n1", "n2", "n3")
 CPUS_PER_NODE = 4
+IDS_PER_CONTROLLER = 500
 MARK = "TIDEWHEEL_TEST_SLURM"  # in the environment of all that a node starts
 MEMORY_CGROUP = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -59,6 +61,7 @@ MinJobAge=60
 DefMemPerCPU=100
 FirstJobId={first_id}
 SlurmdParameters=config_overrides
+DebugFlags=NO_CONF_HASH
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 PartitionName=small Nodes=n1 MaxTime=INFINITE State=UP
@@ -81,6 +84,8 @@ class SlurmCluster:
         self._limits_memory = limits_memory
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._was_broken = False
+        # Control groups are named by it, and clusters beside us may have theirs.
+        self._first_id = secrets.randbelow(6_000) * 10_000 + 1
         self._last_id = 0  # jobs up to here are those of earlier tests
 
     @property
@@ -153,7 +158,15 @@ class SlurmCluster:
         eventually((munge / "munge.sock").exists, "munge listens")
 
     def start_controller(self) -> None:
-        """With what it knew before, if it was there before."""
+        """With what it knew before, if it was there before.
+
+        What it did not save is lost, numbers of jobs too; nodes refuse a number that they have
+        seen. So it begins with higher ones.
+        """
+        self._first_id += IDS_PER_CONTROLLER
+        text = self.configuration.read_text()
+        numbered = re.sub(r"(?m)^FirstJobId=.*$", f"FirstJobId={self._first_id}", text)
+        self.configuration.write_text(numbered)
         self._start("controller", [program("slurmctld"), "-D", "-i"])
 
     def kill_controller(self) -> None:
@@ -280,8 +293,7 @@ class SlurmCluster:
             controller_port=controller_port,
             task_plugin="cgroup" if self._limits_memory else "none",
             node_seconds=6,
-            # Control groups are named by it, and clusters beside us may have theirs.
-            first_id=secrets.randbelow(60_000) * 1000 + 1,
+            first_id=self._first_id,
             nodes="\n".join(nodes),
             names=",".join(NODES),
         )
