@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.slurm import MEMORY_CGROUP, slurm_cluster
 from tests.support.slurm_stage import end_of, play, until
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import Ending
@@ -14,9 +15,12 @@ def has_begun(home):
     return (home / "tasks" / "begun").exists
 
 
-def test_a_job_that_uses_too_much_memory_says_so(slurm, tmp_path):
-    if not slurm.has_memory_limits:
-        pytest.skip("Slurm limits memory by cgroup v1, which this machine does not have")
+@pytest.mark.skipif(
+    not MEMORY_CGROUP.exists(),
+    reason="Slurm limits memory by cgroup v1, which this machine does not have",
+)
+@pytest.mark.usefixtures("slurm")  # there is one at all
+def test_a_job_that_uses_too_much_memory_says_so(tmp_path):
     hungry = """#SBATCH --mem=60
 python3 -c 'x = bytearray(400 * 1024 * 1024)'"""
 
@@ -27,7 +31,8 @@ python3 -c 'x = bytearray(400 * 1024 * 1024)'"""
         assert "more memory than it had asked for" in end.error.description
         assert "--mem" in end.error.description
 
-    play(slurm, tmp_path, scenario)
+    with slurm_cluster(limits_memory=True) as limited:
+        play(limited, tmp_path, scenario)
 
 
 def test_a_job_that_runs_too_long_is_ended_by_slurm_and_says_so(slurm, tmp_path):
@@ -52,6 +57,20 @@ def test_a_job_that_somebody_cancelled_in_slurm_says_that_it_was_not_us(slurm, t
         end = await end_of(job)
         assert end.error.code == "cancelled"
         assert "tidewheel did not" in end.error.description
+
+    play(slurm, tmp_path, scenario)
+
+
+def test_a_job_that_leaves_with_status_0_when_it_is_cancelled_has_not_done_its_work(
+    slurm, tmp_path
+):
+    async def scenario(stage):
+        job = await stage.start("trap 'exit 0' TERM; touch ../../begun; sleep 300 & wait")
+        await until(has_begun(tmp_path), "it has begun")
+        slurm.ask("scancel", slurm.only("task-1"))
+        end = await end_of(job)
+        assert end.error.code == "cancelled"
+        assert end.exit_status == 0
 
     play(slurm, tmp_path, scenario)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -22,6 +23,7 @@ from tests.support.slurm_binaries import program
 
 NODES = ("n1", "n2", "n3")
 CPUS_PER_NODE = 4
+IDS_PER_CONTROLLER = 500
 MARK = "TIDEWHEEL_TEST_SLURM"  # in the environment of all that a node starts
 MEMORY_CGROUP = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -59,6 +61,7 @@ MinJobAge=60
 DefMemPerCPU=100
 FirstJobId={first_id}
 SlurmdParameters=config_overrides
+DebugFlags=NO_CONF_HASH
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 PartitionName=small Nodes=n1 MaxTime=INFINITE State=UP
@@ -75,11 +78,14 @@ AllowedSwapSpace=0
 class SlurmCluster:
     """Daemons in the foreground, each a child of this process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, limits_memory: bool = False) -> None:
         self.folder = folder
         self.configuration = folder / "slurm.conf"
-        self.has_memory_limits = MEMORY_CGROUP.exists()
+        self._limits_memory = limits_memory
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._was_broken = False
+        # Control groups are named by it, and clusters beside us may have theirs.
+        self._first_id = secrets.randbelow(6_000) * 10_000 + 1
         self._last_id = 0  # jobs up to here are those of earlier tests
 
     @property
@@ -87,13 +93,13 @@ class SlurmCluster:
         """What a program needs to speak to this Slurm."""
         return {"SLURM_CONF": str(self.configuration)}
 
-    def ask(self, name: str, *arguments: str) -> str:
+    def ask(self, name: str, *arguments: str, seconds_max: float = 60.0) -> str:
         """What one of Slurm's programs answers."""
         done = subprocess.run(
             [program(name), *arguments],
             env=os.environ | self.environment,
             capture_output=True,
-            timeout=60,
+            timeout=seconds_max,
             check=True,
         )
         return done.stdout.decode()
@@ -152,7 +158,15 @@ class SlurmCluster:
         eventually((munge / "munge.sock").exists, "munge listens")
 
     def start_controller(self) -> None:
-        """With what it knew before, if it was there before."""
+        """With what it knew before, if it was there before.
+
+        What it did not save is lost, numbers of jobs too; nodes refuse a number that they have
+        seen. So it begins with higher ones.
+        """
+        self._first_id += IDS_PER_CONTROLLER
+        text = self.configuration.read_text()
+        numbered = re.sub(r"(?m)^FirstJobId=.*$", f"FirstJobId={self._first_id}", text)
+        self.configuration.write_text(numbered)
         self._start("controller", [program("slurmctld"), "-D", "-i"])
 
     def kill_controller(self) -> None:
@@ -177,6 +191,11 @@ class SlurmCluster:
                 self.start_node(node)
         eventually(self._has_cancelled, "every job is cancelled")
         eventually(self._has_recovered, "three idle nodes", seconds_max=60.0)
+        if self._was_broken:
+            # Nodes have yet to tell a new controller what they run: what begins meanwhile may
+            # be taken for lost.
+            eventually(self._runs_jobs, "a job on all nodes", seconds_max=60.0)
+            self._was_broken = False
         self._last_id = max(map(int, self.states()), default=self._last_id)
 
     def _has_recovered(self) -> bool:
@@ -221,7 +240,21 @@ class SlurmCluster:
                 start_new_session=True,
             )
 
+    def _runs_jobs(self) -> bool:
+        try:
+            self.ask(
+                "sbatch",
+                *("--wait", f"--nodes={len(NODES)}", "--exclusive", "--no-requeue"),
+                *("--output=/dev/null", "--wrap=sleep 0.2"),
+                seconds_max=15.0,
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            self._has_cancelled()
+            return False
+        return True
+
     def _kill(self, name: str) -> None:
+        self._was_broken = True
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
@@ -244,7 +277,7 @@ class SlurmCluster:
             os.chown(path, munge.pw_uid, munge.pw_gid)
         key.parent.chmod(0o755)
         self.configuration.write_text(self._configuration())
-        if self.has_memory_limits:
+        if self._limits_memory:
             (self.folder / "cgroup.conf").write_text(MEMORY_LIMITS)
 
     def _configuration(self) -> str:
@@ -258,19 +291,23 @@ class SlurmCluster:
         return CONFIGURATION.format(
             folder=self.folder,
             controller_port=controller_port,
-            task_plugin="cgroup" if self.has_memory_limits else "none",
+            task_plugin="cgroup" if self._limits_memory else "none",
             node_seconds=6,
-            # Control groups of the kernel are named by it, and clusters beside us have theirs.
-            first_id=secrets.randbelow(60_000) * 1000 + 1,
+            first_id=self._first_id,
             nodes="\n".join(nodes),
             names=",".join(NODES),
         )
 
 
 @contextmanager
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A cluster for the length of a `with` block."""
-    cluster = SlurmCluster(Path(tempfile.mkdtemp(prefix="tidewheel-slurm-", dir="/tmp")))
+def slurm_cluster(*, limits_memory: bool = False) -> Iterator[SlurmCluster]:
+    """A cluster for the length of a `with` block.
+
+    One that limits memory uses control groups of the kernel, which all Slurms of a machine
+    share by name: two at once get into each other's way.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tidewheel-slurm-", dir="/tmp"))
+    cluster = SlurmCluster(folder, limits_memory=limits_memory)
     try:
         cluster.start()
         yield cluster

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from tidewheel.core.tasks.steps import TIMED_OUT, End, Ending
 from tidewheel.core.tasks.task import TaskError
-from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line
+from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
 from tidewheel.runners.processes import Exit
-from tidewheel.runners.shell_ends import DESCRIPTION_LENGTH_MAX, end_of
+from tidewheel.runners.shell_ends import DESCRIPTION_LENGTH_MAX, end_of, exit_status_of
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
 from tidewheel.runners.slurm.script import read_cpu_seconds
 from tidewheel.runners.texts import storable
@@ -43,7 +43,7 @@ _REASONS = {
     "DEADLINE": ("deadline", "it could not end before its deadline", "look at --deadline"),
     "CANCELLED": (
         "cancelled",
-        "somebody cancelled it in Slurm",
+        "it was cancelled in Slurm, by somebody or by Slurm itself",
         "ask who called scancel; tidewheel did not",
     ),
 }
@@ -62,10 +62,8 @@ def slurm_end(
         return _never_began(row, files, by_us=by_us)
     recorded = status.exit_status
     reason = _REASONS.get(row.state)
-    if (row.state == "NODE_FAIL" and recorded is not None) or (
-        row.state == "CANCELLED" and by_us
-    ):
-        reason = None  # it had ended before, or did as it was told
+    if _ended_by_itself(row, status, files) or (row.state == "CANCELLED" and by_us):
+        reason = None
     if reason is not None:
         code, what, advice = reason
         ending = Ending.ABORTED if code == TIMED_OUT else Ending.FAILED
@@ -75,6 +73,22 @@ def slurm_end(
         )
         return End(ending=ending, error=error, exit_status=exit_status)
     return None if recorded is None else end_of(Exit(status=recorded), files)
+
+
+def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> bool:
+    """Whether the job was through before Slurm gave it up.
+
+    What ends while the controller is down is cancelled, or failed with its node, for Slurm. A
+    job that was signalled before it ended has not done its work, whatever its exit status.
+    """
+    if status.exit_status is None or row.state == "OUT_OF_MEMORY":
+        return False
+    if row.state == "NODE_FAIL":
+        return True
+    by_signal = exit_status_of(Exit(status=status.exit_status)) < 0
+    # What Slurm writes before it signals a job: its wrapper may end before its own turn comes.
+    is_told = f"*** JOB {row.id} ON " in tail(files.err)
+    return not (status.was_signalled or by_signal or is_told)
 
 
 def unrecorded_end(row: SlurmRow, code: tuple[int, int] | None, files: JobDirectory) -> End:

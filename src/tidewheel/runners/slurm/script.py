@@ -43,7 +43,7 @@ echo "pid=$$ start=${{22}} boot=slurm/$SLURM_JOB_ID node=$SLURMD_NODENAME" > job
 {run}
 code=$?
 times > {times}
-echo "exit=$code" >> job.status
+echo "exit=$code${{asked:+ asked=1}}" >> job.status
 exit $code
 """
 
