@@ -90,6 +90,20 @@ SUITES = (
     ),
     Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
+    Suite(
+        name="containers",
+        paths=("tests/containers",),
+        budget_seconds=300,
+        workers=2,
+        args=("--timeout=120",),  # engines start, die and come back
+    ),
+    Suite(
+        name="Slurm",
+        paths=("tests/engines",),
+        budget_seconds=180,
+        workers=2,
+        args=("--timeout=100",),  # Slurm takes its time to find that a node is dead
+    ),
 )
 
 
@@ -198,10 +212,10 @@ def outcome_of(suite: Suite, seconds: float, status: int) -> Outcome:
 
 def print_table(outcomes: list[Outcome], seed: int) -> None:
     """One row per suite, then the closing line that CI reads."""
-    print(f"\n{'suite':<16}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'budget':>8}")
+    print(f"\n{'suite':<22}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'budget':>8}")
     for outcome in outcomes:
         print(
-            f"{outcome.suite.name:<16}{outcome.passed:>8}{outcome.failed:>8}"
+            f"{outcome.suite.name:<22}{outcome.passed:>8}{outcome.failed:>8}"
             f"{outcome.skipped:>9}{outcome.seconds:>9.1f}{outcome.suite.budget_seconds:>8}"
             f"  {outcome.note}".rstrip()
         )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
 from tidewheel.core.tasks.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
@@ -32,6 +32,9 @@ TOKEN_FILE = "token"
 SERVER_FILE = "server.json"
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
+SHELL = "shell"  # the runner that every worker has
+CONTAINER_RUNNERS = ("compose", "swarm")
+RUNNERS = ("slurm", *CONTAINER_RUNNERS)  # that a worker may have besides
 
 
 class OnStop(StrEnum):
@@ -186,9 +189,12 @@ class WorkerSettings:
     tie_jobs: bool = False
     job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
+    runners: tuple[str, ...] = ()  # besides bash and handlers
+    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     home: Path = Path()
 
     def __post_init__(self) -> None:
+        self._check_runners()
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
         _positive(self, "adopt_interval_seconds")
         if not self.queues:
@@ -204,6 +210,19 @@ class WorkerSettings:
             )
         if self.grace_seconds < 0:
             raise BadSetting("grace_seconds", self.grace_seconds, "0 or more")
+
+    def _check_runners(self) -> None:
+        for runner in self.runners:
+            if runner not in RUNNERS:
+                raise BadSetting("runner", runner, " or ".join(RUNNERS))
+        named = frozenset(map(runner_label, self.runners))
+        for label in self.capacity.labels - named:
+            if label.startswith(RUNNER_LABEL_PREFIX):
+                runner = label.removeprefix(RUNNER_LABEL_PREFIX)
+                raise BadSetting("label", label, f"--runner {runner}, which offers it")
+        if self.tie_jobs and self.runners:
+            accepted = "nothing beside tied jobs: what others run does not die with a worker"
+            raise BadSetting("runner", ", ".join(self.runners), accepted)
 
 
 def home_directory(environ: Mapping[str, str] = os.environ) -> Path:

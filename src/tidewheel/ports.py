@@ -354,6 +354,7 @@ class Assignment:
     worker: WorkerId
     directory: Path  # of this attempt alone: job, job.out, job.err, job.status
     secret: str  # lets the job speak for this attempt and nothing else
+    store: str = ""  # the beginning of its id: whose task it is, where several share an engine
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -380,6 +381,26 @@ class Runner(Protocol):
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """The job that a dead worker left in this directory; None if there is none."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Something that an attempt holds outside of this machine's processes."""
+
+    name: str
+    task_id: TaskId
+    attempt: int
+
+
+@runtime_checkable
+class TidyRunner(Runner, Protocol):
+    """A runner whose jobs live elsewhere, and do not end because their worker did."""
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """Every attempt of a store of which something is there, its lease over or not."""
+        ...
+
+    async def remove(self, leftover: Leftover) -> None: ...
 
 
 @runtime_checkable

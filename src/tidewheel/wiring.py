@@ -27,6 +27,7 @@ from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
+from tidewheel.platforms import read_platforms
 from tidewheel.ports import Store, TaskStore
 
 if TYPE_CHECKING:
@@ -336,6 +337,7 @@ async def driving(  # noqa: PLR0913 - each by name
             smtp=how.smtp,
             trigger_log=trigger_log,
             pace=as_compatible,
+            platforms=read_platforms(home),
         )
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 

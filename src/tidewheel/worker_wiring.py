@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.runs.definition import StoredDefinition
     from tidewheel.runners.handlers import Handlers
+    from tidewheel.runners.job_environment import RunAids
+    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.others import OtherRunner
     from tidewheel.services.adoption import IsAlive
     from tidewheel.services.job_calls import SpeakingFor
     from tidewheel.services.service import OnReport
@@ -64,6 +67,8 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers a worker runs commands only.
     """
+    from tidewheel.runners.job_environment import RunAids
+    from tidewheel.runners.own_programs import write_programs
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
@@ -80,12 +85,19 @@ async def built_worker(
         server=None if afar is None else afar.ways,
     )
     async with AsyncExitStack() as stack:
+        messages = await _messages(stack, store, settings, message_bytes_max, afar)
+        aids = RunAids(programs=write_programs(settings.home))
+        others = _others(stack, settings, messages, aids)
         runners = [
-            await _shell(stack, store, settings, message_bytes_max, afar),
+            _shell(stack, settings, messages, aids),
+            *others,
             *_python(stack, settings, message_bytes_max, handlers),
         ]
         wrapped = [around(runner) if around else runner for runner in runners]
-        yield Worker(store, settings, wrapped, host, wiring.surroundings(on_report))
+        worker = Worker(store, settings, wrapped, host, wiring.surroundings(on_report))
+        for other in others:
+            other.tell_trouble_to(worker.hear_trouble)
+        yield worker
 
 
 def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
@@ -106,18 +118,14 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     return replace(own, boot_id=own.boot_id + place), is_alive
 
 
-async def _shell(
+async def _messages(
     stack: AsyncExitStack,
     store: TaskStore,
     settings: WorkerSettings,
     message_bytes_max: int,
     afar: _Afar | None,
-) -> Runner:
-    from tidewheel.runners.job_environment import RunAids
+) -> MessageServer:
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.own_programs import write_programs
-    from tidewheel.runners.shell import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
     from tidewheel.services.job_calls import JobCalls
 
     calls = JobCalls(
@@ -126,6 +134,17 @@ async def _shell(
         speaking_for=None if afar is None else afar.speaking_for,
     )
     messages = MessageServer(settings.home, message_bytes_max, calls)
+    await messages.start()
+    stack.push_async_callback(messages.stop)
+    return messages
+
+
+def _shell(
+    stack: AsyncExitStack, settings: WorkerSettings, messages: MessageServer, aids: RunAids
+) -> Runner:
+    from tidewheel.runners.shell import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
+
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(
         environ=os.environ,
@@ -134,13 +153,22 @@ async def _shell(
         tie_jobs=settings.tie_jobs,
         failpoint=wiring.this_failpoint(),
         limits=settings.job_limits,
-        aids=RunAids(programs=write_programs(settings.home)),
+        aids=aids,
     )
-    await messages.start()
     stack.callback(shell.stop)
     stack.callback(sampler.stop)
-    stack.push_async_callback(messages.stop)
     return shell
+
+
+def _others(
+    stack: AsyncExitStack, settings: WorkerSettings, messages: MessageServer, aids: RunAids
+) -> list[OtherRunner]:
+    from tidewheel.runners.others import RunnerParts, open_runner, stop_runners
+
+    parts = RunnerParts.of(settings, messages, aids, os.environ, wiring.this_failpoint())
+    others = [open_runner(name, parts) for name in settings.runners]
+    stack.push_async_callback(stop_runners, others)
+    return others
 
 
 def _python(

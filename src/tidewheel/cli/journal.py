@@ -33,6 +33,8 @@ SENTENCES = {
     "worker.able": "takes tasks again",
     "job.not_started": "{task}  {error}",
     "lease.adopted": "{task}  from a worker that is gone",
+    "leftover.removed": "{task}  attempt {attempt} had no lease any more",
+    "leftover.kept": "{error}",
     "run.taken": "{run}  was {status}, and nobody drove it",
     "run.left": "{run}  {status}  {why}",
     "run.not_taken": "{run}  {reason}",

@@ -88,8 +88,10 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "queues": options["queues"],
         "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
+        "runners": options["runners"],
+        "allow_compose": options["allow_compose"],
         "job_limits": JobLimits(**dict(options["job_limits"])),
-        "on_stop": OnStop.YIELD if options["yields"] else OnStop.DRAIN,
+        "on_stop": _on_stop(options),
     }
     given = {
         "slots": options["slots"],
@@ -97,6 +99,12 @@ def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
         "grace_seconds": options["grace"],
     }
     return fields | {name: value for name, value in given.items() if value is not None}
+
+
+def _on_stop(options: dict[str, Any]) -> OnStop:
+    if options["leaves"]:
+        return OnStop.LEAVE
+    return OnStop.YIELD if options["yields"] else OnStop.DRAIN
 
 
 def load_handlers(where: str | None) -> Handlers | None:

@@ -59,6 +59,8 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     settings = RunHereSettings(
         slots=options["slots"],
         tie_jobs=options["tie_jobs"],
+        runners=options["runners"],
+        allow_compose=options["allow_compose"],
         trigger_log=options["trigger_log"],
     )
     wiring.spare_garbage_collector()

@@ -16,6 +16,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
@@ -34,7 +35,7 @@ from tidewheel.config import (
     monitor_settings,
     scheduler_settings,
 )
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.resources import Resources, runner_label
 from tidewheel.ports import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
@@ -60,6 +61,8 @@ class WorkerFields(TypedDict, total=False):
     tie_jobs: bool
     job_limits: JobLimits
     usage_interval_seconds: float
+    runners: Sequence[str]
+    allow_compose: Sequence[str]
     home: Path
 
 
@@ -69,7 +72,11 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
     given.setdefault("name", worker_wiring.worker_name())
     given.setdefault("slots", worker_wiring.usable_cores())
-    given.setdefault("capacity", worker_wiring.machine_capacity())
+    given["allow_compose"] = tuple(fields.get("allow_compose", ()))
+    runners = given["runners"] = tuple(fields.get("runners", ()))
+    offered = fields.get("capacity") or worker_wiring.machine_capacity()
+    labels = offered.labels | frozenset(map(runner_label, runners))
+    given["capacity"] = replace(offered, labels=labels)
     given.setdefault("home", home_directory())
     given.setdefault("adopt_interval_seconds", adopt_interval_seconds())
     return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields

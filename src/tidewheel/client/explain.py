@@ -12,7 +12,7 @@ from shlex import quote
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
-from tidewheel.core.tasks.resources import Resources, fits
+from tidewheel.core.tasks.resources import RUNNER_LABEL_PREFIX, Resources, fits
 from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId
@@ -170,7 +170,9 @@ def _missing(asked: Resources, offered: Sequence[Resources]) -> str:
         return f"It asks for {asked.gpu} GPUs; the largest worker offers {most_gpus}."
     known = frozenset().union(*(one.labels for one in offered))
     if absent := sorted(asked.labels - known):
-        how = f"tidewheel worker --label {quote(absent[0])}"
+        runner = absent[0].removeprefix(RUNNER_LABEL_PREFIX)
+        option = "--label" if runner == absent[0] else "--runner"
+        how = f"tidewheel worker {option} {quote(runner)}"
         return f"No worker offers the label {absent[0]!r}; start one: {how}"
     return (
         "No single worker offers all that it asks for: cores, memory, GPUs and labels together."

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
+from tidewheel.client.runner_fields import for_runner
 from tidewheel.core.tasks.requests import Amendment
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
@@ -51,6 +52,9 @@ class TaskFields(TypedDict, total=False):
     gpu: int
     labels: Iterable[str]
     resources: Resources  # instead of the four above
+    runner: str  # shell, slurm, compose or swarm
+    compose: str  # for compose and swarm: the text of a compose file
+    directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
     unique_key: str
     limit_key: str
     tag: str
@@ -71,7 +75,7 @@ _PLAIN = {
 _TEXTS = frozenset(
     (
         *("id", "queue", "name", "command", "handler", "spec_text"),
-        *("unique_key", "limit_key", "tag"),
+        *("unique_key", "limit_key", "tag", "runner", "compose"),
     )
 )
 _DURATIONS = {
@@ -99,6 +103,11 @@ def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -
         try:
             given |= build(fields)
         except (BadSetting, ValueError) as error:
+            findings.append(str(error))
+    if fields.get("runner") is not None or fields.get("directives"):
+        try:
+            given = dict(for_runner(fields, given))
+        except ValueError as error:
             findings.append(str(error))
     if findings:
         raise InvalidTask(task_id, findings)

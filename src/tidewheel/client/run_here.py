@@ -16,6 +16,7 @@ from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports import Store
+from tidewheel.runners.others import found_runners
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
 from tidewheel.services.worker import Worker
@@ -33,6 +34,8 @@ class RunHereSettings:
 
     slots: int = SLOTS_DEFAULT
     tie_jobs: bool = False
+    runners: tuple[str, ...] = ()  # none: those whose programs are found
+    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     trigger_log: Path | None = None
     home: Path | None = None
     given: RunOptions | None = None  # for a run that is carried on
@@ -94,6 +97,8 @@ class RunHere:
                         queues=(self._run.queue,),
                         slots=settings.slots,
                         tie_jobs=settings.tie_jobs,
+                        runners=self._runners(),
+                        allow_compose=settings.allow_compose,
                         home=home,
                         on_stop=OnStop.LEAVE,
                         grace_seconds=GRACE_SECONDS,
@@ -107,6 +112,11 @@ class RunHere:
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
         )
+
+    def _runners(self) -> tuple[str, ...]:
+        settings = self._settings
+        found = () if settings.tie_jobs else found_runners()
+        return settings.runners or found
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
         monitor = wiring.build_monitor(self._store, monitor_settings(), self._on_report)

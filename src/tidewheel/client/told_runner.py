@@ -8,7 +8,15 @@ from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import Assignment, Job, JobReports, PromptRunner, Runner
+from tidewheel.ports import (
+    Assignment,
+    Job,
+    JobReports,
+    Leftover,
+    PromptRunner,
+    Runner,
+    TidyRunner,
+)
 
 OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
@@ -81,8 +89,25 @@ class PromptToldRunner(ToldRunner):
         return self.runner.start_now(task, directory, reports, tell_end)
 
 
+@dataclass(frozen=True, slots=True)
+class TidyToldRunner(ToldRunner):
+    """The port TidyRunner."""
+
+    runner: TidyRunner
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """As the runner does."""
+        return await self.runner.leftovers(store)
+
+    async def remove(self, leftover: Leftover) -> None:
+        """As the runner does."""
+        await self.runner.remove(leftover)
+
+
 def told(runner: Runner, on_job: OnJob) -> Runner:
     """The same runner, as prompt as it was, with somebody who is told."""
     if isinstance(runner, PromptRunner):
         return PromptToldRunner(runner, on_job)
+    if isinstance(runner, TidyRunner):
+        return TidyToldRunner(runner, on_job)
     return ToldRunner(runner, on_job)

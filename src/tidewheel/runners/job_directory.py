@@ -33,6 +33,7 @@ class JobStatus:
     process: ProcessId | None = None
     boot_id: str = ""
     exit_status: int | None = None
+    was_signalled: bool = False  # before it ended; only jobs of other engines say so
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,12 @@ def parse_status(text: str) -> JobStatus:
         process = ProcessId(pid=int(facts["pid"]), started=int(facts["start"]))
     with suppress(KeyError, ValueError):
         exit_status = int(facts["exit"])
-    return JobStatus(process=process, boot_id=facts.get("boot", ""), exit_status=exit_status)
+    return JobStatus(
+        process=process,
+        boot_id=facts.get("boot", ""),
+        exit_status=exit_status,
+        was_signalled="asked" in facts,
+    )
 
 
 def make_private_directory(path: Path) -> None:
@@ -133,11 +139,15 @@ def link_whole(path: Path, target: Path) -> None:
 
 def last_line(path: Path) -> str:
     """The last line with anything on it, safe to show; empty if there is none."""
+    written = [line.strip() for line in tail(path).splitlines() if line.strip()]
+    return printable(storable(written[-1], LAST_LINE_LENGTH_MAX)) if written else ""
+
+
+def tail(path: Path) -> str:
+    """The end of a file, as it is; empty if there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES_MAX))
-            lines = file.read(TAIL_BYTES_MAX).decode(errors="replace").splitlines()
+            return file.read(TAIL_BYTES_MAX).decode(errors="replace")
     except OSError:
         return ""
-    written = [line.strip() for line in lines if line.strip()]
-    return printable(storable(written[-1], LAST_LINE_LENGTH_MAX)) if written else ""

@@ -57,8 +57,11 @@ export PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/pyt
 
 # Where existing scripts look for it; the id is the process group, as they kill it.
 read -r _ _ _ _ tidewheel__group _ <"/proc/$$/stat" || tidewheel__group=$$
-TZ=UTC printf 'CYLC_JOB_RUNNER_NAME=background\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JOB_INIT_TIME=%(%FT%TZ)T\n' \
-    "$tidewheel__group" $$ -1 >>"$TIDEWHEEL_JOB_DIR/job.status"
+if [[ ${TIDEWHEEL_JOB_RUNNER:=background} == slurm ]]; then
+    tidewheel__group=$SLURM_JOB_ID
+fi
+TZ=UTC printf 'CYLC_JOB_RUNNER_NAME=%s\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JOB_INIT_TIME=%(%FT%TZ)T\n' \
+    "$TIDEWHEEL_JOB_RUNNER" "$tidewheel__group" $$ -1 >>"$TIDEWHEEL_JOB_DIR/job.status"
 unset tidewheel__group
 
 # What a job may do with its own failure; an init-script may take some away.

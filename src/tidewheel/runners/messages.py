@@ -150,6 +150,12 @@ class MessageServer:
         link_whole(directory / SOCKET_LINK, self.path)
         speaker.hear_spool()
 
+    def hear_spool(self, secret: str) -> None:
+        """Hear what the attempt wrote down because it did not reach this socket."""
+        speaker = self._speakers.get(_digest(secret))
+        if speaker is not None:
+            speaker.hear_spool()
+
     def forget(self, secret: str) -> None:
         """The attempt has ended: hear what it wrote last, then nothing more."""
         speaker = self._speakers.pop(_digest(secret), None)

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.resources import needs_runner
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
@@ -173,8 +174,8 @@ class ShellRunner:
         self._failpoint = failpoint
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task has a command."""
-        return task.command is not None
+        """Whether the task has a command, and not one for another runner."""
+        return task.command is not None and not needs_runner(task.resources)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Start a command; one that cannot be started has failed, and that is its end.
@@ -244,7 +245,7 @@ class ShellRunner:
             folders.prepare()
             inherited, script = {**inherited, **self._run_environment}, str(files.script)
         if self._messages is not None:
-            self._messages.expect(assignment.secret, files.path, reports, _caller(task))
+            self._messages.expect(assignment.secret, files.path, reports, caller_of(task))
         self._failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
@@ -303,7 +304,7 @@ class ShellRunner:
         if self._messages is not None:
             with suppress(OSError):  # an unwritable directory ends no running job
                 self._messages.expect(
-                    assignment.secret, assignment.directory, reports, _caller(assignment.task)
+                    assignment.secret, assignment.directory, reports, caller_of(assignment.task)
                 )
 
     def _forget(self, assignment: Assignment) -> None:
@@ -333,7 +334,7 @@ class OwnChildren:
             reap_orphans(self._pids)
 
 
-def _caller(task: Claimed) -> TaskId | None:
+def caller_of(task: Claimed) -> TaskId | None:
     """Whose calls are answered: those of jobs that belong to a run."""
     return None if task.run is None else task.id
 

@@ -86,6 +86,8 @@ class Adoption:
         task, worker = lease.task, self._workplace.worker
         if task.fence_kill:
             return Fate.NOBODYS
+        if not any(runner.accepts(task) for runner in self._runners):
+            return Fate.THEIRS  # its job is where only a worker with its runner finds it
         holder = Holder(task_id=task.id, attempt=task.attempt, worker=lease.owner)
         try:
             await self._store.adopt(holder, worker)

@@ -24,11 +24,13 @@ from functools import partial
 from tidewheel.config import OnStop, WorkerSettings
 from tidewheel.core.tasks.requests import HeldLease, NewWorker
 from tidewheel.core.tasks.serving import Served
-from tidewheel.ports import Runner, TaskStore
+from tidewheel.errors import Unavailable
+from tidewheel.ports import Runner, TaskStore, TidyRunner
 from tidewheel.services.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.alarm import within
 from tidewheel.services.attempts import StopReason
 from tidewheel.services.crew import Crew
+from tidewheel.services.leftovers import remove_leftovers
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.shift import Equipment, Host, Shift
 
@@ -75,6 +77,11 @@ class Worker(Service):
         if self._running is not None:
             await self._running
 
+    def hear_trouble(self, text: str | None) -> None:
+        """What a runner cannot reach just now, or can again (None); from the worker's loop."""
+        if self._shift is not None:
+            self._shift.claims.hear_trouble(text)
+
     def rest_seconds(self) -> float | None:
         return None
 
@@ -93,6 +100,7 @@ class Worker(Service):
             return
         crew.add(shift.keep_leases())
         await self._adopt_orphans(shift)
+        await self._remove_leftovers()
         crew.add(shift.reporter.run())
         crew.add(shift.cancellations.run())
         for speaking in shift.speak_with_server():
@@ -134,6 +142,18 @@ class Worker(Service):
         for lease in orphans:
             await shift.adopt(lease, self.persist)
 
+    async def _remove_leftovers(self) -> None:
+        """What cannot be removed now is tried again later; it keeps nobody from work."""
+        runners = [r for r in self._equipment.runners if isinstance(r, TidyRunner)]
+        if not runners:
+            return
+        try:
+            name = (await self._store.store_id())[:STORE_ID_LENGTH]
+            for removed in await remove_leftovers(self._store, runners, name):
+                self.tell("leftover.removed", task=removed.task_id, attempt=removed.attempt)
+        except Unavailable as error:
+            self.tell("leftover.kept", error=str(error))
+
     async def _attend(self, shift: Shift) -> None:
         """Until asked to stop; look now and then whether a worker beside this one has died."""
         rest = self._settings.adopt_interval_seconds
@@ -142,6 +162,7 @@ class Worker(Service):
             await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))
             if self._clock.monotonic() >= look_at:
                 await self._adopt_from_the_dead(shift)
+                await self._remove_leftovers()
                 look_at = self._clock.monotonic() + rest
 
     async def _adopt_from_the_dead(self, shift: Shift) -> None:

@@ -84,6 +84,7 @@ class Workplace:
             worker=self.worker,
             directory=self.directory(task),
             secret=self._new_secret(),
+            store=self._folders.tasks.name,
             environment=self._folders.environment(task),
         )
 

@@ -158,6 +158,8 @@ def assigned(task: Claimed, home: Path, **environment: str) -> Assignment:
 class RunnerConformance(ABC):
     """What every runner must do."""
 
+    jobs_at_once = JOBS_AT_ONCE
+
     @abstractmethod
     def open_runner(self, home: Path) -> AbstractAsyncContextManager[Runner]:
         """A runner that works, in the running loop."""
@@ -270,13 +272,13 @@ class RunnerConformance(ABC):
 
     def test_many_jobs_at_once_keep_their_ends_apart(self, tmp_path: Path) -> None:
         async def scenario(stage: Stage) -> None:
-            behaviours = [Behaviour.SUCCEED, Behaviour.FAIL] * (JOBS_AT_ONCE // 2)
+            behaviours = [Behaviour.SUCCEED, Behaviour.FAIL] * (self.jobs_at_once // 2)
             jobs = [
                 await stage.start(behaviour, number=number)
                 for number, behaviour in enumerate(behaviours)
             ]
             ends = [(await stage.end_of(job)).ending for job in jobs]
-            assert ends == [Ending.SUCCEEDED, Ending.FAILED] * (JOBS_AT_ONCE // 2)
+            assert ends == [Ending.SUCCEEDED, Ending.FAILED] * (self.jobs_at_once // 2)
 
         self.run(tmp_path, scenario)
 

@@ -9,6 +9,7 @@ import click
 
 from tidewheel.cli.definitions import Definition, definition_command
 from tidewheel.cli.parameters import DURATION
+from tidewheel.config import RUNNERS
 
 EPILOG = """\b
 Examples:
@@ -76,6 +77,20 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     help="How long a stalled run waits for you; 0 not at all. [default: as defined, 1h]",
 )
 @click.option("--slots", type=click.IntRange(1), default=100, show_default=True)
+@click.option(
+    "--runner",
+    "runners",
+    multiple=True,
+    type=click.Choice(RUNNERS),
+    help="Run tasks for this engine, too; repeatable. [default: slurm, where sbatch is found]",
+)
+@click.option(
+    "--allow-compose",
+    multiple=True,
+    metavar="WHAT",
+    help="Let compose files have what can reach out of their containers: bind-mounts, "
+    "host-network … (docs/containers.md); repeatable.",
+)
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
 @click.option(
     "--trigger-log",

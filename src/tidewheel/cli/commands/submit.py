@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from tidewheel.client.results import Batch, Task
 
 # Options that are fields of the task under another name.
-_FIELDS = {"retry_delay": "retry_delays", "label": "labels", "key": "unique_key"}
+_FIELDS = {
+    "retry_delay": "retry_delays",
+    "label": "labels",
+    "key": "unique_key",
+    "directive": "directives",
+}
+
+_EXECUTED = frozenset({"command", "handler", "spec_text", "compose"})
 
 EPILOG = """\b
 Examples:
@@ -52,6 +60,14 @@ The file has one JSON object per line, with the options as keys:
 @click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
 @click.option("--gpu", type=int, help="GPUs one attempt uses.")
 @click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
+@click.option("--runner", help="Who runs it: slurm, compose, swarm. [default: bash]")
+@click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")
+@click.option(
+    "--directive",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
+)
 @click.option("--key", help="While a task with this key lives, submitting it again is no-op.")
 @click.option("--limit-key", help="Which of the queue's limits it counts for.")
 @click.option("--tag", help="A word to find it by.")
@@ -92,13 +108,22 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     }
     if "spec" in given:
         given["spec_text"] = task_files.read_spec(given.pop("spec"))
+    if "compose" in given:
+        given["compose"] = _read_compose(str(given["compose"]))
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
-    if not given["needs"] and not {"command", "handler", "spec_text"} & given.keys():
+    if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
             "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
             "(a task with nothing but --needs joins others)"
         )
     return given
+
+
+def _read_compose(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"the compose file {name} cannot be read: {error}") from error
 
 
 def _command_line(argv: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidewheel.core.graph.condition import Leaf
-    from tidewheel.core.graph.findings import Finding
+    from tidewheel.core.graph.findings import Finding, Findings
     from tidewheel.core.graph.graph import Graph
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
@@ -39,6 +39,8 @@ def command(definition: Definition, *, strict: bool) -> int:
 
     findings = Findings()
     loaded, verdicts = definition.load_judged(findings)
+    if loaded.graph is not None:
+        note_places(loaded.graph, findings)
     judgement = judged(findings, strict=strict)
     valid = loaded.graph is not None and not any(
         one.severity is Severity.ERROR for one in judgement
@@ -60,6 +62,16 @@ def command(definition: Definition, *, strict: bool) -> int:
     if verdicts:
         say(verdicts.sentence(strict=strict))
     return 0 if valid else REFUSED
+
+
+def note_places(graph: Graph, findings: Findings) -> None:
+    """Platforms that this state directory does not describe."""
+    from tidewheel.config import home_directory
+    from tidewheel.platforms import read_platforms
+    from tidewheel.services.scheduler.job_place import place_notes
+
+    nodes = (node.definition for node in graph.nodes.values())
+    place_notes(nodes, read_platforms(home_directory()), findings)
 
 
 def _verdict(loaded: LoadedWorkflow, findings: Sequence[Finding], *, valid: bool) -> str:

@@ -9,6 +9,7 @@ import click
 from tidewheel.cli.parameters import DURATION, JOB_LIMIT, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.config import RUNNERS
 
 
 @session_command("worker")
@@ -29,6 +30,20 @@ from tidewheel.client.fields import QUEUE_DEFAULT
 @click.option("--name", help="What to call it. [default: host:pid]")
 @click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
 @click.option(
+    "--runner",
+    "runners",
+    multiple=True,
+    type=click.Choice(RUNNERS),
+    help="Run tasks for this engine, too, besides commands by bash; repeatable.",
+)
+@click.option(
+    "--allow-compose",
+    multiple=True,
+    metavar="WHAT",
+    help="Let compose files have what can reach out of their containers: privileged, "
+    "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
+)
+@click.option(
     "--job-limit",
     "job_limits",
     multiple=True,
@@ -43,6 +58,12 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     default=True,
     show_default=True,
     help="When stopped: give the tasks back at once, or finish them.",
+)
+@click.option(
+    "--leave",
+    "leaves",
+    is_flag=True,
+    help="When stopped: let jobs run on; the next worker of this host goes on with them.",
 )
 @click.option("--grace", type=DURATION, help="Then kill what is left. [default: 30s]")
 @click.option(

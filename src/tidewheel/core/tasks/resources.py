@@ -10,6 +10,7 @@ MEMORY_BYTES_MAX = 2**50
 GPU_MAX = 10_000
 LABELS_MAX = 32
 LABEL_LENGTH_MAX = 256
+RUNNER_LABEL_PREFIX = "runner:"  # such a label names the runner that a task needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,16 @@ class Resources:
 
 
 NO_RESOURCES = Resources()  # what most tasks ask for: they share one value
+
+
+def runner_label(runner: str) -> str:
+    """What a worker offers that has this runner besides bash."""
+    return f"{RUNNER_LABEL_PREFIX}{runner}"
+
+
+def needs_runner(asked: Resources) -> bool:
+    """Whether a task is for another runner than the one that commands have anyway."""
+    return any(label.startswith(RUNNER_LABEL_PREFIX) for label in asked.labels)
 
 
 def fits(asked: Resources, offered: Resources) -> bool:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable
 
 from tidewheel.core.graph.node import NodeDef, Retries
-from tidewheel.core.graph.outputs import STANDARD, STARTED
+from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED
 from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.sched.effects import Notice
@@ -69,6 +69,10 @@ class JobReports:
         severity, said = severity_of(text)
         node = self._node_of(key)
         name = output or next((name for name, words in node.outputs if words == said), None)
+        if name == SUBMITTED:  # by a runner that does not start jobs at once
+            drive.work.log.append(self._line_of(key, said, severity, how))
+            drive.step(JobSubmitted(key, submit, at))
+            return
         known = name == STARTED or any(name == one for one, _ in node.outputs)
         if name != STARTED:
             drive.work.log.append(self._line_of(key, said or str(name), severity, how))

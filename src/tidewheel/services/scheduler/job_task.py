@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from shlex import quote
+from types import MappingProxyType
 from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.core.runs.job_names import DEFINITION, JobName
-from tidewheel.core.tasks.resources import NO_RESOURCES
 from tidewheel.core.tasks.task import NewTask
+from tidewheel.platforms import Platform
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
+from tidewheel.services.scheduler.job_place import ANY_WORKER, job_place
 from tidewheel.services.scheduler.job_script import (
     dummy_node,
     facts_text,
@@ -20,6 +22,7 @@ from tidewheel.services.scheduler.job_script import (
     polling_node,
 )
 
+SHEBANG = "#!/usr/bin/env bash\n"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 XtriggerResults = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
@@ -57,8 +60,11 @@ class JobFacts:
 class JobWriter:
     """Makes the tasks of one run. What is the same for many jobs is put together once."""
 
-    def __init__(self, facts: RunFacts) -> None:
+    def __init__(
+        self, facts: RunFacts, platforms: Mapping[str, Platform] = MappingProxyType({})
+    ) -> None:
         self._run = facts
+        self._platforms = platforms
         self._head = _run_text(facts)
         # The last of each name: a broadcast makes a new node each time that it is asked for.
         self._texts: dict[str, tuple[NodeDef, str]] = {}
@@ -66,18 +72,20 @@ class JobWriter:
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
         """One submission; `node` is as broadcasts have left it."""
         run = self._run
-        limit = node.time_limit_seconds
+        place = job_place(node, self._platforms)
         if run.dummy:
+            place = ANY_WORKER
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
-            node, limit = dummy_node(node, simulated_seconds(node), fails=fails), None
+            node = dummy_node(node, simulated_seconds(node), fails=fails)
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
             id=name.task_id,
             queue=run.queue,
             run=run.number,
-            command=f"{self._head}{_job_text(name, facts)}\n{self._node_text(node, facts)}",
-            timeout_seconds=limit or None,
-            resources=NO_RESOURCES if run.dummy else node.resources,
+            command=f"{SHEBANG}{place.head}{self._head}{_job_text(name, facts)}\n"
+            f"{self._node_text(node, facts)}",
+            timeout_seconds=place.timeout_seconds,
+            resources=place.resources,
         )
 
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:
@@ -104,7 +112,7 @@ def _run_text(run: RunFacts) -> str:
     }
     if run.definition:
         facts[DEFINITION] = run.definition
-    return f"#!/usr/bin/env bash\n{facts_text(facts)}\n"
+    return f"{facts_text(facts)}\n"
 
 
 def _job_text(name: JobName, facts: JobFacts) -> str:

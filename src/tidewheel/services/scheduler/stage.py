@@ -5,8 +5,8 @@ Made when a scheduler takes a run, and again from the store if a step failed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
@@ -30,6 +30,7 @@ from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
+from tidewheel.platforms import Platform
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
@@ -68,6 +69,7 @@ class Taken:
     pool: Pool
     stored: StoredRun
     anew: GivenAnew | None = None
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
 class Stage:
@@ -105,6 +107,7 @@ class Stage:
             taken.restored,
             self.nodes,
             xtriggers.results_for,
+            taken.platforms,
         )
         self._reason = taken.run.reason
         self.begun = False

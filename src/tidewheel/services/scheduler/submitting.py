@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import NewTask
+from tidewheel.platforms import Platform
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.services.scheduler.nodes import Nodes
@@ -24,7 +25,9 @@ class Submissions:
         restored: RestoredDefinition,
         nodes: Nodes,
         results_for: Callable[[Key], XtriggerResults],
+        platforms: Mapping[str, Platform],
     ) -> None:
+        self._platforms = platforms
         self._run = run
         self._nodes = nodes
         self._results_for = results_for
@@ -47,7 +50,8 @@ class Submissions:
                 utc=bool(restored.settings.scheduler.utc_mode),
                 dummy=self._run.options.mode == RunMode.DUMMY,
                 definition=definition,
-            )
+            ),
+            self._platforms,
         )
 
     def new_task(self, one: Submit) -> NewTask:

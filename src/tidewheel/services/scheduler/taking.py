@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidewheel.config import SMTP_DEFAULT
@@ -15,6 +15,7 @@ from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.records import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
+from tidewheel.platforms import Platform
 from tidewheel.ports import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
@@ -55,6 +56,7 @@ class SchedulerHome:
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
 def driver_of(
@@ -142,6 +144,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         pool=pool,
         stored=stored,
         anew=anew,
+        platforms=home.platforms,
     )
 
 

@@ -1,0 +1,60 @@
+"""What `platform = NAME` of a definition means here, as a file of the state directory says."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.config import SHELL
+from tidewheel.errors import BadSetting
+
+PLATFORMS_FILE = "platforms.toml"
+PLATFORM_RUNNERS = (SHELL, "slurm")  # that a platform may mean: jobs of runs are commands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """What `platform = NAME` in a definition means here."""
+
+    name: str
+    runner: str = SHELL
+    labels: tuple[str, ...] = ()  # further ones that a worker must offer
+    directives: tuple[tuple[str, str], ...] = ()  # where a task does not say otherwise
+
+    def __post_init__(self) -> None:
+        if self.runner not in PLATFORM_RUNNERS:
+            accepted = " or ".join(PLATFORM_RUNNERS)
+            raise BadSetting(f"runner of platform {self.name}", self.runner, accepted)
+
+
+def read_platforms(home: Path) -> dict[str, Platform]:
+    """The platforms of a state directory, by name; none if it has no file of them."""
+    path = home / PLATFORMS_FILE
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BadSetting(str(path), str(error), "TOML: [NAME], then runner = …") from error
+    return {name: _platform(path, name, table) for name, table in tables.items()}
+
+
+def _platform(path: Path, name: str, table: object) -> Platform:
+    accepted = 'runner = "slurm", labels = ["…"] and a table directives'
+    if not isinstance(table, dict) or not table.keys() <= {"runner", "labels", "directives"}:
+        raise BadSetting(f"[{name}] of {path}", table, accepted)
+    labels, directives = table.get("labels", []), table.get("directives", {})
+    if not isinstance(labels, list) or not isinstance(directives, dict):
+        raise BadSetting(f"[{name}] of {path}", table, accepted)
+    return Platform(
+        name=name,
+        runner=str(table.get("runner", SHELL)),
+        labels=tuple(map(str, labels)),
+        directives=tuple((str(key), _said(value)) for key, value in directives.items()),
+    )
+
+
+def _said(value: object) -> str:
+    """``exclusive = true`` is a directive without a value."""
+    return "" if value is True else str(value)

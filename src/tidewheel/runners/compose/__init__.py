@@ -1,0 +1,1 @@
+"""Tasks whose job is a set of containers on the engine beside the worker."""

@@ -1,0 +1,1 @@
+"""What the runners of containers have in common: policy, calls, names, logs, the watch."""

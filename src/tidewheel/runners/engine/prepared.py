@@ -1,0 +1,303 @@
+"""From a task to the file that an engine executes: resolve, judge, mark as ours.
+
+``compose.yaml``   the author's text
+``compose.json``   what is executed: the same after interpolation and merging, judged by the
+                   policy, with our labels and variables
+``project.json``   the plan, for whoever adopts the job
+``files/``         what relative paths of the file mean; mounts may lie here
+``outputs/``       where containers beside the worker write values, see ``values``
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidewheel.core.runs.job_names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.ports import Assignment
+from tidewheel.runners.engine import policy
+from tidewheel.runners.engine.compose_text import Document, read_compose_text, read_resolved
+from tidewheel.runners.engine.names import NAME_LENGTH_MAX, Tags, project_name
+from tidewheel.runners.engine.policy_mounts import Ground, is_below, mount_of
+from tidewheel.runners.engine.program import Cli
+from tidewheel.runners.engine.project import Condition, Engine, Plan, StageWishes
+from tidewheel.runners.engine.said import SAY, SPEC, prefix_of
+from tidewheel.runners.engine.stage_spec import BadStage, StageSpec, read_stage_spec
+from tidewheel.runners.job_directory import make_private_directory, write_whole
+
+PLAN_NAME = "project.json"
+SPEC_BYTES_MAX = 64 * 1024  # of one variable
+SERVICES_MAX = 200
+REPLICAS_MAX = 1000
+FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
+
+
+@dataclass(frozen=True, slots=True)
+class StageFolder:
+    """Where the files of one attempt are."""
+
+    path: Path
+
+    @property
+    def text(self) -> Path:
+        return self.path / "compose.yaml"
+
+    @property
+    def executed(self) -> Path:
+        return self.path / "compose.json"
+
+    @property
+    def plan(self) -> Path:
+        return self.path / PLAN_NAME
+
+    @property
+    def files(self) -> Path:
+        return self.path / "files"
+
+
+async def prepare(engine: Engine, assignment: Assignment, allowed: frozenset[str]) -> Plan:
+    """Write everything that ``create`` needs; BadStage says what is wrong with the task."""
+    task = assignment.task
+    assert task.spec is not None, "the worker asks accepts() first"
+    spec = read_stage_spec(task.spec)
+    written = read_compose_text(spec.compose)
+    services = list(map(str, written["services"]))
+    _refuse(policy.before_resolving(written, allowed))
+    folder = StageFolder(assignment.directory)
+    _make_folder(folder, spec)
+    tags = Tags(
+        runner=engine.name,
+        project=project_name(assignment.store, task.id, task.attempt, max(map(len, services))),
+        store=assignment.store,
+        task_id=task.id,
+        attempt=task.attempt,
+    )
+    variables = _variables(assignment, folder)
+    document = await resolve(engine.cli, folder, tags.project, variables)
+    _check_shape(document, tags.project)
+    _refuse(policy.findings(document, _ground(assignment, folder, tags.project), allowed))
+    plan = _plan(document, tags, prefix_of(assignment.secret), engine)
+    _mark(document, plan, _told_to_jobs(assignment, spec, plan))
+    _make_mounts(document, folder)
+    wishes = StageWishes(
+        constraints=spec.constraints,
+        grace_seconds=task.max_termination_seconds,
+        directory=folder.path,
+    )
+    engine.fit(document, plan, wishes)
+    write_whole(folder.executed, json.dumps(document, indent=1).encode(), mode=0o600)
+    write_whole(folder.plan, plan_text(plan).encode(), mode=0o600)
+    return plan
+
+
+async def resolve(
+    cli: Cli, folder: StageFolder, project: str, variables: Mapping[str, str]
+) -> Document:
+    """What the file means, by docker-compose itself."""
+    plugin = cli.compose_v1 is None
+    answer = await cli.call(
+        *((cli.docker, "compose") if cli.compose_v1 is None else (cli.compose_v1,)),
+        *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
+        *("config", *(("--format", "json") if plugin else ())),
+        environment=cli.plain_environment() | dict(variables),
+    )
+    if answer.status != 0:
+        words = answer.words.replace(str(folder.text), "compose file").replace("'./", "'")
+        raise BadStage(f"docker-compose does not accept the compose file: {words}")
+    document = read_resolved(answer.out)
+    # Services with a profile are for people who ask for them, and nobody can here.
+    services = document["services"] = {
+        name: service
+        for name, service in (document.get("services") or {}).items()
+        if not service.get("profiles")
+    }
+    if not services:
+        raise BadStage("every service of the compose file has a profile; leave one without")
+    return document
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan as it is kept."""
+    tags = plan.tags
+    kept = {
+        "runner": tags.runner,
+        "project": tags.project,
+        "store": tags.store,
+        "task": tags.task_id,
+        "attempt": tags.attempt,
+        "prefix": plan.prefix,
+        "parts": dict(plan.parts),
+        "needs": {
+            name: {other: condition.value for other, condition in needs.items()}
+            for name, needs in plan.needs.items()
+        },
+    }
+    return json.dumps(kept)
+
+
+def read_plan(folder: StageFolder) -> Plan | None:
+    """The plan that a dead worker left; None if it had not got so far."""
+    try:
+        kept = json.loads(folder.plan.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return Plan(
+        tags=Tags(
+            runner=kept["runner"],
+            project=kept["project"],
+            store=kept["store"],
+            task_id=TaskId(kept["task"]),
+            attempt=kept["attempt"],
+        ),
+        prefix=kept["prefix"],
+        parts=kept["parts"],
+        needs={
+            name: {other: Condition(word) for other, word in needs.items()}
+            for name, needs in kept["needs"].items()
+        },
+    )
+
+
+def _refuse(findings: list[str]) -> None:
+    if findings:
+        shown = findings[: policy.FINDINGS_SHOWN_MAX]
+        raise BadStage("the compose file is refused: " + "; ".join(shown))
+
+
+def _make_folder(folder: StageFolder, spec: StageSpec) -> None:
+    make_private_directory(folder.path)
+    folder.files.mkdir(exist_ok=True)
+    folder.files.chmod(FILES_MODE)
+    write_whole(folder.text, spec.compose.encode(errors="replace"), mode=0o600)
+
+
+def _variables(assignment: Assignment, folder: StageFolder) -> dict[str, str]:
+    """What ${NAME} in a compose file can mean."""
+    return {**_identity(assignment.task), **assignment.environment, **_places(folder)}
+
+
+def _identity(task: Claimed) -> dict[str, str]:
+    return {
+        "TIDEWHEEL_TASK_ID": task.id,
+        "TIDEWHEEL_ATTEMPT": str(task.attempt),
+        "TIDEWHEEL_QUEUE": task.queue,
+        "TIDEWHEEL_TASK_NAME": task.name or "",
+    }
+
+
+def _places(folder: StageFolder) -> dict[str, str]:
+    return {"TIDEWHEEL_JOB_FILES": str(folder.files)}
+
+
+def _ground(assignment: Assignment, folder: StageFolder, project: str) -> Ground:
+    folders: tuple[str, ...] = ()
+    if run := assignment.environment.get(RUN_DIRECTORY):
+        name = read_job_name(assignment.task.id)
+        below = ("share", name.share_folder, name.work_folder)
+        folders = tuple(f"{run}/{one}" for one in below)
+    return Ground(files=str(folder.files), project=project, folders=folders)
+
+
+def _check_shape(document: Document, project: str) -> None:
+    services = document["services"]
+    if len(services) > SERVICES_MAX:
+        raise BadStage(f"the stage has {len(services)} services; up to {SERVICES_MAX} are run")
+    for name, service in services.items():
+        if not service.get("image"):
+            raise BadStage(f"service {name} has no image; name the image that it runs")
+        if len(project) + 1 + len(name) > NAME_LENGTH_MAX:
+            room = NAME_LENGTH_MAX - len(project) - 1
+            raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
+        if not 1 <= _replicas(service) <= REPLICAS_MAX:
+            raise BadStage(
+                f"service {name} has {_replicas(service)} replicas; accepted are 1 to "
+                f"{REPLICAS_MAX}"
+            )
+
+
+def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> Plan:
+    services = document["services"]
+    each = _replicas if engine.replicas_are_parts else _one
+    return Plan(
+        tags=tags,
+        prefix=prefix,
+        parts={name: each(service) for name, service in services.items()},
+        needs={name: _needs(service) for name, service in services.items()},
+    )
+
+
+def _replicas(service: Mapping[str, Any]) -> int:
+    deployed = (service.get("deploy") or {}).get("replicas")
+    wanted = service.get("scale") if deployed is None else deployed
+    return 1 if wanted is None else int(wanted)
+
+
+def _one(service: Mapping[str, Any]) -> int:
+    del service
+    return 1
+
+
+def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
+    needs: dict[str, Condition] = {}
+    for link in service.get("links") or []:
+        needs[str(link).partition(":")[0]] = Condition.STARTED
+    for mode in ("network_mode", "pid", "ipc"):
+        kind, _, other = str(service.get(mode, "")).partition(":")
+        if kind == "service":
+            needs[other] = Condition.STARTED
+    given = service.get("depends_on") or {}
+    for other in given:
+        told = given[other] if isinstance(given, dict) else {}
+        word = (told or {}).get("condition", Condition.STARTED.value)
+        needs[other] = Condition(word)
+    return needs
+
+
+def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: Plan) -> dict[str, str]:
+    told = {**_identity(assignment.task), SAY: plan.prefix}
+    if len(spec.rest) <= SPEC_BYTES_MAX:
+        told[SPEC] = spec.rest
+    return told
+
+
+def _mark(document: Document, plan: Plan, told: Mapping[str, str]) -> None:
+    """Our labels on everything, our variables in each container."""
+    labels = plan.tags.labels()
+    own = {name: value.replace("$", "$$") for name, value in {**labels}.items()}
+    variables = {name: value.replace("$", "$$") for name, value in told.items()}
+    for service in document["services"].values():
+        service["labels"] = as_mapping(service.get("labels")) | own
+        service["environment"] = as_mapping(service.get("environment")) | variables
+        for key in ("container_name", "restart", "depends_on", "profiles"):
+            service.pop(key, None)
+    networks = document["networks"] = document.get("networks") or {}
+    networks.setdefault("default", None)
+    for kind in ("networks", "volumes"):
+        for name, body in (document.get(kind) or {}).items():
+            if not (body or {}).get("external"):
+                marked = as_mapping((body or {}).get("labels")) | own
+                document[kind][name] = {**(body or {}), "labels": marked}
+
+
+def as_mapping(entries: object) -> dict[str, Any]:
+    """Labels and variables can be written as a list of NAME=VALUE, too."""
+    if isinstance(entries, dict):
+        return dict(entries)
+    pairs = (str(entry).partition("=") for entry in entries or [])  # type: ignore[attr-defined]
+    return {name: value for name, _, value in pairs}
+
+
+def _make_mounts(document: Document, folder: StageFolder) -> None:
+    """Folders below ``files`` that are mounted: the engine would make them root's own."""
+    for service in document["services"].values():
+        for volume in service.get("volumes") or []:
+            kind, source = mount_of(volume)
+            if kind == "bind" and is_below(source, str(folder.files)):
+                path = Path(source)
+                path.mkdir(parents=True, exist_ok=True)
+                path.chmod(FILES_MODE)

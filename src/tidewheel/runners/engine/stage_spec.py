@@ -1,0 +1,133 @@
+"""What a task says to a runner of containers: a JSON object, its spec.
+
+    {"runner": "compose", "compose": "services: …", "name": "ingest", "node": {…}}
+
+``runner`` says whose task it is; every task that has it also requires the label of that
+runner (``runner:compose``), which only workers with that runner offer. Other keys are the
+job's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidewheel.errors import Refused
+from tidewheel.exact_json import encode
+
+COMPOSE_BYTES_MAX = 256 * 1024
+CONSTRAINTS_MAX = 64
+CONSTRAINT_LENGTH_MAX = 256
+OWN_KEYS = frozenset({"runner", "compose"})
+_CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
+
+
+class BadStage(Refused):
+    """A task's spec, or its compose file, cannot be executed; carries every finding."""
+
+    code = "bad_stage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpec:
+    """A spec that was read."""
+
+    compose: str
+    constraints: tuple[str, ...] = ()  # which nodes of a Swarm will do
+    rest: str = "{}"  # everything that is meant for the job, as JSON
+
+
+def runner_named(spec: str | None) -> str | None:
+    """Which runner a spec asks for."""
+    if spec is None or '"runner"' not in spec:  # nearly all: not worth reading
+        return None
+    try:
+        fields = json.loads(spec)
+    except (ValueError, RecursionError):
+        return None
+    named = fields.get("runner") if isinstance(fields, dict) else None
+    return named if isinstance(named, str) else None
+
+
+def read_stage_spec(spec: str) -> StageSpec:
+    """The spec of a task that named one of these runners; BadStage says what is wrong."""
+    fields = json.loads(spec)
+    compose = fields.get("compose")
+    if not isinstance(compose, str) or not compose.strip():
+        raise BadStage(
+            'the spec has no "compose"; accepted is the text of a compose file with services'
+        )
+    size = len(compose.encode(errors="replace"))
+    if size > COMPOSE_BYTES_MAX:
+        raise BadStage(
+            f"the compose file has {size} bytes; at most {COMPOSE_BYTES_MAX} are read"
+        )
+    rest = {key: value for key, value in fields.items() if key not in OWN_KEYS}
+    return StageSpec(
+        compose=compose,
+        constraints=tuple(_constraints(fields.get("node"))),
+        rest=json.dumps(rest),
+    )
+
+
+def _constraints(node: object) -> list[str]:
+    if node is None:
+        return []
+    if not isinstance(node, dict):
+        raise BadStage(
+            '"node" of the spec is no object; accepted is {"labels": …, "constraints": …}'
+        )
+    found = [*_label_constraints(node.get("labels") or node.get("label"))]
+    given = node.get("constraints") or []
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise BadStage(
+            '"constraints" of the node is no list of texts such as "node.role == worker"'
+        )
+    found += given
+    for one in found:
+        if len(one) > CONSTRAINT_LENGTH_MAX or not _CONSTRAINT.fullmatch(one):
+            raise BadStage(
+                f"the node constraint {one!r} is none; accepted is NAME == VALUE or "
+                "NAME != VALUE"
+            )
+    if len(found) > CONSTRAINTS_MAX:
+        raise BadStage(f"the node has {len(found)} constraints; at most {CONSTRAINTS_MAX} are")
+    return found
+
+
+def _label_constraints(labels: object) -> list[str]:
+    """A label of a Swarm node as people write it: {"zone": "a"}, "zone=a", "zone"."""
+    match labels:
+        case None:
+            return []
+        case str():
+            return [_one_label(labels)]
+        case list():
+            return [_one_label(str(one)) for one in labels]
+        case dict():
+            pairs: Mapping[str, object] = labels
+            return [f"node.labels.{name} == {value}" for name, value in pairs.items()]
+        case _:
+            raise BadStage(
+                f'"labels" of the node are {labels!r}; accepted is {{"NAME": "VALUE"}}'
+            )
+
+
+def _one_label(text: str) -> str:
+    name, equals, value = text.replace("==", "=").partition("=")
+    return f"node.labels.{name.strip()} == {value.strip() if equals else 'true'}"
+
+
+def stage_fields(runner: str, compose: str, rest: Mapping[str, object]) -> dict[str, str]:
+    """The spec and the command of a new task that is a stage; its label is ``runner_label``."""
+    spec = {**rest, "runner": runner, "compose": compose}
+    return {"spec": encode(spec), "command": stand_in(runner)}
+
+
+def stand_in(runner: str) -> str:
+    """The command of such a task, which its runner passes over: workers claim commands, and one
+    that offers the label without having the runner must not call the task done."""
+    words = f"this task is for a worker with --runner {runner}"
+    return f"# a stage for the runner {runner}\necho '{words}' >&2; exit 1"

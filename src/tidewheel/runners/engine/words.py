@@ -1,0 +1,37 @@
+"""What engines say, in words that tell somebody what to do."""
+
+from __future__ import annotations
+
+import math
+
+GRACE_SECONDS_MAX = 86_400
+_IMAGE_WORDS = (
+    "pull access denied",
+    "manifest unknown",
+    "manifest for",
+    "no such image",
+    "registry",
+    "/v2/",
+    "image not found",
+)
+
+
+def is_about_an_image(words: str) -> bool:
+    """Whether an image is missing and could not be fetched."""
+    lower = words.lower()
+    return any(one in lower for one in _IMAGE_WORDS)
+
+
+def create_words(words: str) -> str:
+    """Why a project could not be made."""
+    if is_about_an_image(words):
+        return (
+            f"an image is not here and could not be fetched: {words}; check its name, or load "
+            "it on the machine (docker load, docker pull)"
+        )
+    return f"the engine did not accept the stage: {words}"
+
+
+def whole_seconds(grace_seconds: float) -> int:
+    """A grace as docker takes it."""
+    return min(max(0, math.ceil(grace_seconds)), GRACE_SECONDS_MAX)

@@ -1,0 +1,110 @@
+"""The runners that a worker may have besides bash and handlers, each by its name."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from tidewheel.config import RUNNERS, JobLimits, WorkerSettings
+from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint
+from tidewheel.ports import Runner
+from tidewheel.runners.job_environment import RunAids
+from tidewheel.runners.messages import MessageServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerParts:
+    """What a runner of a worker is made with."""
+
+    environ: Mapping[str, str]
+    messages: MessageServer
+    limits: JobLimits
+    aids: RunAids
+    usage_interval_seconds: float
+    failpoint: Failpoint
+    allow_compose: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        settings: WorkerSettings,
+        messages: MessageServer,
+        aids: RunAids,
+        environ: Mapping[str, str],
+        failpoint: Failpoint,
+    ) -> RunnerParts:
+        """Those of a worker with these settings."""
+        return cls(
+            environ=environ,
+            messages=messages,
+            limits=settings.job_limits,
+            aids=aids,
+            usage_interval_seconds=settings.usage_interval_seconds,
+            failpoint=failpoint,
+            allow_compose=settings.allow_compose,
+        )
+
+
+class OtherRunner(Runner, Protocol):
+    """A runner whose jobs somebody else runs, who may be out of reach."""
+
+    def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
+    def stop(self) -> None: ...
+
+
+@runtime_checkable
+class LingeringRunner(Protocol):
+    """A runner that has listeners to end after ``stop``."""
+
+    async def stopped(self) -> None: ...
+
+
+async def stop_runners(runners: Sequence[OtherRunner]) -> None:
+    """They let go of their jobs, which run on."""
+    for runner in runners:
+        runner.stop()
+        if isinstance(runner, LingeringRunner):
+            await runner.stopped()
+
+
+def found_runners() -> tuple[str, ...]:
+    """Those whose programs are on this machine."""
+    return ("slurm",) if shutil.which("sbatch") else ()
+
+
+def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    """The runner of this name; what it needs is loaded now."""
+    match name:
+        case "slurm":
+            from tidewheel.runners.slurm.runner import SlurmRunner  # noqa: PLC0415
+
+            return SlurmRunner(
+                environ=parts.environ,
+                messages=parts.messages,
+                limits=parts.limits,
+                aids=parts.aids,
+                usage_interval_seconds=parts.usage_interval_seconds,
+                failpoint=parts.failpoint,
+            )
+        case "compose" | "swarm":
+            return _container_runner(name, parts)
+        case _:
+            raise BadSetting("runner", name, " or ".join(RUNNERS))
+
+
+def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    from tidewheel.runners.compose.engine import ComposeEngine  # noqa: PLC0415
+    from tidewheel.runners.engine.program import Cli  # noqa: PLC0415
+    from tidewheel.runners.engine.runner import EngineRunner  # noqa: PLC0415
+    from tidewheel.runners.swarm.engine import SwarmEngine  # noqa: PLC0415
+
+    cli = Cli(parts.environ)
+    cli.check_compose(name)
+    return EngineRunner(
+        ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
+        allowed=parts.allow_compose,
+        message_bytes_max=parts.messages.message_bytes_max,
+    )

@@ -1,0 +1,1 @@
+"""Jobs that Slurm runs: submitted with sbatch, watched with one squeue, ended with scancel."""

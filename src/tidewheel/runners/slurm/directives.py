@@ -1,0 +1,129 @@
+"""What a command says to Slurm: the lines ``#SBATCH …`` at its head, as sbatch reads them.
+
+A task says that it is for Slurm by the label ``runner:slurm``, which only workers with that
+runner offer. What it wants of Slurm stands in its command. So a script that was written for
+sbatch is a command as it is, and nobody else has to know of directives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from tidewheel.core.tasks.resources import Resources, runner_label
+
+RUNNER = "slurm"
+RUNNER_LABEL = runner_label(RUNNER)
+PREFIX = "#SBATCH"
+SECONDS_PER_MINUTE = 60
+MIB = 1024 * 1024
+SHORT_LENGTH = 2  # of "-p"
+ABBREVIATION_LENGTH_MIN = 4  # "--ar" is read as --array
+
+Directives = tuple[tuple[str, str], ...]
+
+# What asks for the same, by the directive that stands for a resource.
+_CPU = ("--cpus-per-task", "-c")
+_MEMORY = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
+_GPU = ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
+_TIME = ("--time", "-t")
+# One attempt is one job of this cluster, and sbatch has to come back at once.
+_REFUSED = {
+    "--array": "write one task for each element: an attempt is one job",
+    "-a": "write one task for each element: an attempt is one job",
+    "--wait": "leave it out: the worker waits",
+    "-W": "leave it out: the worker waits",
+    "--test-only": "leave it out: nothing would be run",
+    "--wrap": "leave it out: the command is the script",
+    "--clusters": "run a worker on the other cluster",
+    "-M": "run a worker on the other cluster",
+    "hetjob": "parts of different kinds are not supported; write a task for each",
+    "packjob": "parts of different kinds are not supported; write a task for each",
+}
+
+
+def directive_lines(directives: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines for the head of a command; a value never makes a line of its own."""
+    return [
+        _line(" ".join(name.split()), " ".join(value.split())) for name, value in directives
+    ]
+
+
+def head_lines(command: str) -> list[str]:
+    """The directives of a command: up to the first line that is more than a comment."""
+    found = []
+    for line in command.split("\n"):
+        if line.startswith(PREFIX):
+            found.append(line.replace("\0", "").rstrip("\r"))
+        elif line.strip() and not line.startswith("#"):
+            break
+    return found
+
+
+def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
+    """The command with further directives, which stand before its own: those count more."""
+    lines = directive_lines(directives)
+    if not lines:
+        return command
+    first, newline, rest = command.partition("\n")
+    if first.startswith("#!"):
+        return "\n".join([first, *lines, rest]) if newline else "\n".join([first, *lines])
+    return "\n".join([*lines, command])
+
+
+def names_of(lines: Iterable[str]) -> list[str]:
+    """Which options the lines set."""
+    words = (word for line in lines for word in line.removeprefix(PREFIX).split())
+    return [_name(word) for word in words if word.startswith("-") or word in _REFUSED]
+
+
+def refusal(lines: Sequence[str]) -> str:
+    """Why a job with these directives cannot be one attempt; empty if it can."""
+    for name in names_of(lines):
+        for refused, advice in _REFUSED.items():
+            is_short_for = len(name) >= ABBREVIATION_LENGTH_MIN and refused.startswith(name)
+            if name == refused or is_short_for:
+                return f"the directive {name} is not accepted here; {advice}"
+    return ""
+
+
+def resource_directives(
+    asked: Resources, time_limit_seconds: float | None, given: Iterable[str] = ()
+) -> Directives:
+    """What resources mean to Slurm, where ``given`` names of directives do not say so already.
+
+    Slurm counts a time limit in minutes, and rounds up.
+    """
+    taken = frozenset(given)
+    found: list[tuple[str, str]] = []
+    if asked.cpu and taken.isdisjoint(_CPU):
+        found.append((_CPU[0], str(math.ceil(asked.cpu))))
+    if asked.memory_bytes and taken.isdisjoint(_MEMORY):
+        found.append((_MEMORY[0], f"{math.ceil(asked.memory_bytes / MIB)}M"))
+    if asked.gpu and taken.isdisjoint(_GPU):
+        found.append((_GPU[0], f"gpu:{asked.gpu}"))
+    if time_limit_seconds and taken.isdisjoint(_TIME):
+        minutes, seconds = divmod(math.ceil(time_limit_seconds), SECONDS_PER_MINUTE)
+        found.append((_TIME[0], f"{minutes}:{seconds:02d}"))
+    return tuple(found)
+
+
+def _line(name: str, value: str) -> str:
+    option = name if name.startswith("-") else f"--{name}"
+    if not value:
+        return f"{PREFIX} {option}"
+    is_plain = " " not in value and "#" not in value
+    is_quoted = value[0] == value[-1] and value[0] in "'\""
+    shown = value if is_plain or is_quoted else f'"{value}"'
+    return f"{PREFIX} {option}{' ' if len(option) == SHORT_LENGTH else '='}{shown}"
+
+
+def _name(word: str) -> str:
+    option = word.partition("=")[0]
+    return (
+        option
+        if option.startswith("--")
+        else option[:SHORT_LENGTH]
+        if option[0] == "-"
+        else word
+    )

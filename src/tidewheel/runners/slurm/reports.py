@@ -1,0 +1,36 @@
+"""What is said about a Slurm job, in an order that makes sense: who speaks has begun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidewheel.core.graph.outputs import SUBMITTED
+from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.ports import JobReports
+
+
+@dataclass(slots=True)
+class SlurmReports:
+    """The port ``JobReports``. A job on the worker's own host may be heard through its socket
+    before a round of the watch sees that it has begun."""
+
+    reports: JobReports
+    begun: bool = False
+
+    def started(self) -> None:
+        """Tell it once."""
+        if not self.begun:
+            self.begun = True
+            self.reports.started()
+
+    def progress(self, value: float) -> None:
+        self.started()
+        self.reports.progress(value)
+
+    def message(self, text: str, output: str | None = None) -> None:
+        if output != SUBMITTED:  # that is what the runner itself says, before it begins
+            self.started()
+        self.reports.message(text, output)
+
+    def usage(self, sample: UsageSample) -> None:
+        self.reports.usage(sample)

@@ -1,0 +1,287 @@
+"""Tasks with a command and the label ``runner:slurm``, run by Slurm.
+
+Theory of operation
+-------------------
+An attempt is one sbatch. The folder of the attempt must be seen by the worker and by the
+nodes: the job, its logs and what it says lie there as they do for the shell runner. ``record``
+tells how a submission whose answer was lost is found again instead of made twice, ``script``
+what runs on the node, ``watch`` how thousands of jobs are looked after.
+
+A Slurm job survives its worker, and also the host of its worker. So whoever begins a later
+attempt first ends what an earlier one may have left in Slurm.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from tidewheel.config import JobLimits
+from tidewheel.core.tasks.requests import Claimed
+from tidewheel.errors import RunnerUnable
+from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.ports import Assignment, Job, JobReports
+from tidewheel.runners.ended_job import EndedJob
+from tidewheel.runners.job_directory import JobDirectory
+from tidewheel.runners.job_environment import (
+    SECRET,
+    RunAids,
+    inherited_environment,
+    job_environment,
+)
+from tidewheel.runners.job_limits import limits_script
+from tidewheel.runners.message_client import MESSAGE_LIMIT
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.run_folders import run_folders
+from tidewheel.runners.shell import NO_LIMITS, RUN_AIDS, caller_of
+from tidewheel.runners.shell_ends import cannot_start, host_trouble
+from tidewheel.runners.slurm.directives import (
+    RUNNER_LABEL,
+    head_lines,
+    names_of,
+    refusal,
+    resource_directives,
+)
+from tidewheel.runners.slurm.ends import ENDED, not_submitted
+from tidewheel.runners.slurm.job import SlurmJob, job_name, key_of
+from tidewheel.runners.slurm.programs import (
+    Slurm,
+    SlurmNotReached,
+    SlurmRefused,
+    SlurmSilent,
+)
+from tidewheel.runners.slurm.record import (
+    SlurmRecord,
+    make_void,
+    read_record,
+    write_id,
+    write_key,
+)
+from tidewheel.runners.slurm.reports import SlurmReports
+from tidewheel.runners.slurm.script import batch_script, read_variable, write_environment
+from tidewheel.runners.slurm.watch import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
+
+KEY_BYTES = 8
+USAGE_INTERVAL_SECONDS = 5.0
+JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
+
+
+class SlurmRunner:
+    """The port ``Runner``; one for all jobs of a worker."""
+
+    def __init__(  # noqa: PLR0913 - what it works with, each by name, wired in one place
+        self,
+        *,
+        environ: Mapping[str, str],
+        messages: MessageServer | None = None,
+        limits: JobLimits = NO_LIMITS,
+        aids: RunAids = RUN_AIDS,
+        usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
+        last_word_seconds: float = LAST_WORD_SECONDS,
+        failpoint: Failpoint = go_on,
+    ) -> None:
+        self._environment = inherited_environment(environ) | {JOB_RUNNER: "slurm"}
+        if messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
+        self._run_environment = aids.environment()
+        self._limits = limits_script(limits)
+        self._messages = messages
+        self._failpoint = failpoint
+        self._slurm = Slurm(environ)
+        self._watch = SlurmWatch(
+            self._slurm,
+            messages,
+            usage_interval_seconds=usage_interval_seconds,
+            last_word_seconds=last_word_seconds,
+        )
+
+    def accepts(self, task: Claimed) -> bool:
+        """Whether the task has a command for Slurm."""
+        return task.command is not None and RUNNER_LABEL in task.resources.labels
+
+    def tell_trouble_to(self, hear: TellTrouble) -> None:
+        """Who is told when Slurm does not answer, and (None) when it does again."""
+        self._watch.tell_trouble = hear
+
+    def stop(self) -> None:
+        """No job is watched any more; they go on."""
+        self._watch.stop()
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Submit a command; one that Slurm refuses has failed, and that is its end.
+
+        Where Slurm is not there, nothing has failed: the task is for another worker.
+        """
+        command = assignment.task.command or ""
+        lines = head_lines(command)
+        if finding := _finding(assignment.task, lines):
+            return EndedJob(not_submitted(finding))
+        files = JobDirectory(assignment.directory)
+        spoken = SlurmReports(reports)
+        await self._end_earlier_attempts(assignment)
+        try:
+            key = self._prepare(assignment, files, spoken)
+        except (OSError, ValueError) as error:
+            self._forget(assignment)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
+        self._failpoint("job_before_start")
+        return await self._submit(assignment, spoken, lines, key)
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Go on with the job of a worker that died, or whose answer from sbatch it missed.
+
+        Every message of the attempt is reported again from the first; the worker drops those
+        that the store has.
+        """
+        record = read_record(assignment.directory)
+        if record is None or record.is_void:
+            return None
+        secret = read_variable(assignment.directory, SECRET)
+        known = replace(assignment, secret=secret or assignment.secret)
+        spoken = SlurmReports(reports)
+        if self._messages is not None:
+            with suppress(OSError):  # an unwritable directory ends no running job
+                self._hear(known, spoken, self._messages)
+        return self._follow(known, spoken, record)
+
+    def _prepare(
+        self, assignment: Assignment, files: JobDirectory, reports: SlurmReports
+    ) -> str:
+        """Everything that the job finds in its folder; the key of the submission."""
+        task = assignment.task
+        assert task.command is not None, "the worker asks accepts() first"
+        files.write_job(task.command, task.spec)
+        inherited = self._environment
+        if folders := run_folders(assignment):
+            folders.prepare()
+            inherited = {**inherited, **self._run_environment}
+        write_environment(files.path, job_environment(inherited, assignment, files.spec))
+        if self._messages is not None:
+            self._hear(assignment, reports, self._messages)
+        key = os.urandom(KEY_BYTES).hex()
+        write_key(files.path, key)
+        return key
+
+    async def _submit(
+        self, assignment: Assignment, reports: SlurmReports, lines: list[str], key: str
+    ) -> Job:
+        directory, record = assignment.directory, SlurmRecord(key=key)
+        is_of_run = run_folders(assignment) is not None
+        script = batch_script(
+            lines,
+            directory,
+            key,
+            script=str(directory / "job") if is_of_run else "./job",
+            limits=self._limits,
+        )
+        try:
+            job_id = await self._slurm.submit(_options(assignment, lines, key), script)
+        except SlurmRefused as refused:
+            self._forget(assignment)
+            return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
+        except SlurmNotReached as silent:
+            self._forget(assignment)
+            with suppress(OSError):
+                make_void(directory, record)
+            raise _unable(silent) from silent
+        except SlurmSilent:  # it may be there: the watch looks for it
+            return self._follow(assignment, reports, record)
+        self._failpoint("job_spawned_before_record")
+        with suppress(OSError):  # the watch will find it by its key
+            write_id(directory, record, job_id)
+            record = replace(record, id=job_id)
+        job = self._follow(assignment, reports, record)
+        if record.id is not None:
+            self._watch.tell_submitted(job)
+        return job
+
+    def _follow(
+        self, assignment: Assignment, reports: SlurmReports, record: SlurmRecord
+    ) -> SlurmJob:
+        job = SlurmJob(
+            assignment=assignment, reports=reports, record=record, stopping=self._watch.stopping
+        )
+        self._watch.add(job)
+        return job
+
+    async def _end_earlier_attempts(self, assignment: Assignment) -> None:
+        """A worker that was lost with its host may have left a job that still runs or waits."""
+        for directory in _earlier_directories(assignment):
+            record = read_record(directory)
+            if record is None:
+                continue
+            if record.is_over:
+                return
+            try:
+                make_void(directory, record)
+                rows = {key_of(row.name): row for row in await self._slurm.jobs()}
+                left = rows.get(record.key)
+                if left is not None and left.state not in ENDED:
+                    await self._slurm.signal((left.id,), "KILL")
+                    await self._slurm.cancel((left.id,))
+            except (SlurmSilent, SlurmRefused, OSError) as error:
+                raise _unable(error) from error
+            return
+
+    def _hear(
+        self, assignment: Assignment, reports: SlurmReports, messages: MessageServer
+    ) -> None:
+        caller = caller_of(assignment.task)
+        messages.expect(assignment.secret, assignment.directory, reports, caller)
+
+    def _forget(self, assignment: Assignment) -> None:
+        if self._messages is not None:
+            self._messages.forget(assignment.secret)
+
+
+def _finding(task: Claimed, lines: list[str]) -> str:
+    """Why the task cannot be a Slurm job at all; empty if it can."""
+    if task.fence_kill:
+        return (
+            f"queue {task.queue!r} is fenced: its jobs must die with their worker, and a Slurm "
+            "job does not; submit it to a queue without fence"
+        )
+    return refusal(lines)
+
+
+def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
+    """What counts more than any directive."""
+    files = JobDirectory(assignment.directory)
+    wanted = resource_directives(assignment.task.resources, None, names_of(lines))
+    return [
+        *(f"{name}={value}" for name, value in wanted),
+        f"--job-name={job_name(assignment, key)}",
+        f"--output={_literally(files.out)}",
+        f"--error={_literally(files.err)}",
+        "--open-mode=append",
+        f"--chdir={files.path}",
+        "--export=ALL",  # of what sbatch itself was given, which is an allow-list
+        "--no-requeue",
+    ]
+
+
+def _literally(path: Path) -> str:
+    """A file name without what Slurm would replace in it."""
+    return str(path).replace("%", "%%")
+
+
+def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
+    """Of the attempts before this one, the latest first (JobFolders knows both layouts)."""
+    directory, attempt = assignment.directory, assignment.task.attempt
+    is_of_run = directory.name.startswith("attempt-")
+    for earlier in range(attempt - 1, 0, -1):
+        if not is_of_run:
+            yield directory.parent / str(earlier)
+        else:
+            yield directory.parent / f"attempt-{earlier}" if earlier > 1 else directory.parent
+
+
+def _unable(error: Exception) -> RunnerUnable:
+    return RunnerUnable(
+        f"no job can be handed to Slurm: {error}. Tasks go back until it answers"
+    )

@@ -1,0 +1,1 @@
+"""Tasks whose job is a set of services on a Docker Swarm."""

@@ -1,0 +1,213 @@
+"""Services of a Swarm that run once, placed by constraints, watched through a manager.
+
+They are plain services that are never restarted, not ``replicated-job`` services: when one of
+those is removed, its task is wanted ``complete`` for ever and its container runs on (measured
+with engine 20.10); and a docker of that age cannot deploy them in a stack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
+from tidewheel.runners.engine.prepared import as_mapping
+from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
+from tidewheel.runners.engine.project import (
+    CannotCreate,
+    Part,
+    Plan,
+    Sighting,
+    Sightings,
+    StageWishes,
+)
+from tidewheel.runners.engine.words import create_words, whole_seconds
+from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
+
+NAME = "swarm"
+FORMAT_VERSION = "3.8"
+MODES = {"global": "global", "global-job": "global"}  # any other: replicated
+STOPPED_LOOK_SECONDS = 0.3
+STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
+REMOVE_TRIES = 40
+STACK = "com.docker.stack.namespace"
+_FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
+
+
+class SwarmEngine:
+    """The port Engine."""
+
+    name = NAME
+    look_seconds = 1.0
+    logs_end = False
+    replicas_are_parts = False
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+        self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
+
+    def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
+        """Services that end, that are not started again, and that other services find."""
+        labels = {k: v.replace("$", "$$") for k, v in plan.tags.labels().items()}
+        document.setdefault("version", FORMAT_VERSION)
+        document.pop("name", None)
+        for service in document["services"].values():
+            deploy = service["deploy"] = dict(service.get("deploy") or {})
+            deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
+            if "scale" in service:
+                deploy.setdefault("replicas", service.pop("scale"))
+            deploy["restart_policy"] = {"condition": "none"}
+            deploy["labels"] = as_mapping(deploy.get("labels")) | labels
+            if not service.get("ports"):
+                deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
+            service["stop_grace_period"] = f"{whole_seconds(stage.grace_seconds)}s"
+            placement = deploy["placement"] = dict(deploy.get("placement") or {})
+            constraints = [*(placement.get("constraints") or []), *stage.constraints]
+            placement["constraints"] = list(dict.fromkeys(constraints))
+
+    async def create(self, plan: Plan, file: Path, files: Path) -> None:
+        """Deploy the stack."""
+        del files
+        answer = await self.cli.call(
+            *(self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
+            *("--with-registry-auth", "--compose-file", str(file), plan.project),
+            seconds_max=CREATE_SECONDS_MAX,
+        )
+        if answer.status != 0:
+            raise CannotCreate(create_words(answer.words))
+
+    async def look(self) -> Sightings:
+        """The services that are there, and all of their tasks in one list."""
+        mark = ("--filter", f"label={RUNNER}={NAME}")
+        names = (await self.cli.ask("service", "ls", *mark, "--format", "{{.Name}}")).split()
+        await self._learn_facts(names)
+        known = [self._facts[name] for name in names if name in self._facts]
+        rows = await self._task_rows([facts.name for facts in known])
+        found: dict[str, tuple[Tags, list[Part]]] = {}
+        for facts in known:
+            tasks = [row for row in rows if row.service == facts.name]
+            part = part_of(facts, tasks)
+            found.setdefault(facts.tags.project, (facts.tags, []))[1].append(part)
+        return {
+            project: Sighting(tags=tags, parts=tuple(parts))
+            for project, (tags, parts) in found.items()
+        }
+
+    async def start(self, parts: Sequence[Part]) -> None:
+        """A Swarm starts what it is given by itself."""
+
+    async def stop(self, plan: Plan, parts: Sequence[Part], grace_seconds: float) -> None:
+        """Remove the services: a Swarm stops their containers with the grace they were made
+        with, and kills them after it."""
+        del parts, grace_seconds
+        await self._remove_services(plan.project)
+
+    async def remove(self, project: str) -> None:
+        """Services, then what they used."""
+        await self._remove_services(project)
+        for _ in range(REMOVE_TRIES):
+            if not await self._remove_rest(project):
+                return
+            await asyncio.sleep(STOPPED_LOOK_SECONDS)
+        raise EngineAway(f"{project} cannot be removed: something of it is still in use")
+
+    def log_arguments(self, part: Part) -> tuple[str, ...]:
+        del part
+        return ("service", "logs", "--raw")
+
+    def events_arguments(self) -> tuple[str, ...] | None:
+        return None  # a manager hears nothing of containers on other nodes
+
+    async def _remove_services(self, project: str) -> None:
+        mark = ("--filter", f"label={PROJECT}={project}")
+        services = (await self.cli.ask("service", "ls", "--quiet", *mark)).split()
+        if not services:
+            return
+        docker = self.cli.docker
+        listed = await self.cli.call(
+            docker, "service", "ps", "--quiet", "--no-trunc", *services
+        )
+        await self.cli.call(docker, "service", "rm", *services)
+        await self._until_ended(listed.out.split())
+
+    async def _until_ended(self, tasks: Sequence[str]) -> None:
+        """Until no container of these tasks runs any more, as far as their nodes can say."""
+        end_at: float | None = None
+        while tasks:
+            answer = await self.cli.call(
+                *(self.cli.docker, "inspect", "--type", "task", "--format"),
+                "[{{json .ID}},{{json .Status.State}},"
+                "{{json .Spec.ContainerSpec.StopGracePeriod}},{{json .NodeID}}]",
+                *tasks,
+            )
+            rows = json_rows(answer.out)
+            rows = [row for row in rows if row[1] not in _FINAL and row[3]]
+            grace_seconds = max((row[2] or 10e9 for row in rows), default=0.0) / 1e9
+            end_at = end_at or time.monotonic() + grace_seconds + STOP_SECONDS_MORE
+            if not rows or time.monotonic() > end_at:
+                return
+            tasks = [row[0] for row in rows]
+            await asyncio.sleep(STOPPED_LOOK_SECONDS)
+
+    async def _remove_rest(self, project: str) -> bool:
+        """Whether there was anything."""
+        found = False
+        for kind, label in (
+            ("container", PROJECT),  # of this node; other nodes see to theirs
+            ("network", PROJECT),
+            ("volume", PROJECT),
+            ("secret", STACK),
+            ("config", STACK),
+        ):
+            mark = ("--filter", f"label={label}={project}")
+            everything = ("--all",) if kind == "container" else ()
+            forced = ("--force",) if kind == "container" else ()
+            ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
+            if ids:
+                found = True
+                await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
+        return found
+
+    async def _learn_facts(self, names: Sequence[str]) -> None:
+        for gone in self._facts.keys() - set(names):
+            del self._facts[gone]
+        unknown = [name for name in names if name not in self._facts]
+        if not unknown:
+            return
+        answer = await self.cli.call(
+            *(self.cli.docker, "service", "inspect", "--format"),
+            "[{{json .Spec.Name}},{{json .Spec.Labels}},{{json .Spec.Mode}}]",
+            *unknown,
+        )
+        for name, labels, mode in json_rows(answer.out):
+            if PROJECT in labels:
+                self._facts[name] = _facts(name, labels, mode)
+
+    async def _task_rows(self, names: Sequence[str]) -> list[TaskRow]:
+        if not names:
+            return []
+        answer = await self.cli.call(
+            *(self.cli.docker, "service", "ps", "--no-trunc", "--format", "{{json .}}"), *names
+        )
+        if answer.status != 0 and "no such service" not in answer.err.lower():
+            raise EngineAway(f"docker service ps: {answer.words}")
+        return [TaskRow.read(row) for row in json_rows(answer.out)]
+
+
+def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
+    project = labels[PROJECT]
+    wanted = (mode.get("Replicated") or {}).get("Replicas")
+    attempt = labels.get(ATTEMPT, "")
+    tags = Tags(
+        runner=NAME,
+        project=project,
+        store=labels.get(STORE, ""),
+        task_id=TaskId(labels.get(TASK, "")),
+        attempt=int(attempt) if attempt.isdecimal() else 0,
+    )
+    short = name.removeprefix(f"{project}_")
+    return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)

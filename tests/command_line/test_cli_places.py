@@ -1,0 +1,51 @@
+"""Platforms of a definition, as somebody meets them who validates it or waits for a worker."""
+
+FLOW = """[scheduling]
+    [[graph]]
+        R1 = model
+[runtime]
+    [[model]]
+        platform = moon
+        [[[directives]]]
+            --mem = 2G
+"""
+
+
+def write_flow(tidewheel):
+    (tidewheel.folder / "flow").mkdir()
+    (tidewheel.folder / "flow" / "flow.cylc").write_text(FLOW)
+
+
+def test_a_platform_that_nobody_described_is_noted_until_somebody_does(tidewheel):
+    write_flow(tidewheel)
+    answer = tidewheel("validate", "flow")
+    assert answer.status == 0
+    assert "note: platform moon is not described; its jobs run where the run's" in answer.out
+    assert "describe it in platforms.toml of the state directory: [moon]" in answer.out
+    tidewheel.state.mkdir(parents=True)
+    (tidewheel.state / "platforms.toml").write_text('[moon]\nrunner = "slurm"\n')
+    answer = tidewheel("validate", "flow")
+    assert "moon" not in answer.out
+
+
+def test_a_file_of_platforms_that_is_wrong_is_refused(tidewheel):
+    write_flow(tidewheel)
+    tidewheel.state.mkdir(parents=True)
+    (tidewheel.state / "platforms.toml").write_text('[moon]\nrunner = "rocket"\n')
+    answer = tidewheel("validate", "flow")
+    assert answer.status == 2
+    assert "runner of platform moon is 'rocket'\n  Accepted is shell or slurm" in answer.err
+
+
+def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
+    answer = tidewheel("submit", "--runner", "slurm", "--id", "a", "--", "true")
+    assert answer.status == 0
+    with tidewheel.started("worker") as worker:
+        worker.read_until("serving")
+        assert "start one: tidewheel worker --runner slurm" in tidewheel("task", "a").out
+
+
+def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):
+    answer = tidewheel("worker", "--label", "runner:slurm")
+    assert answer.status == 2
+    assert "Accepted is --runner slurm, which offers it" in answer.err

@@ -1,0 +1,102 @@
+"""S26: what a compose file may not ask of the host, judged after docker-compose resolved it."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.container_engine import missing_part
+from tests.support.stages import compose_text, opened_runner, service, stage_spec
+from tidewheel.errors import BadSetting, RunnerUnable
+from tidewheel.runners.compose.engine import ComposeEngine
+from tidewheel.runners.engine.policy import ALLOWABLE
+from tidewheel.runners.engine.program import Cli
+from tidewheel.runners.engine.runner import EngineRunner
+from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+
+BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
+AT_ONCE = 6
+
+
+def judge_all(texts, home, allowed=()):
+    """What becomes of each; no engine is there, so whatever is accepted waits for one."""
+
+    async def judge_them():
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def judge(number, text):
+            task = claimed(number, command="true", spec=stage_spec("compose", text))
+            async with room:
+                try:
+                    job = await runner.start(assigned(task, home), RecordedReports())
+                except RunnerUnable:
+                    return "accepted"
+                return (await job.wait()).error.description
+
+        async with opened_runner("compose", None, allowed) as runner:
+            return await asyncio.gather(*(judge(*one) for one in enumerate(texts)))
+
+    return asyncio.run(judge_them())
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    if reason := missing_part():
+        pytest.skip(reason)
+    texts = [path.read_text() for path in BAD_FILES]
+    home = tmp_path_factory.mktemp("bad")
+    return dict(zip(BAD_FILES, judge_all(texts, home), strict=True))
+
+
+@pytest.mark.req("R004-50", "R004-57")
+@pytest.mark.parametrize("path", BAD_FILES, ids=lambda path: path.stem)
+def test_a_bad_file_is_refused_in_its_own_words(path, verdicts):
+    first = path.read_text().splitlines()[0]
+    assert first.removeprefix("# refused: ") in verdicts[path]
+
+
+def test_there_are_many_bad_files_and_each_has_its_own_words():
+    firsts = [path.read_text().splitlines()[0] for path in BAD_FILES]
+    assert len(BAD_FILES) >= 20
+    # Paths that lie outside are refused alike, however they are written.
+    assert len(set(firsts)) >= len(BAD_FILES) - 3
+
+
+def test_what_a_worker_allows_is_not_refused(tmp_path):
+    if reason := missing_part():
+        pytest.skip(reason)
+    texts = [
+        compose_text(a=service("true", privileged=True)),
+        compose_text(a=service("true", volumes=["/etc:/e", "./own:/own"])),
+    ]
+    only_mounts = judge_all(texts, tmp_path, allowed=("bind-mounts",))
+    assert "privileged" in only_mounts[0]
+    assert only_mounts[1] == "accepted"
+
+
+def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
+    if reason := missing_part():
+        pytest.skip(reason)
+    limits = {"resources": {"limits": {"cpus": "0.5", "memory": "64M"}}}
+    text = compose_text(
+        a=service(
+            "true",
+            volumes=["./data:/data", "scratch:/scratch", "/anonymous"],
+            deploy=limits,
+            security_opt=["no-new-privileges"],
+            ports=["8080"],
+            restart="always",
+            container_name="mine",
+        )
+    )
+    text = text[:-1] + ', "volumes": {"scratch": {}}, "networks": {"inner": {}}}'
+    assert judge_all([text], tmp_path) == ["accepted"]
+
+
+def test_a_worker_is_told_what_it_could_allow():
+    if reason := missing_part():
+        pytest.skip(reason)
+    with pytest.raises(BadSetting, match="host-network"):
+        EngineRunner(ComposeEngine(Cli(os.environ)), allowed=("everything",))
+    assert all(ALLOWABLE.values())

@@ -1,0 +1,171 @@
+"""What becomes of stages: services that end well, fail, never end, or cannot be started."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.stages import (
+    SAY,
+    compose_text,
+    files_of,
+    opened_runner,
+    service,
+    stage_spec,
+)
+from tidewheel.core.tasks.steps import Ending
+from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name
+from tidewheel.testing.runner_conformance import (
+    DEADLINE_SECONDS,
+    RecordedReports,
+    assigned,
+    claimed,
+)
+
+KINDS = ("compose", "swarm")
+pytestmark = pytest.mark.parametrize("kind", KINDS)
+
+
+class Stage:
+    """One stage on a runner."""
+
+    def __init__(self, kind, engine, home, text, **fields):
+        self.kind, self.engine = kind, engine
+        rest = fields.pop("rest", {})
+        task = claimed(
+            command="true",
+            spec=stage_spec(kind, text, **rest),
+            **({"max_termination_seconds": 2.0} | fields),
+        )
+        self.assignment = assigned(task, home)
+        self.directory = self.assignment.directory
+
+    def play(self, scenario=None):
+        """Start it, let something happen to it, and see how it ends."""
+
+        async def play():
+            async with opened_runner(self.kind, self.engine) as runner:
+                reports = RecordedReports()
+                job = await runner.start(self.assignment, reports)
+                if scenario is not None:
+                    await scenario(job, reports)
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    end = await job.wait()
+            self.reports = reports
+            return end
+
+        end = asyncio.run(play())
+        assert self.engine.left_behind() == {}
+        return end
+
+
+@pytest.fixture
+def stage(kind, engine, tmp_path):
+    return lambda text, **fields: Stage(kind, engine, tmp_path, text, **fields)
+
+
+@pytest.mark.req("R004-57", "R004-58")
+def test_a_stage_is_complete_when_every_service_ended_well_and_has_a_log_of_each(stage):
+    text = compose_text(
+        first=service("echo one; echo oops >&2"), second=service("sleep 1; echo two")
+    )
+    played = stage(text)
+    assert played.play().ending is Ending.SUCCEEDED
+    files = files_of(played.directory)
+    assert sorted(files["job.out"].splitlines()) == ["first | one", "second | two"]
+    assert files["job.err"] == "first | oops\n"
+    assert sorted(files["service-first.log"].split()) == ["one", "oops"]
+    assert files["service-second.log"] == "two\n"
+
+
+@pytest.mark.req("R004-59")
+def test_one_service_that_fails_fails_the_stage_and_ends_the_others(stage):
+    text = compose_text(steady=service("sleep 600"), broken=service("echo no data >&2; exit 7"))
+    end = stage(text).play()
+    assert end.ending is Ending.FAILED
+    assert end.exit_status == 7
+    assert end.error.description.startswith("service broken: exit status 7")
+    assert "no data" in end.error.description
+    assert json.loads(end.error.args) == {"service": "broken", "exit_status": 7}
+
+
+def test_what_a_stage_says_is_heard_while_it_runs(stage):
+    said = json.dumps({"text": "half way", "output": "half"})
+    text = compose_text(a=service(f"{SAY}'{said}'; sleep 600"))
+
+    async def scenario(job, reports):
+        await reports.until(lambda heard: heard.messages)
+        assert reports.messages == [("half way", "half")]
+        await job.stop(5.0)
+
+    assert stage(text).play(scenario).ending is Ending.FAILED
+
+
+@pytest.mark.req("R004-44")
+def test_values_for_later_stages_are_said_and_beside_the_worker_written(stage, kind):
+    script = f'{SAY}\'{{"values": {{"said": [1, 2]}}}}\''
+    if kind == "compose":
+        script += "; echo '{\"written\": true}' > $$TIDEWHEEL_OUTPUTS"
+    played = stage(compose_text(a=service(script)))
+    assert played.play().ending is Ending.SUCCEEDED
+    kept = json.loads((played.directory / "outputs.json").read_text())
+    assert kept == {"said": [1, 2]} | ({"written": True} if kind == "compose" else {})
+
+
+def test_a_service_that_never_ends_and_ignores_sigterm_is_killed_when_asked(stage):
+    script = f"trap '' TERM; {SAY}'{{\"text\": \"up\"}}'; while :; do sleep 600; done"
+    text = compose_text(a=service(script, init=False))
+
+    async def scenario(job, reports):
+        await reports.until(lambda heard: heard.messages)
+        await job.stop(1.0)
+
+    end = stage(text, max_termination_seconds=1.0).play(scenario)
+    assert end.ending is Ending.FAILED
+    assert end.exit_status is None
+
+
+def test_a_service_with_too_little_memory_says_so(stage, kind):
+    limits = {"resources": {"limits": {"memory": "8M"}}}
+    script = "a=x; while :; do a=$$a$$a; done"
+    end = stage(compose_text(greedy=service(script, init=False, deploy=limits))).play()
+    assert end.ending is Ending.FAILED
+    assert "service greedy" in end.error.description
+    assert "memory" in end.error.description
+    assert end.error.code == ("out_of_memory" if kind == "compose" else "signal")
+
+
+def test_an_image_that_is_nowhere_is_named(stage):
+    text = compose_text(a=service("true") | {"image": "nowhere/nothing:1.0"})
+    end = stage(text).play()
+    assert end.ending is Ending.FAILED
+    assert "an image is not here and could not be fetched" in end.error.description
+    assert "nothing" in end.error.description
+
+
+def test_a_program_that_is_not_in_the_image_is_named(stage):
+    text = compose_text(a=service("true") | {"command": ["no-such-program"], "init": False})
+    end = stage(text).play()
+    assert end.ending is Ending.FAILED
+    assert "service a" in end.error.description
+    assert "no-such-program" in end.error.description
+
+
+def test_a_file_of_many_services_of_odd_and_long_names_runs(stage):
+    names = ["a", "A_b-d", "x" * 40, "9lives"]
+    played = stage(
+        compose_text(**{name: service("true") for name in names}), id="Run Ü/../1/stage;$(id)/1"
+    )
+    assert played.play().ending is Ending.SUCCEEDED
+    # Nothing was printed, and nothing lies anywhere else.
+    assert set(files_of(played.directory)) <= {"job.out", "job.err"}
+
+
+def test_names_are_unique_valid_and_short_whatever_a_task_is_called(kind):
+    ids = ["a", "A", "é", "run/1/x/1", "run/1/x/01", "-" * 300, "z" * 300, "z" * 299 + "/"]
+    made = {project_name(kind, one, attempt, 20) for one in ids for attempt in (1, 2)}
+    assert len(made) == 2 * len(ids)
+    for name in made:
+        assert name.startswith("tw-")
+        assert name.replace("-", "").isalnum() and name == name.lower() and name.isascii()
+        assert len(name) + 1 + 20 + 2 <= NAME_LENGTH_MAX

@@ -1,0 +1,40 @@
+"""The Slurm runner passes the one suite for runners, on a real Slurm of three nodes."""
+
+import os
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.support.runner_commands import command
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.slurm.directives import RUNNER_LABEL
+from tidewheel.runners.slurm.runner import SlurmRunner
+from tidewheel.testing.runner_conformance import ProcessRunnerConformance, claimed
+
+FOR_SLURM = Resources(labels=frozenset({RUNNER_LABEL}))
+
+
+class TestSlurmRunner(ProcessRunnerConformance):
+    @pytest.fixture(autouse=True)
+    def _cluster(self, slurm):
+        self.slurm = slurm
+
+    @asynccontextmanager
+    async def open_runner(self, home):
+        messages = MessageServer(home)
+        await messages.start()
+        runner = SlurmRunner(
+            environ=os.environ | self.slurm.environment,
+            messages=messages,
+            usage_interval_seconds=0.05,
+        )
+        try:
+            yield runner
+        finally:
+            runner.stop()
+            await messages.stop()
+
+    def task(self, behaviour, mailbox, **fields):
+        said = {"resources": FOR_SLURM} | fields
+        return claimed(command=command(behaviour, mailbox), **said)

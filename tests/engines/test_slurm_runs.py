@@ -1,0 +1,247 @@
+"""Workflows whose jobs Slurm runs, by the real program; nodes and workers are killed."""
+
+import json
+import random
+import re
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.audit import until_all_ended
+from tests.support.patience import eventually, pace, scaled
+from tests.support.run_crew import ended, run_crew, was_killed
+from tests.support.slurm import NODES
+from tidewheel.client import Client
+
+PLATFORMS = """
+[hpc]
+runner = "slurm"
+directives = {"--partition" = "main", "--mem" = 50, "--no-kill" = true}
+"""
+ON_SLURM = """
+        platform = hpc
+"""
+
+
+@contextmanager
+def crew_with(slurm, folder):
+    with run_crew(folder) as crew:
+        crew.environment |= slurm.environment
+        crew.home.mkdir(mode=0o700)
+        (crew.home / "platforms.toml").write_text(PLATFORMS)
+        yield crew
+
+
+def job_file(crew, job, name):
+    return crew.home / "runs" / "flow" / "run1" / "log" / "job" / job / name
+
+
+def run_log(crew):
+    return (crew.home / "runs/flow/run1/log/scheduler/log").read_text()
+
+
+def test_a_cycling_workflow_runs_on_the_nodes_that_its_directives_name(slurm, tmp_path):
+    graph = """
+        P1 = '''
+            prep => model_n1 & model_n2 & model_n3
+            model_n1[-P1] => model_n1
+            model_n1:half => early
+            model_n1 & model_n2 & model_n3 => post
+        '''
+"""
+    models = "".join(
+        f"""
+    [[model_{node}]]
+        platform = hpc
+        execution time limit = PT2M
+        script = echo on $SLURMD_NODENAME; cylc message half; echo $SLURM_MEM_PER_NODE
+        [[[directives]]]
+            --nodelist = {node}
+        [[[outputs]]]
+            half = half
+"""
+        for node in NODES
+    )
+    post = """
+    [[post]]
+        [[[job]]]
+            batch system = slurm
+"""
+    with crew_with(slurm, tmp_path) as crew:
+        crew.define(graph, models + post, final=2)
+        assert ended(crew.run()) == 0
+        assert crew.judge()["succeed"] == 12
+        for node in NODES:
+            out = job_file(crew, f"2/model_{node}/01", "job.out").read_text()
+            assert out.split("\n")[:3] == [f"on {node}", "50", ""]
+        job = job_file(crew, "1/model_n1/01", "job").read_text().split("\n")
+        assert job[:6] == [
+            "#!/usr/bin/env bash",
+            "#SBATCH --partition=main",
+            "#SBATCH --mem=50",
+            "#SBATCH --no-kill",
+            "#SBATCH --nodelist=n1",
+            "#SBATCH --time=2:00",
+        ]
+        assert (
+            "runner_name=slurm" in job_file(crew, "2/post/01", "job.status").read_text().lower()
+        )
+        assert not job_file(crew, "1/prep/01", "job.slurm").exists()
+        log = run_log(crew)
+        assert "(received)submitted to Slurm as job" in log
+        assert "[1/model_n1/01:running] (received)half" in log
+
+
+def test_a_node_dies_and_its_jobs_are_retried_elsewhere_or_have_failed_with_it(slurm, tmp_path):
+    scripts = """
+    [[keep, lose]]
+        platform = hpc
+        script = '''
+            echo $SLURMD_NODENAME
+            [[ $CYLC_TASK_TRY_NUMBER -gt 1 ]] || sleep 300
+        '''
+    [[keep]]
+        execution retry delays = PT1S
+        [[[directives]]]
+            --exclude = n1
+    [[lose]]
+        [[[directives]]]
+            --nodelist = n2
+"""
+    with crew_with(slurm, tmp_path) as crew:
+        crew.define("        R1 = keep & lose", scripts)
+        run = crew.run("--stall-timeout", "0")
+        eventually(lambda: len(crew.executions()) == 2, "both have begun")
+        assert job_file(crew, "1/keep/01", "job.out").read_text() == "n2\n"
+        slurm.kill_node("n2")
+        assert ended(run, 55) == 1
+        assert job_file(crew, "1/keep/02", "job.out").read_text() == "n3\n"
+        with Client(crew.store) as client:
+            ends = [client.attempts(f"flow/run1/1/{one}/1")[0] for one in ("lose", "keep")]
+        assert [end.error.code for end in ends] == ["node_fail", "node_fail"]
+        assert "n2: its node failed" in ends[0].error.description
+        assert dict(crew.final_state()["submissions"])["flow/run1/1/keep/2"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    "place", ["job_before_start", "job_spawned_before_record", "job_exited_before_report"]
+)
+def test_a_run_killed_around_a_submission_begins_no_slurm_job_twice(slurm, tmp_path, place):
+    with crew_with(slurm, tmp_path) as crew:
+        crew.define("        P1 = a[-P1] => a => b & c", "", root=ON_SLURM, final=2)
+        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT=f"{place}:3"))
+        assert ended(crew.run(), 55) == 0
+        crew.judge()
+        assert len(crew.executions()) == 6
+
+
+def test_a_run_killed_at_any_moment_goes_on_with_its_slurm_jobs(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        script = "    [[root]]\n        script = sleep 1"
+        crew.define("        P1 = a => b & c & d => e", script, root=ON_SLURM, final=2)
+        for _ in range(scaled(2)):
+            run = crew.run()
+            pace(1 + 2 * random.random())
+            run.kill()
+        assert ended(crew.run(), 55) == 0
+        crew.judge()
+        assert len(crew.executions()) == 10
+
+
+def test_two_hundred_jobs_on_three_nodes(slurm, tmp_path):
+    """200 in a campaign of scale 5; a few of them fail, and a node dies."""
+    count = scaled(40)
+    scripts = """
+    [[job<i>]]
+        platform = hpc
+        script = '''
+            cylc message part
+            sleep 0.2
+            [[ $CYLC_TASK_PARAM_i != 7 || $CYLC_TASK_TRY_NUMBER -gt 1 ]]
+        '''
+        execution retry delays = 3*PT1S
+"""
+    with crew_with(slurm, tmp_path) as crew:
+        crew.define("        R1 = begin => job<i> => end", scripts)
+        definition = tmp_path / "flow" / "flow.cylc"
+        definition.write_text(
+            f"[task parameters]\n    i = 1..{count}\n{definition.read_text()}"
+        )
+        run = crew.run()
+        eventually(lambda: len(crew.executions()) > count // 3, "a third has begun")
+        slurm.kill_node("n3")
+        assert ended(run, 55 + count // 2) == 0
+        state = crew.final_state()
+        assert state["status"] == "completed"
+        crew.judge()
+        ids = [task_id for task_id, status in state["submissions"] if status == "succeeded"]
+        assert len(ids) == count + 2
+        parts = Counter(
+            re.findall(r"\[1/job_i(\d+)/01:running\] \(received\)part", run_log(crew))
+        )
+        assert set(parts.values()) == {1}
+
+
+def test_a_worker_waits_for_a_slurm_that_is_down_and_tells_so(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        slurm.kill_controller()
+        worker = crew.start("worker", "--runner", "slurm")
+        assert crew.ask("submit", "--runner", "slurm", "--id", "x", "--command", "true")[0] == 0
+        worker.says("worker.unable", 30)
+
+        def trouble():
+            [one] = json.loads(crew.ask("workers", "--json")[1])["workers"]
+            return one["trouble"]
+
+        assert "no job can be handed to Slurm" in eventually(trouble, "the trouble is told")
+        slurm.start_controller()
+        with crew.client() as client:
+            assert until_all_ended(client, 1) == {"x": "succeeded"}
+        assert eventually(lambda: not trouble(), "the trouble is over")
+
+
+def test_an_operator_kills_a_job_in_slurm(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        script = "    [[a]]\n        script = sleep 300"
+        crew.define("        R1 = a", script, root=ON_SLURM)
+        crew.run()
+        eventually(crew.executions, "it has begun")
+        assert crew.ask("kill", "flow", "1/a")[0] == 0
+        eventually(
+            lambda: set(slurm.named("flow/run1/1/a").values()) <= {"FAILED", "CANCELLED"},
+            "Slurm has ended it",
+        )
+        eventually(lambda: "=> failed(held)" in run_log(crew), "the run knows")
+
+
+def test_a_worker_that_leaves_its_jobs_in_slurm_is_followed_by_one_that_goes_on(
+    slurm, tmp_path
+):
+    with crew_with(slurm, tmp_path) as crew:
+        go = tmp_path / "go"
+        command = f"{crew.noting('begin')}; while [ ! -e {go} ]; do sleep 0.1; done"
+        crew.ask("queues", "default", "--lease", "1m")
+        crew.ask("submit", "--runner", "slurm", "--id", "x", "--command", command)
+        worker = crew.start("worker", "--runner", "slurm", "--leave")
+        eventually(crew.executions, "it has begun")
+        assert worker.end() == 0
+        crew.start("worker", "--runner", "slurm").says("lease.adopted")
+        go.touch()
+        with crew.client() as client:
+            assert until_all_ended(client, 1) == {"x": "succeeded"}
+        assert len(crew.executions()) == 1
+
+
+def test_a_worker_without_slurm_leaves_slurms_jobs_alone(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        crew.ask("queues", "default", "--lease", "1m")
+        crew.ask("submit", "--runner", "slurm", "--id", "x", "--command", "sleep 5")
+        first = crew.start("worker", "--runner", "slurm")
+        eventually(lambda: "RUNNING" in slurm.named("x").values(), "it runs")
+        first.kill()
+        crew.start("worker").says("worker.registered")
+        crew.start("worker", "--runner", "slurm").says("lease.adopted")
+        with crew.client() as client:
+            assert until_all_ended(client, 1) == {"x": "succeeded"}
+            assert len(client.attempts("x")) == 1

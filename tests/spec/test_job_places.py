@@ -1,0 +1,132 @@
+"""Where a job of a run goes: `platform`, `[directives]`, `[job] batch system`."""
+
+import pytest
+
+from tests.support.run_jobs import job_facts, node, run_facts
+from tidewheel.config import WorkerSettings
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.node import Place
+from tidewheel.core.tasks.resources import Resources
+from tidewheel.errors import BadSetting
+from tidewheel.platforms import Platform, read_platforms
+from tidewheel.services.scheduler.job_place import place_notes
+from tidewheel.services.scheduler.job_task import JobWriter
+
+HPC = Platform(
+    name="hpc",
+    runner="slurm",
+    labels=("cluster:a",),
+    directives=(("--partition", "main"), ("--mem", "1G")),
+)
+BIG = Platform(name="big", labels=("bigmem",))
+PLATFORMS = {"hpc": HPC, "big": BIG}
+
+
+def task_of(*, run=None, limit=None, **place):
+    there = node(place=Place(**place), time_limit_seconds=limit)
+    return JobWriter(run or run_facts(), PLATFORMS).new_task(there, job_facts())
+
+
+def head(task):
+    return [line for line in task.command.split("\n") if line.startswith("#SBATCH")]
+
+
+def test_a_platform_of_slurm_asks_for_a_worker_with_that_runner():
+    task = task_of(platform="hpc", directives=(("--mem", "2G"), ("--exclusive", "")))
+    assert task.resources.labels == {"runner:slurm", "cluster:a"}
+    assert head(task) == [
+        "#SBATCH --partition=main",
+        "#SBATCH --mem=2G",
+        "#SBATCH --exclusive",
+    ]
+    assert task.command.split("\n")[1] == "#SBATCH --partition=main"
+
+
+@pytest.mark.parametrize("place", [{"batch_system": "slurm"}, {"platform": "slurm"}])
+def test_slurm_is_known_by_its_name_without_any_file(place):
+    task = task_of(directives=(("-p", "main"),), **place)
+    assert task.resources.labels == {"runner:slurm"}
+    assert head(task) == ["#SBATCH -p main"]
+
+
+def test_slurm_counts_the_time_limit_from_when_the_job_begins():
+    task = task_of(platform="hpc", limit=600.0)
+    assert task.timeout_seconds is None
+    assert "#SBATCH --time=10:00" in head(task)
+    own = task_of(platform="hpc", limit=600.0, directives=(("--time", "3"),))
+    assert "#SBATCH --time=3" in head(own)
+    assert "#SBATCH --time=10:00" not in head(own)
+
+
+def test_a_platform_may_be_nothing_but_labels():
+    task = task_of(platform="big", limit=60.0)
+    assert task.resources.labels == {"bigmem"}
+    assert task.timeout_seconds == 60.0
+    assert head(task) == []
+
+
+@pytest.mark.parametrize(
+    "place", [{}, {"platform": "localhost"}, {"platform": "moon"}, {"batch_system": "pbs"}]
+)
+def test_what_is_not_described_runs_where_the_runs_workers_are(place):
+    task = task_of(directives=(("--mem", "2G"),), **place)
+    assert task.resources.labels == frozenset()
+    assert head(task) == []
+
+
+def test_a_dummy_job_goes_nowhere():
+    task = task_of(run=run_facts(dummy=True), platform="hpc")
+    assert task.resources.labels == frozenset()
+
+
+def test_platforms_that_are_not_described_are_noted():
+    findings = Findings()
+    places = [
+        Place(platform="moon"),
+        Place(platform="hpc"),
+        Place(platform="localhost"),
+        Place(platform="slurm"),
+        Place(batch_system="pbs"),
+        Place(batch_system="slurm"),
+        Place(),
+    ]
+    place_notes([node(place=place) for place in places], PLATFORMS, findings)
+    said = [one.message for one in findings.sorted()]
+    assert len(said) == 2
+    assert "platform moon is not described" in said[0]
+    assert "no runner for batch system pbs" in said[1]
+
+
+def test_platforms_are_read_from_the_state_directory(tmp_path):
+    assert read_platforms(tmp_path) == {}
+    (tmp_path / "platforms.toml").write_text(
+        '[hpc]\nrunner = "slurm"\nlabels = ["cluster:a"]\n'
+        'directives = {"--partition" = "main", "--nodes" = 2, "--exclusive" = true}\n[here]\n'
+    )
+    said = (("--partition", "main"), ("--nodes", "2"), ("--exclusive", ""))
+    assert read_platforms(tmp_path) == {
+        "hpc": Platform(name="hpc", runner="slurm", labels=("cluster:a",), directives=said),
+        "here": Platform(name="here"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nonsense", "hpc = 1", '[hpc]\nrunner = "pbs"', "[hpc]\nhost = 1", "[hpc]\nlabels = 1"],
+)
+def test_a_file_of_platforms_that_is_wrong_is_refused_with_what_would_be_accepted(
+    tmp_path, text
+):
+    (tmp_path / "platforms.toml").write_text(text)
+    with pytest.raises(BadSetting, match="accepted is"):
+        read_platforms(tmp_path)
+
+
+def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
+    with pytest.raises(BadSetting, match="does not die with a worker"):
+        WorkerSettings(name="w", tie_jobs=True, runners=("slurm",))
+
+
+def test_only_a_worker_with_a_runner_offers_its_label():
+    with pytest.raises(BadSetting, match="accepted is --runner slurm"):
+        WorkerSettings(name="w", capacity=Resources(labels=frozenset({"runner:slurm"})))

@@ -1,0 +1,142 @@
+"""What follows from what is seen of a stage's containers."""
+
+import pytest
+
+from tidewheel.core.tasks.steps import Ending
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.runners.engine.ends import Over, Seen, Startable, Waiting, judge
+from tidewheel.runners.engine.names import Tags
+from tidewheel.runners.engine.project import Condition, Part, Phase, Plan
+from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
+
+TAGS = Tags(runner="swarm", project="p", store="s", task_id=TaskId("t"), attempt=1)
+NOTHING_SAID = {}.get
+
+
+def part(service, phase, exit_status=None, **facts):
+    return Part(
+        id=f"id-{service}", service=service, phase=phase, exit_status=exit_status, **facts
+    )
+
+
+def running(service):
+    return part(service, Phase.RUNNING)
+
+
+def ended(service, exit_status, **facts):
+    return part(service, Phase.ENDED, exit_status, **facts)
+
+
+def verdict(*parts, needs=None, expected=None, **seen):
+    plan = Plan(
+        tags=TAGS,
+        parts=dict.fromkeys(expected or {one.service for one in parts}, 1),
+        needs=needs or {},
+        prefix="",
+    )
+    return judge(Seen(parts=parts, plan=plan, **seen), lambda name: NOTHING_SAID(name, ""))
+
+
+def test_a_stage_has_succeeded_when_all_of_it_ended_well():
+    assert verdict(ended("a", 0), running("b")) == Waiting()
+    assert verdict(ended("a", 0), ended("b", 0)).end.ending is Ending.SUCCEEDED
+
+
+def test_the_first_that_failed_is_the_reason():
+    late = ended("late", 1, ended_at="2026-01-02")
+    early = ended("early", 2, ended_at="2026-01-01")
+    end = verdict(late, running("b"), early).end
+    assert end.exit_status == 2
+    assert end.error.description == "service early: exit status 2"
+
+
+@pytest.mark.parametrize("condition", list(Condition))
+def test_a_service_is_started_when_what_it_needs_is_there(condition):
+    needs = {"b": {"a": condition}}
+    waits = part("b", Phase.CREATED)
+    fulfilled = {
+        Condition.STARTED: running("a"),
+        Condition.HEALTHY: part("a", Phase.RUNNING, is_healthy=True),
+        Condition.DONE: ended("a", 0),
+    }[condition]
+    assert verdict(fulfilled, waits, needs=needs) == Startable((waits,))
+    first = part("a", Phase.CREATED)
+    assert verdict(first, waits, needs=needs) == Startable((first,))
+
+
+def test_what_the_engine_ended_while_it_was_away_goes_back():
+    for status in (137, 143, 255):
+        seen = verdict(ended("a", status), engine_was_away=True)
+        assert seen.end.ending is Ending.YIELDED
+        assert verdict(ended("a", status)).end.ending is Ending.FAILED
+    assert verdict(expected={"a"}, engine_was_away=True).end.ending is Ending.YIELDED
+
+
+def test_a_start_that_the_engine_has_forgotten_is_not_repeated():
+    forgotten = part("a", Phase.CREATED)
+    assert verdict(forgotten) == Startable((forgotten,))
+    seen = verdict(forgotten, started=frozenset({forgotten.id}))
+    assert seen.end.ending is Ending.YIELDED
+
+
+def test_a_failure_of_its_own_is_one_even_if_the_engine_was_away():
+    assert verdict(ended("a", 3), engine_was_away=True).end.exit_status == 3
+    starved = ended("a", 137, out_of_memory=True)
+    assert verdict(starved, engine_was_away=True).end.error.code == "out_of_memory"
+
+
+def test_a_container_that_somebody_removed_is_missed():
+    end = verdict(running("a"), expected={"a", "b"}).end
+    assert end.error.code == "vanished"
+    assert "service b" in end.error.description
+
+
+def test_a_stage_that_is_asked_to_end_is_over_when_nothing_of_it_runs():
+    assert verdict(running("a"), stop_grace_seconds=5.0) == Waiting()
+    killed = verdict(ended("a", 137), stop_grace_seconds=5.0).end
+    assert killed.error.description.endswith("it did not end within 5 s of SIGTERM")
+    assert killed.exit_status is None
+    assert verdict(ended("a", 143), stop_grace_seconds=5.0).end.exit_status == 143
+    assert verdict(ended("a", 0), stop_grace_seconds=5.0).end.ending is Ending.SUCCEEDED
+    unbegun = verdict(ended("a", 0), part("b", Phase.CREATED), stop_grace_seconds=5.0)
+    assert isinstance(unbegun, Over) and unbegun.end.error.code == "stopped"
+
+
+def swarm_part(*states, wanted=1):
+    facts = ServiceFacts(name="p_a", service="a", tags=TAGS, wanted=wanted)
+    rows = [
+        TaskRow.read(
+            {
+                "ID": f"{number}",
+                "Name": f"p_a.{number}",
+                "CurrentState": f"{state} 2 seconds ago",
+                "DesiredState": desired,
+                "Error": f'"{error}"' if error else "",
+                "Node": "n1" if state != "Pending" else "",
+            }
+        )
+        for number, (state, desired, error) in enumerate(states)
+    ]
+    return part_of(facts, rows)
+
+
+def test_a_service_of_a_swarm_is_what_its_tasks_are():
+    no_node = "no suitable node (scheduling constraints not satisfied on 2 nodes)"
+    assert swarm_part().phase is Phase.PENDING
+    pending = swarm_part(("Pending", "Running", no_node))
+    assert (pending.phase, pending.error) == (Phase.PENDING, no_node)
+    assert swarm_part(("Preparing", "Running", "")).phase is Phase.RUNNING
+    done = ("Complete", "Shutdown", "")
+    assert swarm_part(done).ended_well
+    assert swarm_part(done, ("Running", "Running", ""), wanted=2).phase is Phase.RUNNING
+    assert swarm_part(done, done, wanted=2).ended_well
+    failed = swarm_part(("Failed", "Shutdown", "task: non-zero exit (3)"))
+    assert (failed.phase, failed.exit_status, failed.error) == (Phase.ENDED, 3, "")
+
+
+def test_an_image_that_a_node_has_not_and_a_node_that_is_gone_are_named():
+    missing = swarm_part(("Rejected", "Shutdown", "No such image: x:1"))
+    assert "could not be fetched: No such image: x:1" in missing.error
+    assert missing.error.endswith("(node n1)")
+    lost = swarm_part(("Running", "Shutdown", ""))
+    assert (lost.phase, lost.error) == (Phase.RUNNING, "its node n1 does not answer")
