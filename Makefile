@@ -41,8 +41,12 @@ demo: setup ## See it work
 check: static ## Before each commit, under a minute: format, lint, types, contracts, fast tests
 	$(BIN)/python -m pytest -q -n 2 $(wildcard tests/unit tests/spec tests/tidy)
 
+.PHONY: parts
+parts: setup ## Install the engines that tests start: Docker and Slurm; quick where they are
+	$(BIN)/python -m tests.support.parts
+
 .PHONY: test
-test: static ## Everything, each suite within its budget of seconds
+test: static parts ## Everything, each suite within its budget of seconds
 	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
 
 .PHONY: static
@@ -75,6 +79,8 @@ campaign: setup ## The long simulation and many times the faults, before a figur
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'
 	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q --timeout=3600 \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/machines tests/fuzz -k 'rolling or faults or mutated'
+	TIDEWHEEL_TEST_SCALE=5 $(BIN)/python -m pytest -q --timeout=600 \
+		$(if $(SEED),--randomly-seed=$(SEED)) tests/engines -k 'many_jobs or killed'
 
 .PHONY: bench
 bench: setup ## Measure tidewheel and its peers side by side

@@ -93,15 +93,15 @@ SUITES = (
     Suite(
         name="containers",
         paths=("tests/containers",),
-        budget_seconds=300,
-        workers=2,
+        budget_seconds=180,
+        workers=3,  # they mostly wait for engines
         args=("--timeout=120",),  # engines start, die and come back
     ),
     Suite(
         name="Slurm",
         paths=("tests/engines",),
         budget_seconds=180,
-        workers=2,
+        workers=3,  # they mostly wait for Slurm
         args=("--timeout=100",),  # Slurm takes its time to find that a node is dead
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -34,6 +34,7 @@ TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
 CONTAINER_RUNNERS = ("compose", "swarm")
+CONTAINERS = "containers"  # a task may leave it to the worker which of the two it is
 RUNNERS = ("slurm", *CONTAINER_RUNNERS)  # that a worker may have besides
 
 
@@ -197,6 +198,8 @@ class WorkerSettings:
         self._check_runners()
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
         _positive(self, "adopt_interval_seconds")
+        if self.capacity.nodes < 1:
+            raise BadSetting("nodes", self.capacity.nodes, "1 or more machines")
         if not self.queues:
             raise BadSetting("queues", self.queues, "at least one queue name")
         for queue in self.queues:
@@ -215,14 +218,21 @@ class WorkerSettings:
         for runner in self.runners:
             if runner not in RUNNERS:
                 raise BadSetting("runner", runner, " or ".join(RUNNERS))
-        named = frozenset(map(runner_label, self.runners))
-        for label in self.capacity.labels - named:
+        for label in self.capacity.labels - runner_labels(self.runners):
             if label.startswith(RUNNER_LABEL_PREFIX):
                 runner = label.removeprefix(RUNNER_LABEL_PREFIX)
                 raise BadSetting("label", label, f"--runner {runner}, which offers it")
         if self.tie_jobs and self.runners:
             accepted = "nothing beside tied jobs: what others run does not die with a worker"
             raise BadSetting("runner", ", ".join(self.runners), accepted)
+
+
+def runner_labels(runners: Iterable[str]) -> frozenset[str]:
+    """What a worker offers that has these."""
+    names = set(runners)
+    if not names.isdisjoint(CONTAINER_RUNNERS):
+        names.add(CONTAINERS)
+    return frozenset(map(runner_label, names))
 
 
 def home_directory(environ: Mapping[str, str] = os.environ) -> Path:

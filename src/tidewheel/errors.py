@@ -13,13 +13,18 @@ TidewheelError
     DependencyCycle     an edge would close a circle; carries the path
     MessagesMissing     an end report arrived before messages that the job sent earlier
     BadSetting          a setting is out of its bounds
+    BadValues           what an attempt hands on is no JSON object, or too large
     AmbiguousRun        several runs have names that begin so; carries them
     RunHeld             another scheduler drives the run
+    RunWaits            the run may not begin before others; carries them
+    RunNeeded           the run may not be deleted before those that wait for it; carries them
+    SbiTaken            another scheduling block instance has this id
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
     NotRunning          no scheduler drives the run, so nobody could obey
     Declined            the run heard a command and does not do it
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
-    InvalidDefinition; each carries what to write instead. Of a server: server/refusals.py)
+    InvalidDefinition; each carries what to write instead. Of a server: server/refusals.py;
+    of the registry: registry_errors.py)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
     StoreBusy           a lock or a connection was not to be had in time
     StoreUnreachable    the database does not answer
@@ -198,6 +203,16 @@ class BadSetting(Refused):
         super().__init__(f"{name} is {value!r}; accepted is {accepted}")
 
 
+class BadValues(Refused):
+    """What an attempt hands to those after it is no JSON object, or too large."""
+
+    code = "bad_values"
+
+    def __init__(self, seen: str) -> None:
+        self.seen = seen
+        super().__init__(f"the values cannot be handed on: {seen}")
+
+
 class Unavailable(TidewheelError):
     """The world did not answer; the same request may succeed later."""
 
@@ -305,6 +320,42 @@ class RunHeld(Refused):
         super().__init__(
             f"{name} is driven by {owner}, whose lease runs for {seconds_left:.0f} s more; "
             "use its commands from here (tidewheel show, trigger, stop …), or stop it first"
+        )
+
+
+class RunWaits(Refused):
+    """The run may not begin before others."""
+
+    code = "run_waits"
+
+    def __init__(self, name: str, needs: Iterable[str]) -> None:
+        self.name, self.needs = name, tuple(needs)
+        super().__init__(f"{name} cannot begin yet: it waits for {'; '.join(self.needs)}")
+
+
+class RunNeeded(Refused):
+    """Others wait for this run."""
+
+    code = "run_needed"
+
+    def __init__(self, name: str, children: Iterable[str]) -> None:
+        self.name, self.children = name, tuple(children)
+        super().__init__(
+            f"{name} cannot be deleted: {', '.join(self.children)} wait for it; abort those "
+            f"first: tidewheel blocks abort {self.children[0] if self.children else ''}"
+        )
+
+
+class SbiTaken(Refused):
+    """Another scheduling block instance has this id."""
+
+    code = "sbi_taken"
+
+    def __init__(self, sbi_id: str) -> None:
+        self.sbi_id = sbi_id
+        super().__init__(
+            f"{sbi_id} was asked for before with other content; nothing was stored. Ask again "
+            f"under another id, or in the same words: tidewheel sbi show {sbi_id}"
         )
 
 

@@ -7,11 +7,12 @@ can be waited for. Services know nothing else of the world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tidewheel.block_ports import BlockStore
 from tidewheel.core.tasks.lease import Answer, Holder
 from tidewheel.core.tasks.requests import (
     Amendment,
@@ -36,7 +37,6 @@ from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
 from tidewheel.core.tasks.views import (
     AttemptView,
     EdgeView,
-    Figure,
     HistoryEntry,
     OutputView,
     QueueView,
@@ -45,6 +45,8 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+from tidewheel.registry_ports import RegistryStore
+from tidewheel.server_ports import AccessStore, EventStore
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -57,12 +59,9 @@ if TYPE_CHECKING:
         RunLease,
         StoredRun,
     )
-    from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
     from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
-    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
-    from tidewheel.core.tasks.job_words import JobWords
     from tidewheel.core.tasks.statistics import EndedAttempt
 
 
@@ -148,6 +147,12 @@ class TaskStore(Protocol):
     ) -> list[HistoryEntry]: ...
     async def attempts(self, task_id: TaskId) -> list[AttemptView]: ...
     async def outputs(self, task_id: TaskId) -> list[OutputView]: ...
+    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+        """What up to 10,000 tasks that succeeded hand to those after them, as JSON text.
+
+        Each is an object. Tasks that hand on nothing, or are not there, are left out."""
+        ...
+
     async def usage(self, task_id: TaskId) -> list[UsageView]: ...
     async def edges(self, task_id: TaskId) -> list[EdgeView]: ...
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
@@ -155,8 +160,9 @@ class TaskStore(Protocol):
         ...
 
     async def queues(self) -> list[QueueView]: ...
-    async def ready_queues(self) -> list[str]:
-        """By name, those that hold ready tasks; one step for each, however many it holds."""
+    async def ready_queues(self) -> Mapping[str, int]:
+        """By name, those that hold ready tasks, each with the highest priority of these; a few
+        steps for each, however many it holds."""
         ...
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
@@ -268,65 +274,7 @@ class RunStore(Protocol):
         ...
 
 
-class AccessStore(Protocol):
-    """Who may speak to a server, what they did, and what they were answered."""
-
-    async def create_token(self, new: NewToken) -> TokenView: ...
-    async def token(self, number: int) -> tuple[TokenView, Instant]:
-        """A token, and the time at the database; NotFound if there is none."""
-        ...
-
-    async def tokens(self) -> list[TokenView]:
-        """All of them, newest first."""
-        ...
-
-    async def revoke_token(self, number: int) -> TokenView: ...
-    async def spend_token(self, number: int) -> bool:
-        """Use up a login; of several that try, one hears that it was the one."""
-        ...
-
-    async def touch_token(self, number: int) -> None:
-        """It was used now."""
-        ...
-
-    async def assign_worker(self, worker: WorkerId, token: int) -> None:
-        """The worker belongs to this token from now on; the first one counts."""
-        ...
-
-    async def worker_token(self, worker: WorkerId) -> int | None:
-        """Whose worker it is; None if it came past every server."""
-        ...
-
-    async def hear_job(self, words: JobWords) -> None:
-        """What a job said by itself, not through its worker; LeaseLost if it has no lease.
-        With an answer to keep: only the first of several with that key counts."""
-        ...
-
-    async def add_audit(self, entry: AuditEntry) -> None: ...
-    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-        """Newest first, those with smaller numbers than ``before``."""
-        ...
-
-    async def figures(self) -> list[Figure]:
-        """`pool` of each run by its number, and what the database says about itself."""
-        ...
-
-    async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
-    async def keep_answer(self, answer: KeptAnswer) -> None:
-        """For a day; the first answer to a key counts."""
-        ...
-
-
-class EventStore(Protocol):
-    """What happened, in the order in which it became final: none is missed, none told twice."""
-
-    async def events_head(self) -> EventCursor: ...
-    async def events_after(
-        self, cursor: EventCursor, which: EventFilter, count: int = 1_000
-    ) -> EventPage: ...
-
-
-class Store(TaskStore, RunStore, AccessStore, EventStore, Protocol):
+class Store(TaskStore, RunStore, AccessStore, EventStore, RegistryStore, BlockStore, Protocol):
     """All of it: tasks, runs and who may use them, in one database."""
 
 

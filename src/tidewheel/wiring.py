@@ -325,6 +325,7 @@ async def driving(  # noqa: PLR0913 - each by name
         process=this_process(),
         lease_seconds=how.lease_seconds,
         dead_epoch=run.epoch if is_dead else None,
+        seen_epoch=run.epoch,
     )
     lease = await store.claim_run(claim)
     limit = store_settings(where).submit.message_bytes_max

@@ -117,9 +117,8 @@ def test_a_page_says_why_the_task_does_not_run(tidewheel):
     with tidewheel.started("worker") as worker:
         worker.read_until("worker.registered")
         [why] = tidewheel("task", "a", "--json").json["why"]
-        assert (
-            why == "No worker offers the label 'gold'; start one: tidewheel worker --label gold"
-        )
+        how = "tidewheel worker --queue default --label gold"
+        assert why == f"No worker offers the label 'gold'; start one: {how}"
     tidewheel("queues", "default", "--pause")
     assert "Queue 'default' is paused" in tidewheel("task", "a").out
 
@@ -243,6 +242,7 @@ def test_a_queue_that_cannot_be_so_is_refused(tidewheel, arguments, what):
 
 def test_workers_are_listed_with_what_they_offer(tidewheel):
     offered = ["--queue", "a", "--queue", "b", "--slots", "3", "--cpu", "2", "--memory", "1GiB"]
+    offered += ["--nodes", "4", "--buffer", "1TB"]
     with tidewheel.started("worker", "--name", "mine", "--label", "gold", *offered) as worker:
         worker.read_until("worker.registered")
         [document] = tidewheel("workers", "--json").json["workers"]
@@ -253,6 +253,9 @@ def test_workers_are_listed_with_what_they_offer(tidewheel):
             "memory_bytes": 2**30,
             "gpu": 0,
             "labels": ["gold"],
+            "nodes": 4,
+            "exclusive": False,
+            "buffer_bytes": 10**12,
         }
         assert "live" in tidewheel("workers").out
         worker.send(signal.SIGTERM)

@@ -42,7 +42,8 @@ def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
     assert answer.status == 0
     with tidewheel.started("worker") as worker:
         worker.read_until("serving")
-        assert "start one: tidewheel worker --runner slurm" in tidewheel("task", "a").out
+        how = "tidewheel worker --queue default --runner slurm"
+        assert f"start one: {how}" in tidewheel("task", "a").out
 
 
 def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):

@@ -24,6 +24,8 @@ def test_options_become_the_task(tidewheel):
         "--cpu": "0.5",
         "--memory": "2GiB",
         "--gpu": "1",
+        "--nodes": "2",
+        "--buffer": "1TB",
         "--label": "fast",
         "--key": "k",
         "--limit-key": "l",
@@ -32,7 +34,7 @@ def test_options_become_the_task(tidewheel):
         "--spec": '{"n": 1}',
     }
     words = [word for option in options.items() for word in option]
-    assert tidewheel("submit", *words).word == "a"
+    assert tidewheel("submit", *words, "--exclusive").word == "a"
     task = document(tidewheel, "a")
     assert (
         task
@@ -45,7 +47,15 @@ def test_options_become_the_task(tidewheel):
             "max_retries": 2,
             "retry": {"delays": [1.0, 10.0]},
             "timeout_seconds": 600.0,
-            "resources": {"cpu": 0.5, "memory_bytes": 2**31, "gpu": 1, "labels": ["fast"]},
+            "resources": {
+                "cpu": 0.5,
+                "memory_bytes": 2**31,
+                "gpu": 1,
+                "labels": ["fast"],
+                "nodes": 2,
+                "exclusive": True,
+                "buffer_bytes": 10**12,
+            },
             "unique_key": "k",
             "limit_key": "l",
             "tag": "t",

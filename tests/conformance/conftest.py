@@ -16,8 +16,9 @@ KINDS = ("memory", "sqlite", "postgres", "remote")
 OVER_HTTP = frozenset(
     {
         *("test_cancelling", "test_claims", "test_dependencies", "test_edges", "test_leases"),
-        *("test_limits", "test_looking", "test_matrix", "test_reports", "test_retention"),
-        *("test_statistics", "test_submission", "test_yielding"),
+        *("test_limits", "test_looking", "test_matrix", "test_nodes", "test_reports"),
+        *("test_retention", "test_statistics", "test_submission", "test_values"),
+        "test_yielding",
     }
 )
 

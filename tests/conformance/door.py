@@ -210,6 +210,7 @@ class Door:
         return {
             "tasks": tasks,
             "details": {task.id: [look(task.id) for look in looks] for task in tasks},
+            "values": self.values_of([task.id for task in tasks]),
             "queues": self.queues(),
             "workers": self.workers(live_only=False),
         }

@@ -24,6 +24,9 @@ resources = st.builds(
     cpu=st.sampled_from([0.0, 0.0, 0.5, 2.0]),
     memory_bytes=st.sampled_from([0, 0, 5]),
     labels=st.sampled_from([frozenset(), frozenset({"x"})]),
+    nodes=st.sampled_from([1, 1, 1, 2]),
+    exclusive=st.sampled_from([False, False, True]),
+    buffer_bytes=st.sampled_from([0, 0, 7]),
 )
 fields = st.fixed_dictionaries(
     {},

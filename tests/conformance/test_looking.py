@@ -273,7 +273,7 @@ def test_ids_are_unique_over_all_queues_so_queue_and_id_together_name_a_task(sto
 
 @pytest.mark.req("R002-9")
 def test_queues_that_hold_ready_tasks_are_known_by_name(store):
-    assert store.ready_queues() == []
+    assert store.ready_queues() == {}
     store.put("a", queue="run:b")
     store.put("b", "c", queue="run:a/1")
     store.put("later", queue="delayed", delay_seconds=1000.0)
@@ -283,3 +283,14 @@ def test_queues_that_hold_ready_tasks_are_known_by_name(store):
     store.run_through("a")
     store.hold("b")
     assert sorted(store.ready_queues()) == ["delayed", "run:a/1"]
+
+
+@pytest.mark.req("R004-55")
+def test_queues_that_hold_ready_tasks_tell_their_highest_priority(store):
+    for number, priority in enumerate((7, 100, 0)):
+        store.put(f"a{number}", queue="run:a", priority=priority)
+    store.put("b", queue="run:b", priority=1, delay_seconds=1000.0)
+    store.put("c", queue="run:b", priority=0)
+    assert store.ready_queues() == {"run:a": 100, "run:b": 1}
+    store.run_through("a1")
+    assert store.ready_queues() == {"run:a": 7, "run:b": 1}

@@ -41,7 +41,7 @@ BEGIN
     FOR found IN SELECT oid, relname FROM pg_class
                   WHERE relnamespace = 'tidewheel'::regnamespace AND relkind = 'r'
                     AND relname NOT IN ('schema_version', 'store_identity', 'test_clock')
-                  ORDER BY relname NOT IN ('lease', 'run')
+                  ORDER BY relname NOT IN ('lease', 'run', 'workflow')
     LOOP
         IF pg_relation_size(found.oid) > 1000000 THEN
             EXECUTE format('TRUNCATE tidewheel.%I CASCADE', found.relname);

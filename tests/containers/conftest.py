@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.container_engine import missing_part, running_swarm
+from tests.support.container_engine import DOCKER, running_swarm
 
 
 @pytest.fixture(scope="session")
 def whole_swarm():
     """The manager and the worker; one for the session, with pytest-xdist one for each of it."""
-    if reason := missing_part():
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
     with running_swarm() as engines:
         yield engines

@@ -1,12 +1,14 @@
 """S26: what a compose file may not ask of the host, judged after docker-compose resolved it."""
 
 import asyncio
+import fcntl
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.support.container_engine import missing_part
+from tests.support.container_engine import DOCKER
 from tests.support.stages import compose_text, opened_runner, service, stage_spec
 from tidewheel.errors import BadSetting, RunnerUnable
 from tidewheel.runners.compose.engine import ComposeEngine
@@ -19,14 +21,16 @@ BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
 AT_ONCE = 6
 
 
-def judge_all(texts, home, allowed=()):
+def judge_all(texts, home, allowed=(), queue="default"):
     """What becomes of each; no engine is there, so whatever is accepted waits for one."""
 
     async def judge_them():
         room = asyncio.Semaphore(AT_ONCE)
 
         async def judge(number, text):
-            task = claimed(number, command="true", spec=stage_spec("compose", text))
+            task = claimed(
+                number, command="true", spec=stage_spec("compose", text), queue=queue
+            )
             async with room:
                 try:
                     job = await runner.start(assigned(task, home), RecordedReports())
@@ -41,12 +45,18 @@ def judge_all(texts, home, allowed=()):
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory):
-    if reason := missing_part():
+def verdicts(tmp_path_factory, worker_id):
+    """Of each file; made once, also for all workers of pytest-xdist."""
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
-    texts = [path.read_text() for path in BAD_FILES]
-    home = tmp_path_factory.mktemp("bad")
-    return dict(zip(BAD_FILES, judge_all(texts, home), strict=True))
+    base = tmp_path_factory.getbasetemp()
+    known = (base if worker_id == "master" else base.parent) / "verdicts.json"
+    with known.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not known.exists():
+            texts = [path.read_text() for path in BAD_FILES]
+            known.write_text(json.dumps(judge_all(texts, tmp_path_factory.mktemp("bad"))))
+    return dict(zip(BAD_FILES, json.loads(known.read_text()), strict=True))
 
 
 @pytest.mark.req("R004-50", "R004-57")
@@ -64,7 +74,7 @@ def test_there_are_many_bad_files_and_each_has_its_own_words():
 
 
 def test_what_a_worker_allows_is_not_refused(tmp_path):
-    if reason := missing_part():
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
     texts = [
         compose_text(a=service("true", privileged=True)),
@@ -75,8 +85,18 @@ def test_what_a_worker_allows_is_not_refused(tmp_path):
     assert only_mounts[1] == "accepted"
 
 
+@pytest.mark.parametrize("queue", ["trusted", "run:flow/run1"])
+def test_what_a_worker_allows_one_queue_is_refused_to_the_others(tmp_path, queue):
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    texts = [compose_text(a=service("true", privileged=True))]
+    allowed = (f"{queue}:privileged", "bind-mounts", "another:host-pid")
+    assert judge_all(texts, tmp_path / "1", allowed, queue) == ["accepted"]
+    assert "privileged" in judge_all(texts, tmp_path / "2", allowed)[0]
+
+
 def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
-    if reason := missing_part():
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
     limits = {"resources": {"limits": {"cpus": "0.5", "memory": "64M"}}}
     text = compose_text(
@@ -95,8 +115,9 @@ def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
 
 
 def test_a_worker_is_told_what_it_could_allow():
-    if reason := missing_part():
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
-    with pytest.raises(BadSetting, match="host-network"):
-        EngineRunner(ComposeEngine(Cli(os.environ)), allowed=("everything",))
+    for unknown in ("everything", "queue:everything", ":privileged", "privileged:queue"):
+        with pytest.raises(BadSetting, match="host-network"):
+            EngineRunner(ComposeEngine(Cli(os.environ)), allowed=(unknown,))
     assert all(ALLOWABLE.values())

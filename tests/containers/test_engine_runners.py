@@ -14,6 +14,7 @@ from tidewheel.runners.swarm.engine import SwarmEngine
 from tidewheel.testing.runner_conformance import (
     SPOKEN,
     Behaviour,
+    ProcessRunnerConformance,
     RunnerConformance,
     claimed,
 )
@@ -63,7 +64,11 @@ class EngineConformance(RunnerConformance):
     @asynccontextmanager
     async def open_runner(self, _home):
         environ = {**os.environ, **self.private.environment}
-        runner = EngineRunner(self.engine_class(Cli(environ)), allowed=("bind-mounts",))
+        runner = EngineRunner(
+            self.engine_class(Cli(environ)),
+            allowed=("bind-mounts",),
+            usage_interval_seconds=0.1,
+        )
         try:
             yield runner
         finally:
@@ -80,6 +85,7 @@ class EngineConformance(RunnerConformance):
 
 class TestComposeRunner(EngineConformance):
     engine_class = ComposeEngine
+    test_usage = ProcessRunnerConformance.test_the_usage_of_a_job_is_sampled_while_it_runs
 
 
 class TestSwarmRunner(EngineConformance):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.container_engine import missing_part, running_engines
+from tests.support.container_engine import DOCKER, running_engines
 from tests.support.fleet import fleet
-from tests.support.patience import eventually
+from tests.support.patience import eventually, eventually_told
 from tests.support.stages import compose_text, service
 
 LONG_LEASE_SECONDS = 600.0
@@ -47,7 +47,7 @@ class Scene:
     def kill_engine(self):
         """As soon as it has in writing what runs."""
         running = ("ps", "-q", "--filter", "label=tidewheel.runner")
-        eventually(lambda: self.engine.docker(*running), "the engine shows what runs")
+        eventually_told(lambda: self.engine.docker(*running), "the engine shows what runs")
         self.engine.kill()
 
     def until(self, task_id, *statuses):
@@ -60,7 +60,7 @@ class Scene:
 
     def until_nothing_is_left(self, *engines):
         for engine in engines or (self.engine,):
-            eventually(lambda each=engine: not each.left_behind(), "nothing is left", 40.0)
+            eventually_told(lambda each=engine: not each.left_behind(), "nothing is left", 40.0)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def scene(crew, engine):
 @pytest.fixture
 def own_engine(crew):
     """An engine that may be killed, and is in no Swarm."""
-    if reason := missing_part():
+    if reason := DOCKER.missing_reason():
         pytest.skip(reason)
     with running_engines("e1") as [engine], crew.client() as client:
         yield Scene(crew, client, engine)
@@ -210,7 +210,7 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
         for zone in ("here", "there")
     }
     running = ("ps", "-q", "--filter", "label=tidewheel.runner=swarm")
-    eventually(
+    eventually_told(
         lambda: (
             len(manager.docker(*running).split()) == len(node.docker(*running).split()) == 1
         ),

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.support.slurm import slurm_cluster
-from tests.support.slurm_binaries import missing_reason
+from tests.support.slurm_binaries import SLURM
 
 
 @pytest.fixture(scope="session")
 def whole_cluster():
     """One for the session; with pytest-xdist, one for each worker."""
-    if reason := missing_reason():
+    if reason := SLURM.missing_reason():
         pytest.skip(reason)
     with slurm_cluster() as cluster:
         yield cluster

@@ -3,8 +3,10 @@
 import json
 import random
 import re
+import shutil
 from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.support.run_crew import ended, run_crew, was_killed
 from tests.support.slurm import NODES
 from tidewheel.client import Client
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "slurm"
 PLATFORMS = """
 [hpc]
 runner = "slurm"
@@ -93,6 +96,16 @@ def test_a_cycling_workflow_runs_on_the_nodes_that_its_directives_name(slurm, tm
         assert "[1/model_n1/01:running] (received)half" in log
 
 
+def test_the_example_runs_on_slurm_by_one_command(slurm, tmp_path):
+    with crew_with(slurm, tmp_path) as crew:
+        shutil.copytree(EXAMPLE, tmp_path / "flow")
+        run = crew.run()
+        assert ended(run, 55) == 0, run.log
+        said = job_file(crew, "3/model_member2/01", "job.out").read_text()
+        assert said.startswith("member 2 on n") and "boundary conditions of cycle 3" in said
+        assert len(slurm.named("flow/run1/")) == 6
+
+
 def test_a_node_dies_and_its_jobs_are_retried_elsewhere_or_have_failed_with_it(slurm, tmp_path):
     scripts = """
     [[keep, lose]]
@@ -149,36 +162,52 @@ def test_a_run_killed_at_any_moment_goes_on_with_its_slurm_jobs(slurm, tmp_path)
         assert len(crew.executions()) == 10
 
 
-def test_two_hundred_jobs_on_three_nodes(slurm, tmp_path):
-    """200 in a campaign of scale 5; a few of them fail, and a node dies."""
-    count = scaled(40)
+def test_a_cycling_workflow_of_many_jobs_on_three_nodes_of_which_one_dies(slurm, tmp_path):
+    """40 jobs, and 200 in a campaign of scale 5; a few of them fail by themselves, too."""
+    points = scaled(4)
+    graph = """
+        P1 = '''
+            begin[-P1] => begin => job<i> => end
+            job<i>[-P1] => job<i>
+        '''
+"""
+    root = """
+        platform = hpc
+        execution retry delays = 3*PT1S
+        [[[directives]]]
+            --cpus-per-task = 2
+"""
     scripts = """
     [[job<i>]]
-        platform = hpc
         script = '''
             cylc message part
-            sleep 0.2
-            [[ $CYLC_TASK_PARAM_i != 7 || $CYLC_TASK_TRY_NUMBER -gt 1 ]]
+            if [[ $CYLC_TASK_TRY_NUMBER == 1 ]]; then
+                [[ $CYLC_TASK_PARAM_i == 1 ]] && sleep 3
+                [[ $CYLC_TASK_PARAM_i != 7 ]]
+            fi
         '''
-        execution retry delays = 3*PT1S
 """
     with crew_with(slurm, tmp_path) as crew:
-        crew.define("        R1 = begin => job<i> => end", scripts)
+        crew.define(graph, scripts, root=root, final=points)
         definition = tmp_path / "flow" / "flow.cylc"
-        definition.write_text(
-            f"[task parameters]\n    i = 1..{count}\n{definition.read_text()}"
-        )
+        definition.write_text(f"[task parameters]\n    i = 1..8\n{definition.read_text()}")
         run = crew.run()
-        eventually(lambda: len(crew.executions()) > count // 3, "a third has begun")
-        slurm.kill_node("n3")
-        assert ended(run, 55 + count // 2) == 0
+        eventually(lambda: len(crew.executions()) > 3 * points, "a third has begun")
+        running = ("--noheader", "--nodelist=n1", "--states=R", "--format=%j")
+        eventually(lambda: "/job_i1/" in slurm.ask("squeue", *running), "a long one is on n1")
+        slurm.kill_node("n1")
+        assert ended(run, 55 + 5 * points) == 0
         state = crew.final_state()
         assert state["status"] == "completed"
         crew.judge()
         ids = [task_id for task_id, status in state["submissions"] if status == "succeeded"]
-        assert len(ids) == count + 2
+        assert len(ids) == 10 * points
+        with crew.client() as client:
+            failed = [task_id for task_id, status in state["submissions"] if status == "failed"]
+            errors = [client.attempts(task_id)[-1].error for task_id in failed]
+        assert any("n1: its node failed" in error.description for error in errors)
         parts = Counter(
-            re.findall(r"\[1/job_i(\d+)/01:running\] \(received\)part", run_log(crew))
+            re.findall(r"\[(\d+/job_i\d+)/01:running\] \(received\)part", run_log(crew))
         )
         assert set(parts.values()) == {1}
 

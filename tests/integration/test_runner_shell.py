@@ -190,6 +190,7 @@ def test_the_environment_is_an_allow_list(tmp_path, ties_jobs):
         *("PATH", "HOME", "LC_ALL", "POINT"),
         *("TIDEWHEEL_TASK_ID", "TIDEWHEEL_ATTEMPT", "TIDEWHEEL_QUEUE", "TIDEWHEEL_TASK_NAME"),
         *("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_MESSAGE_BYTES_MAX"),
+        "TIDEWHEEL_OUTPUTS",
     }
 
 

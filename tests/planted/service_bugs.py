@@ -110,6 +110,28 @@ SERVICE_BUGS = (
         (Edit(WORKPLACE, "            self.room.give_back(attempt.task.resources)\n", ""),),
     ),
     Bug(
+        "a worker forgets that a job has nodes for itself",
+        (
+            Edit(
+                "services/room.py",
+                "            self._nodes += sign * asked.nodes\n",
+                "            pass\n",
+            ),
+        ),
+        seed=15,
+    ),
+    Bug(
+        "an exclusive task is claimed together with others",
+        (
+            Edit(
+                "core/tasks/resources.py",
+                "if not fits(one, offered) or (one.exclusive and count):",
+                "if not fits(one, offered):",
+            ),
+        ),
+        seed=15,
+    ),
+    Bug(
         "the lease of a living worker is adopted",
         (
             Edit(

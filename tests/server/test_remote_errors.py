@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from tidewheel import errors
+from tidewheel import errors, registry_errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
 from tidewheel.server import refusals
 from tidewheel.server.problems import problem
@@ -25,6 +25,10 @@ EXAMPLES = {
     errors.MessagesMissing: errors.MessagesMissing("a", 1, 3),
     errors.BadSetting: errors.BadSetting("slots", 0, "1 or more"),
     errors.AmbiguousRun: errors.AmbiguousRun("a", ["a/run1", "a/run2"]),
+    registry_errors.AlreadyRegistered: registry_errors.AlreadyRegistered(["a/1", "b/2"]),
+    registry_errors.UnknownWorkflow: registry_errors.UnknownWorkflow("a", "did you mean 'b'?"),
+    errors.RunWaits: errors.RunWaits("pb-2", ["pb-1 (complete)"]),
+    errors.RunNeeded: errors.RunNeeded("pb-1", ["pb-2"]),
     errors.RunHeld: errors.RunHeld("a/run1", "host", 3.0),
     errors.RunLost: errors.RunLost("a/run1", 1, 2),
     errors.NotRunning: errors.NotRunning("a/run1", "stopped"),
@@ -50,7 +54,12 @@ def over_http(error):
     return error_of(told.status, msgspec.json.encode(told), "http://server")
 
 
-@pytest.mark.parametrize("kind", [one for one in classes(errors) if issubclass(one, Refused)])
+@pytest.mark.parametrize(
+    "kind",
+    dict.fromkeys(
+        one for one in classes(errors) + classes(registry_errors) if issubclass(one, Refused)
+    ),
+)
 def test_every_refusal_is_the_same_on_the_other_side(kind):
     """A new class that takes arguments fails here until it has an example."""
     error = example(kind)

@@ -48,6 +48,7 @@ MESSAGES = [
         HELD | {"messages": [{"number": 1, "text": "half", "output": "half"}]},
     ),
     ("/tasks/t/finish", HELD | {"ending": "succeeded"}),
+    ("/tasks/t/finish", HELD | {"ending": "succeeded", "values": {"beams": 4}}),
     ("/tasks/t/finish", HELD | {"ending": "failed", "error": {"code": "x"}}),
     ("/tasks/t/yield", HELD),
     ("/tasks/cancel", {"ids": ["t", "u"]}),

@@ -181,7 +181,7 @@ def test_no_file_leads_out_of_the_folder_of_the_run(refused, path):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({}, "either flow"),
+        ({}, "name a registered workflow"),
         ({"flow": PLAIN}, "workflow is missing"),
         ({"flow": PLAIN, "workflow": "tide"} | captured(), "either flow"),
         (captured() | {"variables": {"A": 1}}, "go with flow"),

@@ -145,6 +145,49 @@ def test_a_task_is_claimed_kept_alive_and_finished(client, worker, reader):
     assert steps == ["ready", "running", "succeeded"]
 
 
+@pytest.mark.req("R004-44")
+def test_a_success_hands_on_values_and_they_are_shown_beside_the_outputs(
+    client, worker, reader
+):
+    task_id = submit(client, queue="q")
+    path = f"/tasks/{task_id}"
+    assert reader.get(f"{path}/outputs").json == {"outputs": [], "values": None}
+    end = claim(worker, task_id) | {"ending": "succeeded"}
+    for bad in ([1], "x", 3, {"a": "x" * 65536}):
+        refused = worker.post(f"{path}/finish", end | {"values": bad})
+        assert (refused.status, refused.code) == (422, "bad_values")
+    why = {"error": {"code": "x"}, "values": {"a": 1}}
+    assert worker.post(f"{path}/finish", end | {"ending": "failed"} | why).status == 422
+    values = {"beams": [4, 1.5], "name": "Ω"}
+    assert worker.post(f"{path}/finish", end | {"values": values}).json["status"] == "succeeded"
+    assert reader.get(f"{path}/outputs").json == {"outputs": [], "values": values}
+
+
+@pytest.mark.req("R004-20", "R004-21")
+def test_nodes_and_buffer_are_asked_for_and_offered_over_http(client, worker, reader):
+    queue = fresh("nodes")
+    asked = {"nodes": 2, "exclusive": True, "buffer": "1TB"}
+    task_id = submit(client, queue=queue, **asked)
+    shown = reader.get(f"/tasks/{task_id}").json["resources"]
+    assert (shown["nodes"], shown["exclusive"], shown["buffer_bytes"]) == (2, True, 10**12)
+    body = {"worker": worker.id, "n": 9}
+    claim_path = f"/queues/{queue}/claim"
+    for free in (
+        {},
+        {"nodes": 2},
+        {"nodes": 2, "idle_nodes": 1, "buffer_bytes": 10**12},
+        {"nodes": 1, "buffer_bytes": 10**12},
+    ):
+        assert worker.post(claim_path, body | {"resources": free}).json["tasks"] == []
+    free = {"nodes": 3, "idle_nodes": 2, "buffer_bytes": 10**12}
+    [task] = worker.post(claim_path, body | {"resources": free}).json["tasks"]
+    assert (task["id"], task["resources"]) == (task_id, shown)
+    for bad in ({"nodes": -1}, {"exclusive": True}, {"idle_nodes": -1}):
+        assert worker.post(claim_path, body | {"resources": bad}).status == 422
+    for bad in ({"nodes": 0}, {"nodes": 1.5}, {"exclusive": 1}, {"buffer": "much"}):
+        assert client.post("/tasks", {"spec": 1, **bad}).status == 422, bad
+
+
 @pytest.mark.req("R002-41", "R002-66", "R003-33")
 def test_a_claim_of_a_task_that_is_not_ready_names_the_status_it_needs(client, worker):
     task_id = submit(client, queue="q")

@@ -16,6 +16,7 @@ from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.errors import (
     BadSetting,
+    BadValues,
     Duplicate,
     InvalidTask,
     LeaseLost,
@@ -445,6 +446,15 @@ def test_a_completed_task_may_have_metrics(client, task):
     assert client.get("a").progress == 1.0
 
 
+@pytest.mark.req("R004-44")
+def test_a_completed_task_may_hand_values_to_those_after_it(client, task):
+    assert client.values("a") is None
+    with pytest.raises(BadValues, match="at most 65536"):
+        client.complete(task, values={"x": "y" * 65536})
+    assert client.complete(task, values={"beams": 4}) is Status.SUCCEEDED
+    assert client.values("a") == {"beams": 4}
+
+
 @pytest.mark.req("R002-50", "R002-51", "R002-80")
 def test_an_aborted_task_is_not_tried_again_whatever_its_retries(client):
     client.submit(id="a", spec=1, retries=5)
@@ -572,6 +582,8 @@ def test_why_knows_what_no_worker_offers(client):
         "cores": {"cpu": 4},
         "memory": {"memory": "2GiB"},
         "GPUs": {"gpu": 1},
+        "2 nodes": {"nodes": 2},
+        "of buffer": {"buffer": "1TB"},
         "label 'fast'": {"labels": ["fast"]},
     }.items():
         client.submit(id=task_id, spec=1, **fields)
@@ -588,6 +600,26 @@ def test_why_knows_limits_and_busy_slots(client):
     assert any("A limit is reached: 1 of at most 1" in why for why in client.why("second"))
     client.submit(id="third", spec=1)
     assert "every slot" in only(client, "third")
+
+
+@pytest.mark.req("R004-20", "R004-21")
+def test_why_knows_who_has_the_nodes(client):
+    client.register_worker(slots=9, capacity=Resources(cpu=2))
+    client.submit(id="any", spec=1, cpu=2)
+    client.lease()
+    client.submit(id="alone", spec=1, exclusive=True)
+    client.submit(id="cores", spec=1, cpu=1, priority=99)
+    assert only(client, "alone").startswith("It wants a node for itself; on those of every")
+    assert "have too little free" in only(client, "cores")
+
+
+@pytest.mark.req("R004-21")
+def test_why_names_the_task_that_has_the_nodes_for_itself(client):
+    client.register_worker(slots=9)
+    client.submit(id="alone", spec=1, exclusive=True)
+    client.lease()
+    client.submit(id="any", spec=1)
+    assert only(client, "any").startswith("Task alone has nodes of worker-1 for itself")
 
 
 def test_why_is_silent_about_tasks_that_run_or_have_ended(client, task):

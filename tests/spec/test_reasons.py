@@ -2,10 +2,10 @@
 
 import pytest
 
-from tidewheel.client.explain import reasons
 from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.task import TaskId
+from tidewheel.services.explain import reasons
 from tidewheel.testing.small_world import SmallWorld
 from tidewheel.testing.virtual_time import in_virtual_time
 

@@ -61,7 +61,16 @@ def test_a_stage_after_the_end_of_another_runs_either_way(word):
         Scenario(graph(*stages)).succeeds("1/a"),
     ):
         assert run.submitted == ["1/a", "1/tidy"]
-        assert run.succeeds("1/tidy").completed
+
+
+@pytest.mark.req("R004-59")
+@pytest.mark.parametrize("word", ["ended", "finished"])
+def test_tidying_up_after_a_failure_does_not_make_it_good(word):
+    stages = (stage("a"), stage("b", "a complete"), stage("tidy", f"a {word}"))
+    run = Scenario(graph(*stages)).fails("1/a").succeeds("1/tidy")
+    assert run.stalled and run.causes == ["1/a"]
+    good = Scenario(graph(*stages)).succeeds("1/a", "1/b", "1/tidy")
+    assert good.completed
 
 
 @pytest.mark.req("R004-29", "R004-23")

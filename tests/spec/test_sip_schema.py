@@ -253,7 +253,14 @@ def test_what_a_worker_must_offer_is_all_of_it_together():
         )
     ).asked()
     assert (asked.cpu, asked.memory_bytes) == (1.5, 100 * 1024**2 + 1024)
-    assert asked.labels == {"compute_a", "compute_b", "sender"}
+    assert (asked.nodes, asked.exclusive, asked.buffer_bytes) == (12, True, 2 * 10**12)
+    assert asked.labels == {"compute_a", "compute_b", "sender", "hot"}
+
+
+@pytest.mark.req("R004-20", "R004-21")
+def test_a_stage_that_says_nothing_of_nodes_shares_one():
+    asked = stage_of(with_resources("resources_required: []\n")).asked()
+    assert (asked.nodes, asked.exclusive, asked.buffer_bytes) == (1, False, 0)
 
 
 @pytest.mark.req("R004-34", "R004-17")

@@ -226,7 +226,8 @@ def test_a_stage_can_run_without_containers_as_a_command():
     words = ("convert", "--in", "/data/in put", '{"deep":{"er":[1,true]}}')
     assert judgement.rendered["a"].command == words
     node = graph_of(judgement).nodes["a"].definition
-    assert node.scripts.main == ("convert --in '/data/in put' '{\"deep\":{\"er\":[1,true]}}'")
+    words = "convert --in '/data/in put' '{\"deep\":{\"er\":[1,true]}}'"
+    assert node.scripts.main == f"(exec -- {words})"
 
 
 def test_a_script_finds_its_parameters_in_its_environment_and_never_in_its_text():

@@ -42,6 +42,45 @@ async def test_a_worker_takes_what_its_resources_allow_and_more_when_they_are_fr
     assert running(world) == ["b", "c"]
 
 
+@pytest.mark.req("R004-20", "R004-21")
+@in_virtual_time
+async def test_nothing_starts_beside_a_job_that_has_the_machine_alone():
+    world = SmallWorld()
+    await world.worker(slots=8)
+    await world.submit("alone", resources=Resources(exclusive=True), priority=99)
+    assert running(world) == ["alone"]
+    await world.submit("a", "b")
+    await world.submit("also alone", resources=Resources(exclusive=True))
+    await world.passes(60.0)
+    assert running(world) == ["alone"]
+    world.job("alone").ends()
+    await world.passes(0.0)
+    assert running(world) == ["a", "b"]
+    world.job("a").ends()
+    await world.passes(60.0)
+    assert running(world) == ["b"]
+    world.job("b").ends()
+    await world.passes(0.0)
+    assert running(world) == ["also alone"]
+
+
+@pytest.mark.req("R004-20")
+@in_virtual_time
+async def test_nodes_and_buffer_are_there_before_a_job_begins():
+    world = SmallWorld()
+    await world.submit("two", resources=Resources(nodes=2, exclusive=True), priority=90)
+    await world.submit("three", resources=Resources(nodes=3, exclusive=True), priority=80)
+    await world.submit("data", "more data", resources=Resources(buffer_bytes=60))
+    await world.worker(slots=8, capacity=Resources(nodes=4, buffer_bytes=100))
+    assert running(world) == ["two", "data"]
+    world.job("data").ends()
+    await world.passes(0.0)
+    assert running(world) == ["two", "more data"]
+    world.job("two").ends()
+    await world.passes(0.0)
+    assert running(world) == ["more data", "three"]
+
+
 @in_virtual_time
 async def test_resources_of_thousands_of_tasks_leave_no_crumbs():
     world = SmallWorld(lambda _: Script(seconds=0.1))

@@ -121,7 +121,7 @@ def test_what_changes_while_the_store_is_asked_is_asked_for_again():
     queues = OpenQueues(Served(["run:*"]), look_seconds=5.0)
     assert queues.must_look(0.0) and not queues.must_look(0.1)
     queues.look_anew()  # before the answer to the first question is there
-    queues.found(["run:a", "other"])
+    queues.found({"run:a": 50, "other": 50})
     assert queues.turns("run:*") == ["run:a"]
     assert queues.must_look(0.2)
 
@@ -155,3 +155,35 @@ async def test_a_worker_with_a_pattern_adopts_jobs_of_the_queues_that_it_matches
     await world.worker(queues=("run:*",), adopt_interval_seconds=1.0)
     await world.passes(5.0)
     assert await world.story("a") == ["claim", "adopt"]
+
+
+@pytest.mark.req("R004-55")
+@in_virtual_time
+async def test_of_the_queues_of_runs_those_of_a_higher_priority_go_first():
+    """Also one that a worker hears of when it has been waiting for long."""
+    world = SmallWorld()
+    await world.worker(slots=2, queues=("run:*",), poll_seconds=1000.0)
+    await world.passes(100.0)
+    for run, priority in {"low": 49, "plain": 50, "also": 50, "high": 150}.items():
+        await world.submit(
+            *(f"{run}{n}" for n in range(2)), queue=f"run:{run}", priority=priority
+        )
+    began = []
+    while there := running(world):
+        began += sorted(one[:-1] for one in there)
+        for one in there:
+            world.job(one).ends()
+        await world.passes(1.0)
+    # The first two were taken before there was anything else.
+    assert began == ["low", "low", "high", "high", "also", "plain", "also", "plain"]
+
+
+@in_virtual_time
+async def test_other_queues_of_a_pattern_take_turns_whatever_their_tasks_want():
+    world = SmallWorld()
+    for tenant, priority in {"a": 0, "b": 200}.items():
+        await world.submit(
+            *(f"{tenant}{n}" for n in range(9)), queue=f"t:{tenant}", priority=priority
+        )
+    await world.worker(slots=4, queues=("t:*",))
+    assert sorted(one[0] for one in running(world)) == ["a", "a", "b", "b"]

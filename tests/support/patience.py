@@ -11,6 +11,7 @@ T = TypeVar("T")
 
 SECONDS_MAX = 30.0
 LOOK_SECONDS = 0.02
+ASK_SECONDS = 0.25
 SCALE = "TIDEWHEEL_TEST_SCALE"
 
 
@@ -31,6 +32,11 @@ def eventually(
                 f"{what}: not within {seconds_max:g} s; last seen was {answer!r}"
             )
         time.sleep(interval_seconds)
+
+
+def eventually_told(look: Callable[[], T], what: str, seconds_max: float = SECONDS_MAX) -> T:
+    """The same where each look starts a program: many of them would starve what is awaited."""
+    return eventually(look, what, seconds_max, ASK_SECONDS)
 
 
 def pace(seconds: float) -> None:

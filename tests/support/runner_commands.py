@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from tidewheel.testing.runner_conformance import SPOKEN, Behaviour
+from tidewheel.testing.runner_conformance import SPOKEN, VALUES, Behaviour
 
 SPEAKER = f"""
 import os
@@ -42,6 +42,7 @@ def command(behaviour: Behaviour, mailbox: Path) -> str:
         Behaviour.FAIL: "echo it was meant to fail >&2; exit 3",
         Behaviour.SPEAK: python(SPEAKER),
         Behaviour.REPEAT_SPEC: python(REPEATER),
+        Behaviour.HAND_ON: f'echo {shlex.quote(VALUES)} > "$TIDEWHEEL_OUTPUTS"',
         Behaviour.LAST: f"{tell}; sleep 600",
         Behaviour.REFUSE_TO_END: f"trap '' TERM; {tell}; while :; do sleep 600; done",
     }[behaviour]

@@ -267,3 +267,65 @@ def test_every_verb_is_heard(here, run):
         for words, done in zip(verbs, answers(here, verbs), strict=True):
             assert done.status == 0, (words, done.err)
     assert [json.loads(one)["verb"] for one in heard] == [words[0] for words in verbs]
+
+
+# ---- SIP definitions ----
+
+
+STAGES = """\
+schema_version: "2.0"
+stages:
+  - {id: make, version: 1.0.0, type: setup, timeout: 60s, resources_required: []}
+  - id: use
+    version: 1.0.0
+    type: processing
+    timeout: 60s
+    resources_required: []
+    dependencies: [{type: stage, value: make, condition: complete}]
+"""
+
+
+def define_stages(machine):
+    files = {
+        "vis-1.0.0.yaml": STAGES,
+        "stages/make/1.0.0/script.sh": "echo '{\"place\": \"'$PARAMETER_site'/7\"}' "
+        '> "$TIDEWHEEL_OUTPUTS"\n',
+        "stages/make/1.0.0/parameters.yaml": "site:\n",
+        "stages/make/1.0.0/outputs.yaml": "[place]\n",
+        "stages/use/1.0.0/command.yaml.j2": "[echo, '{{ place }}']\n",
+        "stages/use/1.0.0/parameters.yaml": "place:\n",
+    }
+    for name, text in files.items():
+        path = machine.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return "vis-1.0.0.yaml"
+
+
+@pytest.mark.req("R004-44", "R004-45", "R004-47")
+def test_stages_are_sent_and_run_there_with_their_parameters(here, scheduler):
+    flow = define_stages(here)
+    refused = here("run", flow)
+    assert refused.status == 2 and "stage make needs the parameter 'site'" in refused.err
+    scheduler("vis/run1")
+    done = here("run", flow, "-p", "site=north")
+    assert done.status == 0, done.out + done.err
+    assert "vis/run1 completed after" in done.out
+    assert here("log", "vis", "1/use").out == "north/7\n"
+
+
+def test_a_run_of_stages_is_reloaded_from_here(here, scheduler):
+    flow = define_stages(here)
+    wait = here.folder / "stages/make/1.0.0/script.sh"
+    wait.write_text(f"tidewheel hold 1/use\n{wait.read_text()}")
+    scheduler("vis/run1")
+    begun = here("run", flow, "-p", "site=north", "--detach")
+    assert begun.status == 0, begun.err
+    eventually(lambda: "succeeded" in here("show", "vis", "1/make").out, "make has run")
+    new = here.folder / "stages/use/1.0.0/command.yaml.j2"
+    new.write_text("[echo, 'now {{ place }}']\n")
+    reloaded = here("reload", "vis")
+    assert reloaded.status == 0, reloaded.err
+    assert here("release", "vis", "1/use").status == 0
+    assert here("run", "vis/run1").status == 0
+    assert here("log", "vis", "1/use").out == "now north/7\n"

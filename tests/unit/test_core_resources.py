@@ -25,6 +25,9 @@ amounts = st.builds(
     memory_bytes=st.integers(0, 10),
     gpu=st.integers(0, 2),
     labels=st.frozensets(st.sampled_from("abc")),
+    nodes=st.integers(1, 4),
+    exclusive=st.booleans(),
+    buffer_bytes=st.integers(0, 10),
 )
 
 
@@ -47,7 +50,8 @@ def test_a_task_fits_if_nothing_it_asks_for_is_missing(asked, answer):
 
 def test_what_is_taken_is_no_longer_free_but_labels_are_never_used_up():
     left = OFFERED - Resources(cpu=1.5, memory_bytes=3, gpu=1, labels=frozenset({"ssd"}))
-    assert left == Resources(cpu=2.5, memory_bytes=5, gpu=0, labels=OFFERED.labels)
+    wanted = Resources(cpu=2.5, memory_bytes=5, gpu=0, labels=OFFERED.labels, idle_nodes=0)
+    assert left == wanted
 
 
 def test_shares_of_a_core_add_up_to_the_core():
@@ -79,7 +83,10 @@ def _together(asked, offered):
         sum(round(one.cpu * 10) for one in asked) <= round(offered.cpu * 10)
         and sum(one.memory_bytes for one in asked) <= offered.memory_bytes
         and sum(one.gpu for one in asked) <= offered.gpu
+        and sum(one.buffer_bytes for one in asked) <= offered.buffer_bytes
         and set().union(*(one.labels for one in asked)) <= offered.labels
+        and max((one.nodes for one in asked), default=0) <= offered.nodes
+        and not (len(asked) > 1 and any(one.exclusive for one in asked))
     )
 
 
@@ -117,3 +124,24 @@ def test_requests_at_their_bounds_are_accepted():
 
 def test_all_findings_come_at_once():
     assert len(resource_findings(Resources(cpu=-1, memory_bytes=-1, gpu=-1))) == 3
+
+
+@pytest.mark.req("R004-20", "R004-21")
+@given(
+    running=st.lists(st.builds(Resources, nodes=st.integers(1, 4), exclusive=st.booleans())),
+    order=st.randoms(use_true_random=False),
+)
+def test_what_is_idle_does_not_depend_on_who_came_first(running, order):
+    free, together = Resources(nodes=6), []
+    for one in running:
+        if fits(one, free):
+            together.append(one)
+            free = free - one
+    alone = sum(one.nodes for one in together if one.exclusive)
+    shared = max((one.nodes for one in together if not one.exclusive), default=0)
+    assert (free.nodes, free.idle) == (6 - alone, 6 - alone - shared)
+    order.shuffle(together)
+    again = Resources(nodes=6)
+    for one in together:
+        again = again - one
+    assert (again.nodes, again.idle) == (free.nodes, free.idle)

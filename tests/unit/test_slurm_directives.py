@@ -66,6 +66,10 @@ def test_resources_become_directives_where_none_are_given():
         ("--gres", "gpu:2"),
         ("--time", "1:30"),
     )
+    alone = Resources(nodes=3, exclusive=True)
+    assert resource_directives(alone, None) == (("--nodes", "3"), ("--exclusive", ""))
+    assert resource_directives(alone, None, names_of(["#SBATCH -N2 --exclusive=user"])) == ()
+    assert resource_directives(Resources(), None) == ()
     given_names = names_of(["#SBATCH -c 8 --mem-per-cpu=1G", "#SBATCH --gpus=1", "#SBATCH -t5"])
     assert resource_directives(asked, 90.0, given_names) == ()
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel.core.tasks.task import TaskId
+from tidewheel.errors import BadValues
 from tidewheel.runners.engine.log_lines import LINE_BYTES_MAX, LineReader
 from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name
 from tidewheel.runners.engine.said import Said, read_said
@@ -16,7 +17,13 @@ from tidewheel.runners.engine.stage_spec import (
     runner_named,
     stand_in,
 )
-from tidewheel.runners.engine.values import FOLDER, OUTPUTS_NAME, keep_values, read_written
+from tidewheel.runners.engine.values import (
+    FOLDER,
+    SAID_BYTES_MAX,
+    SaidValues,
+    gather_values,
+)
+from tidewheel.runners.job_values import OUTPUTS_NAME
 
 COMPOSE = "services: {a: {image: x}}"
 
@@ -120,8 +127,21 @@ def test_values_are_read_from_a_file_only(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text('{"key": 1}')
     (folder / OUTPUTS_NAME).symlink_to(secret)
-    assert read_written(folder) == {}
+    with pytest.raises(BadValues, match="cannot be read"):
+        gather_values(tmp_path, {})
     (folder / OUTPUTS_NAME).unlink()
     (folder / OUTPUTS_NAME).write_text('{"a": 1, "b": 1}')
-    keep_values(tmp_path, {"b": 2})
+    assert json.loads(gather_values(tmp_path, {"b": 2})) == {"a": 1, "b": 2}
     assert json.loads((tmp_path / OUTPUTS_NAME).read_text()) == {"a": 1, "b": 2}
+    with pytest.raises(BadValues, match="at most 65536"):
+        gather_values(tmp_path, {"c": "x" * 70_000})
+
+
+def test_the_last_word_on_a_value_counts_and_there_is_an_end_to_words(tmp_path):
+    said = SaidValues()
+    for number in range(3):
+        said.hear({"a": number}, "line")
+    assert json.loads(said.gather(tmp_path)) == {"a": 2}
+    said.hear({"b": 1}, "x" * SAID_BYTES_MAX)
+    with pytest.raises(BadValues, match="bytes of values were said"):
+        said.gather(tmp_path)

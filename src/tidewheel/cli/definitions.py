@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
@@ -17,7 +17,8 @@ from tidewheel.errors import Refused
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.runs.definition import RunOptions
-    from tidewheel.services.sip_definitions import Verdicts
+    from tidewheel.services.definitions import Captured
+    from tidewheel.services.sip_definitions import StageSource, Verdicts
     from tidewheel.sources.flow_cylc.loading import SourceOptions
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 
@@ -37,6 +38,14 @@ class UnknownName(Refused):
         super().__init__(f"there is no {kind} {name!r} in this workflow; {do}")
 
 
+class ForRun(NamedTuple):
+    """A definition that was read for a run; nothing of it is kept if it has errors."""
+
+    loaded: LoadedWorkflow
+    captured: Captured | None = None
+    stages: StageSource | None = None  # of a SIP definition
+
+
 class Definition(NamedTuple):
     """A definition that somebody named on the command line, and how to read it."""
 
@@ -45,6 +54,8 @@ class Definition(NamedTuple):
     settings: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     set_file: Path | None = None
+    parameter_texts: tuple[str, ...] = ()
+    parameter_file: Path | None = None
     compat: str | None = None
     icp: str = ""
     fcp: str = ""
@@ -53,8 +64,26 @@ class Definition(NamedTuple):
         from tidewheel.sources.flow_cylc.loading import SourceOptions
         from tidewheel.sources.flow_cylc.template_variables import VariableTexts
 
-        texts = VariableTexts(settings=self.settings, lists=self.lists, file=self.set_file)
+        texts = VariableTexts(
+            values=self.parameters(),
+            settings=self.settings,
+            lists=self.lists,
+            file=self.set_file,
+        )
         return SourceOptions(variables=texts)
+
+    def parameters(self) -> dict[str, object]:
+        """What -p and -P give, the former counting more."""
+        if not self.parameter_texts and self.parameter_file is None:
+            return {}
+        if not self.is_sip and self.path.exists():
+            raise Refused(
+                f"{self.path} is no SIP definition, and has no parameters; template variables "
+                "are given with -s NAME=VALUE"
+            )
+        from tidewheel.sources.sip.given_parameters import read_parameters
+
+        return read_parameters(self.parameter_texts, self.parameter_file)
 
     @property
     def is_python(self) -> bool:
@@ -97,16 +126,38 @@ class Definition(NamedTuple):
         judged = load_sip_file(self.path, self.load_options(), findings)
         return judged.loaded, judged.verdicts
 
-    def load_for_run(self, options: RunOptions, findings: Findings) -> LoadedWorkflow:
-        """The same, with the points that a run is given beside."""
-        if self.is_sip:
-            raise Refused(
-                f"{self.path} is a SIP definition, which is registered before it runs"
-            )
-        from tidewheel.services.definitions import load_options
+    def load_for_run(
+        self, options: RunOptions, findings: Findings, workflow: str = ""
+    ) -> ForRun:
+        """The same with the options of a run, and what is kept of it unless it has errors.
 
+        ``workflow`` is what it is called whatever its folder or file says.
+        """
+        from tidewheel.services.definitions import capture, captured_sip, load_options
+
+        if self.is_sip:
+            from tidewheel.services.sip_definitions import load_sip_request, read_request
+
+            request = read_request(options.parameters)
+            judged = load_sip_request(self.path, request, findings)
+            loaded = judged.loaded
+            if loaded.workflow is None or findings.has_errors:
+                return ForRun(loaded)
+            name = workflow or loaded.workflow.name
+            return ForRun(loaded, captured_sip(judged, name), judged.stages)
         how = replace(load_options(options), source=self.source_options())
-        return self._load(how, findings)
+        loaded = self._load(how, findings)
+        if loaded.graph is None or loaded.workflow is None or findings.has_errors:
+            return ForRun(loaded)
+        if workflow:
+            loaded = replace(loaded, workflow=replace(loaded.workflow, name=workflow))
+        return ForRun(loaded, capture(loaded, self.path, self.variables(findings)))
+
+    def variables(self, findings: Findings) -> dict[str, object]:
+        """Template variables, or the parameters of a request, by name."""
+        from tidewheel.sources.flow_cylc.template_variables import read_variables
+
+        return dict(read_variables(self.source_options().variables, findings))
 
     def load_options(self) -> LoadOptions:
         from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
@@ -155,16 +206,28 @@ def definition_command(
         path = click.Argument(
             ["path"], metavar="[DIR|FILE]", default=HERE, type=click.Path(path_type=Path)
         )
-        command.params = [path, *command.params, *_reading_options()]
+        own = {name for one in command.params for name in one.opts}
+        command.params = [path, *command.params, *_reading_options(own)]
         return command
 
     return build
 
 
-_READING = ("settings", "lists", "set_file", "compat", "icp", "fcp")
+_READING = (
+    "settings",
+    "lists",
+    "set_file",
+    "parameter_texts",
+    "parameter_file",
+    "compat",
+    "icp",
+    "fcp",
+)
 
 
-def _reading_options() -> list[click.Parameter]:
+def _reading_options(own: Collection[str]) -> list[click.Parameter]:
+    """``own`` are the options of the command itself; `-p` is another one of Cylc's in two."""
+    parameter = ["-p"] if "-p" not in own else []
     return [
         click.Option(
             ["-s", "--set", "settings"],
@@ -182,6 +245,17 @@ def _reading_options() -> list[click.Parameter]:
             ["-S", "--set-file"],
             type=click.Path(path_type=Path),
             help="A file of such lines.",
+        ),
+        click.Option(
+            [*parameter, "--parameter", "parameter_texts"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A parameter of a SIP definition: JSON, else a text.",
+        ),
+        click.Option(
+            ["-P", "--parameters", "parameter_file"],
+            type=click.Path(path_type=Path),
+            help="A JSON or YAML file of parameters.",
         ),
         click.Option(
             ["--compat"],

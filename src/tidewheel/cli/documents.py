@@ -84,6 +84,9 @@ def resources_document(resources: Resources) -> Document:
         "memory_bytes": resources.memory_bytes,
         "gpu": resources.gpu,
         "labels": sorted(resources.labels),
+        "nodes": resources.nodes,
+        "exclusive": resources.exclusive,
+        "buffer_bytes": resources.buffer_bytes,
     }
 
 

@@ -30,10 +30,15 @@ SECTIONS = {
         "config": "Print a workflow's settings after inheritance.",
         "view": "Print a definition after includes and templates.",
         "rehearse": "Play a workflow on a virtual clock, without running it.",
+        "register": "Keep definitions under a name and a version.",
+        "workflows": "List what is registered; show, check, render or remove one.",
     },
     "Runs": {
         "run": "Run a workflow, or carry on one that was stopped.",
         "runs": "List runs; delete one that has ended.",
+        "sbi": "Ask for the blocks of a scheduling block instance; list or show some.",
+        "blocks": "List processing blocks; show or abort one.",
+        "objects": "List buffer objects; post or remove some.",
         "show": "Show a run or its tasks: state, outputs, submissions, history.",
         "why": "Say why a task does not run, and what would change that.",
         "tree": "Draw a run: points, families, tasks, submissions.",
@@ -79,6 +84,7 @@ SECTIONS = {
         "completion": "Print the completion script for a shell.",
     },
 }
+ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 
@@ -90,6 +96,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             ctx.fail(_unknown(cmd_name))
         module = import_module(f"tidewheel.cli.commands.{cmd_name.replace('-', '_')}")

@@ -14,8 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tidewheel import wiring, worker_wiring
+from tidewheel import wiring
 from tidewheel.cli.journal import Journal
+from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
@@ -29,7 +30,6 @@ from tidewheel.config import (
     ServerSettings,
     monitor_settings,
 )
-from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.runners.handlers import Handlers
 
@@ -77,19 +77,10 @@ def patience(wait_for_store: float | None) -> float:
 
 
 def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
-    offered = worker_wiring.machine_capacity()
-    capacity = Resources(
-        cpu=offered.cpu if options["cpu"] is None else options["cpu"],
-        memory_bytes=offered.memory_bytes if options["memory"] is None else options["memory"],
-        gpu=options["gpu"],
-        labels=frozenset(options["labels"]),
-    )
     fields = {
         "queues": options["queues"],
-        "capacity": capacity,
         "tie_jobs": options["tie_jobs"],
-        "runners": options["runners"],
-        "allow_compose": options["allow_compose"],
+        **offered(options),
         "job_limits": JobLimits(**dict(options["job_limits"])),
         "on_stop": _on_stop(options),
     }

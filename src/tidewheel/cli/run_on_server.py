@@ -17,6 +17,13 @@ from typing import TYPE_CHECKING, Any
 from tidewheel.cli.printing import note, safe, safe_lines, say_json
 from tidewheel.cli.run_log_lines import told_lines
 from tidewheel.cli.run_page import JsonPage, RunPage, print_line
+from tidewheel.cli.run_registered import (
+    found_run,
+    is_exactly,
+    registered_far,
+    tell_of_namesake_far,
+    the_run,
+)
 from tidewheel.cli.run_words import documents, texts
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
@@ -73,7 +80,7 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Ru
     """How it ended; None: it was only begun."""
     async with AsyncClient(where) as client:
         runs = client.runs
-        run, is_new = await _chosen(runs, wanted)
+        run, is_new = await _chosen(client, wanted)
         offset = 0 if is_new else await _size(runs, run)
         await _offer(runs, run, wanted, is_new=is_new)
         if manner.detach:
@@ -92,21 +99,22 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Ru
 # ---- which run ----
 
 
-async def _chosen(runs: Runs, wanted: Wanted) -> tuple[RunView, bool]:
+async def _chosen(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
     """The run, and whether it was made now."""
+    runs = client.runs
     if wanted.captured is None:
-        try:
-            return await runs.find(wanted.name), False
-        except NotFound:
-            raise Refused(
-                f"there is neither a folder nor a run {wanted.name!r}; name a folder with a "
-                "flow.cylc, or one of: tidewheel runs"
-            ) from None
+        return await _named(client, wanted)
+    await tell_of_namesake_far(client.workflows, wanted)
     definition, folder = wanted.captured.definition, folder_text(wanted.folder)
     if not wanted.is_new and not wanted.name:
         newest = await _newest(runs, definition.workflow, folder)
         found = run_to_carry_on(
-            newest, folder, NOW, lambda _: True, goes_further=bool(wanted.options.final)
+            newest,
+            folder,
+            NOW,
+            lambda _: True,
+            goes_further=bool(wanted.options.final),
+            request=wanted.request,
         )
         if found is not None:
             if found.definition != definition.digest:
@@ -125,6 +133,29 @@ async def _chosen(runs: Runs, wanted: Wanted) -> tuple[RunView, bool]:
     return await runs.begin(new, definition), True
 
 
+async def _named(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
+    """A run, or one of a registered workflow."""
+    named = await found_run(client.runs.find, wanted)
+    if is_exactly(named, wanted.name):
+        return named, False
+    asked = wanted.registered
+    found = None if asked is None else await registered_far(client.workflows, asked)
+    if asked is None or found is None:
+        return the_run(named), False
+    if not wanted.is_new and not found.is_new and not asked.name:
+        carried_on = run_to_carry_on(
+            await _newest(client.runs, asked.workflow, found.folder),
+            found.folder,
+            NOW,
+            lambda _: True,
+            goes_further=bool(wanted.options.final),
+            request=found.request,
+        )
+        if carried_on is not None:
+            return carried_on, False
+    return await client.workflows.door.begin(asked), True
+
+
 async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
     listed = documents(await runs.list(workflow=workflow), "runs")
     names = [str(one["name"]) for one in listed if one["folder"] == folder]
@@ -133,7 +164,7 @@ async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
 
 async def _offer(runs: Runs, run: RunView, wanted: Wanted, *, is_new: bool) -> None:
     """A run that nobody drives is to be carried on; one that is driven is only followed."""
-    said = replace(wanted.given, now=0.0, compat="")
+    said = replace(wanted.given, now=0.0, compat="", parameters="")
     if is_new or run.given is not None:
         return
     if run.is_driven(NOW):

@@ -58,6 +58,7 @@ class RunPage:
         self._ends: Counter[str] = Counter()
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
+        self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
 
@@ -96,6 +97,8 @@ class RunPage:
         self._causes = []
         if status in ("stalled", "waiting for release"):
             self._causes = list(causes(stage))
+            waits = stage.timers.stall_seconds != 0.0
+            self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(stage, status)
         elif status == "paused":
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
@@ -147,7 +150,8 @@ class RunPage:
         elif end.status == "stalled":
             for cause in self._causes:
                 note(f"  {cause}")
-            note(f"carry it on, and mend it from another terminal: tidewheel run {name}")
+            how = f"tidewheel run {name}{self._stall_option}"
+            note(f"carry it on, and mend it from another terminal: {how}")
         elif end.status in ("error", "lost") or end.was_aborted:
             note(end.reason)
         if end.status in ("stopped", "left"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,8 +18,7 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.runs.commands import Reload
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import NotRunning, Refused
-from tidewheel.services.definitions import Captured, capture
-from tidewheel.sources.flow_cylc.template_variables import read_variables
+from tidewheel.services.definitions import Captured
 
 
 async def save_new(
@@ -51,8 +49,9 @@ async def save_new(
 
 def _captured(definition: Definition, view: RunView) -> Captured | int:
     findings = Findings()
-    loaded = definition.load_for_run(view.options, findings)
-    if loaded.graph is None or loaded.workflow is None or findings.has_errors:
+    # A folder may be called differently; the run keeps the name of its workflow.
+    loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
+    if captured is None:
         status = refuse(findings, loaded.source, as_json=definition.as_json)
         if not definition.as_json:
             note(f"{view.name} goes on with the definition that it has")
@@ -60,7 +59,4 @@ def _captured(definition: Definition, view: RunView) -> Captured | int:
     if not definition.as_json:
         worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
         show_findings(worse, loaded.source, note)
-    # A folder may be called differently; the run keeps the name of its workflow.
-    named = replace(loaded, workflow=replace(loaded.workflow, name=view.workflow))
-    variables = read_variables(definition.source_options().variables, Findings())
-    return capture(named, definition.path, variables)
+    return captured

@@ -43,6 +43,8 @@ def say_runs(page: Document) -> None:
 
 
 def _list_reason(run: Document) -> str:
+    if waits := texts(run, "waits"):
+        return f"it waits for {'; '.join(waits)}"
     if run["offered"] and not run["driven"]:
         return NO_SCHEDULER
     if run["status"] in GOES_ON and not run["driven"]:
@@ -72,6 +74,8 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("because", reason if reason != run["status"] else "")
     fact("number", run["number"])
     fact("folder", run["folder"])
+    for wait in documents(page, "waits"):
+        fact("waits", wait["text"])
     if run["driven"] and scheduler is not None:
         fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
     elif run["offered"]:

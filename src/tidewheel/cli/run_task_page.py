@@ -17,6 +17,7 @@ from tidewheel.cli.run_words import (
     texts,
     took,
 )
+from tidewheel.exact_json import encode
 
 SHOWN_MAX = 20
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
@@ -141,6 +142,11 @@ def _say_submissions(page: Document) -> None:
         section("what the last one said")
         for one in said[-SHOWN_MAX:]:
             say(f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}")
+    values = found[-1].get("values")
+    if isinstance(values, dict):
+        section("values for those after it")
+        rows = [(str(name), encode(value)) for name, value in values.items()]
+        say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
     if logs:
         section("logs of the last one")
         for log in logs:

@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel import wiring
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.findings_page import refuse, show_findings
+from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
+from tidewheel.cli.registry_page import tell_refusal
 from tidewheel.cli.run_page import RunPage, page_for
+from tidewheel.cli.run_registered import (
+    TellOfStages,
+    found_run,
+    is_exactly,
+    named_request,
+    registered_here,
+    tell_of_namesake,
+    the_run,
+    with_parameters,
+)
 from tidewheel.cli.session import GlobalOptions
 from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
-from tidewheel.config import home_directory
-from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
-from tidewheel.errors import NotFound, Refused
+from tidewheel.errors import Refused
 from tidewheel.ports import Store
 from tidewheel.runners.processes import is_process_alive
-from tidewheel.services.definitions import Captured, capture
+from tidewheel.services.definitions import Captured
 from tidewheel.services.scheduler.choosing import run_to_carry_on
 from tidewheel.services.scheduler.run_owner import last_numbered
-from tidewheel.sources.flow_cylc.template_variables import read_variables
+
+if TYPE_CHECKING:
+    from tidewheel.services.sip_definitions import StageSource
 
 FAILED, UNAVAILABLE = 1, 3
+STAGES_TOLD_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +61,45 @@ class Wanted:
     name: str
     is_new: bool
     given: RunOptions  # what counts for a run that is carried on: a default is not given
+    registered: RunRequest | None = None  # what the same words would ask of the registry
+
+    @property
+    def request(self) -> str | None:
+        """The parameters, of a SIP definition."""
+        is_sip = self.captured is not None and self.captured.definition.kind == SIP
+        return self.options.parameters if is_sip else None
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
-    where = options["store"] or outer.store
-    wanted = _wanted(definition, options)
-    if isinstance(wanted, int):
-        return wanted
+    where = options["store"] = options["store"] or outer.store
+    try:
+        wanted = _wanted(definition, options)
+        if isinstance(wanted, int):
+            return wanted
+        return _run_wanted(where, wanted, options, as_json=definition.as_json)
+    except InvalidDefinition as error:
+        return tell_refusal(error, as_json=definition.as_json)
+
+
+def _run_wanted(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
     if wiring.is_remote(where):
-        return _run_far(where, wanted, options, as_json=definition.as_json)
+        return _run_far(where, wanted, options, as_json=as_json)
     if options["detach"]:
         raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
-    settings = RunHereSettings(
+    wiring.spare_garbage_collector()
+    return asyncio.run(_run(where, wanted, _here(options), as_json=as_json))
+
+
+def _here(options: dict[str, Any]) -> RunHereSettings:
+    return RunHereSettings(
         slots=options["slots"],
         tie_jobs=options["tie_jobs"],
-        runners=options["runners"],
-        allow_compose=options["allow_compose"],
         trigger_log=options["trigger_log"],
+        **offered(options),
     )
-    wiring.spare_garbage_collector()
-    return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))
 
 
 def _run_far(
@@ -72,10 +107,12 @@ def _run_far(
 ) -> int:
     from tidewheel.cli.run_on_server import Manner, run_on_server
 
-    for name in ("slots", "tie_jobs", "trigger_log"):
-        if _is_said(name):
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is for a run that is driven in this process")
+    only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
+    for option in click.get_current_context().command.params:
+        if option.name in only_here and _is_said(option.name):
+            raise click.UsageError(
+                f"{option.opts[0]} is for a run that is driven in this process"
+            )
     server = wiring.store_settings(where).url
     manner = Manner(
         server=server,
@@ -96,22 +133,19 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     """What was asked for, or the exit status if it is wrong."""
     given = _options(definition, options)
     if not definition.path.exists():
-        if definition.path.suffix == ".py" or options["is_new"]:
-            raise Refused(f"there is no file or folder {definition.path}")
-        name = str(definition.path)
-        return Wanted(None, "", given, name, is_new=False, given=_without_defaults(given))
+        return _wanted_by_name(definition, options, given)
     findings = Findings()
-    loaded = definition.load_for_run(given, findings)
-    if loaded.graph is None or findings.has_errors:
+    loaded, captured, stages = definition.load_for_run(given, findings)
+    if captured is None:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
         worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
         show_findings(worse, loaded.source, note)
-    variables = read_variables(definition.source_options().variables, Findings())
-    captured = capture(loaded, definition.path, variables)
     if captured.too_large:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")
+    if stages is not None and not wiring.is_remote(options["store"]):
+        _tell_of_needs(stages, _here(options))
     folder = str(definition.path.resolve())
     return Wanted(
         captured,
@@ -120,7 +154,54 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
         options["name"],
         is_new=options["is_new"],
         given=_without_defaults(given),
+        registered=named_request(definition.path),
     )
+
+
+def _wanted_by_name(
+    definition: Definition, options: dict[str, Any], given: RunOptions
+) -> Wanted:
+    asked = named_request(definition.path)
+    if definition.is_python or definition.is_sip or (options["is_new"] and asked is None):
+        raise Refused(f"there is no file or folder {definition.path}")
+    if asked is not None:
+        asked = with_parameters(asked, definition, given, options["name"])
+    return Wanted(
+        None,
+        "",
+        given,
+        str(definition.path),
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+        registered=asked,
+    )
+
+
+def _tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
+    """Rather than wait in silence for a worker that nobody has started."""
+    from tidewheel.services.scheduler.container_stage import stages_without
+
+    for runner, names in stages_without(stages, settings.runners).items():
+        option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
+        note(
+            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
+            " they wait for a worker that has it"
+        )
+    assert settings.capacity is not None, "the options say it"
+    short: dict[str, list[str]] = {}
+    for stage in stages.parameters.definition.stages:
+        if options := lacking(stage.asked(), settings.capacity):
+            short.setdefault(options, []).append(stage.id)
+    for options, names in short.items():
+        note(
+            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
+            f"offers it; or say {options}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - STAGES_TOLD_MAX
+    return ", ".join(names[:STAGES_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
@@ -137,7 +218,17 @@ def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
         now=time.time_ns() / 1e9,
         abort_if_any_task_fails=options["aborts"],
         stall_timeout_seconds=options["stall_timeout"],
+        parameters=_parameters(definition),
+        priority=options["priority"],
     )
+
+
+def _parameters(definition: Definition) -> str:
+    """As they are kept; what is no JSON is told when the definition is read with it."""
+    if not definition.is_sip:
+        return ""
+    given = definition.variables(Findings())
+    return json.dumps(given, default=str, sort_keys=True) if given else ""
 
 
 def _without_defaults(options: RunOptions) -> RunOptions:
@@ -148,7 +239,9 @@ async def _run(
     where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
 ) -> int:
     async with wiring.opened_store(where) as store:
-        run, is_new = await _choose(store, wanted)
+        run, is_new = await _choose(
+            store, wanted, lambda stages: _tell_of_needs(stages, settings)
+        )
         if not is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)
@@ -174,17 +267,23 @@ def _ask_stop(here: RunHere, page: RunPage) -> None:
     here.ask_stop()
 
 
-async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
+async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> tuple[RunView, bool]:
     """The run to be driven, and whether it is new."""
-    if wanted.captured is None:
-        try:
-            return await store.find_run(wanted.name), False
-        except NotFound:
-            raise Refused(
-                f"there is neither a folder nor a run {wanted.name!r}; name a folder with a "
-                "flow.cylc, a Python file, or one of: tidewheel runs"
-            ) from None
-    definition = wanted.captured.definition
+    if wanted.captured is not None:
+        await tell_of_namesake(store, wanted)
+        return await _chosen(store, wanted, wanted.captured.definition)
+    named = await found_run(store.find_run, wanted)
+    if is_exactly(named, wanted.name):
+        return named, False
+    found = await registered_here(store, wanted, tell)
+    if found is not None and found.captured is not None:
+        return await _chosen(store, found, found.captured.definition)
+    return the_run(named), False
+
+
+async def _chosen(
+    store: Store, wanted: Wanted, definition: StoredDefinition
+) -> tuple[RunView, bool]:
     runs = await store.runs(workflow=definition.workflow)
     if not wanted.is_new and not wanted.name:
         found = run_to_carry_on(
@@ -193,6 +292,7 @@ async def _choose(store: Store, wanted: Wanted) -> tuple[RunView, bool]:
             await store.now(),
             is_process_alive,
             goes_further=bool(wanted.options.final),
+            request=wanted.request,
         )
         if found is not None:
             _tell_of_change(found, definition.digest)

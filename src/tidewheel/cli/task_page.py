@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tidewheel.cli.printing import (
     Row,
     coloured,
     on_terminal,
+    plural,
     safe,
     safe_lines,
     say,
@@ -32,6 +33,7 @@ from tidewheel.core.tasks.views import (
     OutputView,
     UsageView,
 )
+from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
 
 SHOWN_MAX = 20  # of each list, on the page for people
@@ -50,6 +52,7 @@ class TaskPage:
     attempts: Sequence[AttemptView]
     history: Sequence[HistoryEntry]
     outputs: Sequence[OutputView]
+    values: Mapping[str, object] | None  # for those after it
     usage: Sequence[UsageView]
     logs: Sequence[Path]  # on this host
 
@@ -73,6 +76,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskPage:
         attempts=await client.attempts(task.id),
         history=await client.history(task.id),
         outputs=await client.outputs(task.id),
+        values=await client.values(task.id),
         usage=await client.usage(task.id),
         logs=[path for path in logs if path.exists()],
     )
@@ -90,6 +94,7 @@ def say_page_json(page: TaskPage) -> None:
             "needed_by": [edge for edge in edges if edge["parent"] == task_id],
             "attempts": [documents.attempt_document(one) for one in page.attempts],
             "outputs": [documents.output_document(one) for one in page.outputs],
+            "values": page.values,
             "usage": documents.usage_document(page.usage),
             "history": [documents.history_document(one) for one in page.history],
             "logs": [str(path) for path in page.logs],
@@ -107,6 +112,7 @@ def say_page(page: TaskPage) -> None:
     _say_edges(page)
     _say_attempts(page.attempts)
     _say_outputs(page.outputs)
+    _say_values(page.values)
     _say_usage(page.usage)
     _say_history(page.history)
     if page.logs:
@@ -165,6 +171,11 @@ def _resources_text(task: Task) -> str:
     words = [f"{asked.cpu:g} cores"] if asked.cpu else []
     words += [f"{show_size(asked.memory_bytes)} memory"] if asked.memory_bytes else []
     words += [f"{asked.gpu} GPUs"] if asked.gpu else []
+    if asked.exclusive:
+        words.append(f"{plural(asked.nodes, 'node')} alone")
+    elif asked.nodes > 1:
+        words.append(f"{asked.nodes} nodes")
+    words += [f"{show_size(asked.buffer_bytes)} buffer"] if asked.buffer_bytes else []
     words += [f"label {label}" for label in sorted(asked.labels)]
     return ", ".join(words)
 
@@ -238,6 +249,14 @@ def _say_outputs(outputs: Sequence[OutputView]) -> None:
         for one in outputs[-SHOWN_MAX:]
     ]
     say_table(("TIME", "ATTEMPT", "OUTPUT", "TEXT"), rows, indent=2)
+
+
+def _say_values(values: Mapping[str, object] | None) -> None:
+    if values is None:
+        return
+    _section("values for those after it")
+    rows: list[Row] = [(name, encode(value)) for name, value in values.items()]
+    say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
 
 
 def _say_usage(usage: Sequence[UsageView]) -> None:

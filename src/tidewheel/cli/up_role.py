@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidewheel import wiring, worker_wiring
 from tidewheel.cli.journal import Journal
+from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, safe, say_json
 from tidewheel.cli.roles import attend_to_end, open_journal, patience
 from tidewheel.cli.session import Session
@@ -66,7 +67,7 @@ def _workers(session: Session, options: Options, journal: Journal) -> list[Embed
     there are cores."""
     if options["no_worker"]:
         return []
-    given: dict[str, Any] = {"on_stop": OnStop(options["on_stop"])}
+    given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
     if options["grace"] is not None:
         given["grace_seconds"] = options["grace"]
     slots = options["slots"]

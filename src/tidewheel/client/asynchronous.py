@@ -18,7 +18,9 @@ from tidewheel.client.submitting import Submitting
 from tidewheel.core.tasks.requests import Page
 
 if TYPE_CHECKING:
+    from tidewheel.client.blocks import Blocks
     from tidewheel.client.runs import Runs
+    from tidewheel.client.workflows import Workflows
     from tidewheel.core.runs.stream import FollowedEvent
 
 
@@ -37,6 +39,20 @@ class AsyncClient(Submitting, Looking, Leasing):
         from tidewheel.client.runs import Runs  # noqa: PLC0415
 
         return Runs(self)
+
+    @property
+    def workflows(self) -> Workflows:
+        """The registry: definitions by name and version, and runs of them."""
+        from tidewheel.client.workflows import Workflows  # noqa: PLC0415
+
+        return Workflows(self)
+
+    @property
+    def blocks(self) -> Blocks:
+        """Scheduling block instances, processing blocks and buffer objects."""
+        from tidewheel.client.blocks import Blocks  # noqa: PLC0415
+
+        return Blocks(self)
 
     async def events(
         self,

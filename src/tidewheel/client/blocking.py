@@ -17,7 +17,9 @@ from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.connection import Where
 
 if TYPE_CHECKING:
+    from tidewheel.client.blocking_blocks import BlockingBlocks
     from tidewheel.client.blocking_runs import BlockingRuns
+    from tidewheel.client.blocking_workflows import BlockingWorkflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,6 +82,20 @@ class Client:
 
         return BlockingRuns(self)
 
+    @property
+    def workflows(self) -> BlockingWorkflows:
+        """The registry: definitions by name and version, and runs of them."""
+        from tidewheel.client.blocking_workflows import BlockingWorkflows  # noqa: PLC0415
+
+        return BlockingWorkflows(self)
+
+    @property
+    def blocks(self) -> BlockingBlocks:
+        """Scheduling block instances, processing blocks and buffer objects."""
+        from tidewheel.client.blocking_blocks import BlockingBlocks  # noqa: PLC0415
+
+        return BlockingBlocks(self)
+
     def close(self) -> None:
         """Let go of the store and end the thread; a second time does nothing."""
         if self._loop.is_closed():
@@ -120,6 +136,7 @@ class Client:
     history = _waiting(AsyncClient.history)
     attempts = _waiting(AsyncClient.attempts)
     outputs = _waiting(AsyncClient.outputs)
+    values = _waiting(AsyncClient.values)
     usage = _waiting(AsyncClient.usage)
     edges = _waiting(AsyncClient.edges)
     why = _waiting(AsyncClient.why)

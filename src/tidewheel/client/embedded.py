@@ -33,9 +33,10 @@ from tidewheel.config import (
     adopt_interval_seconds,
     home_directory,
     monitor_settings,
+    runner_labels,
     scheduler_settings,
 )
-from tidewheel.core.tasks.resources import Resources, runner_label
+from tidewheel.core.tasks.resources import Resources
 from tidewheel.ports import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
@@ -75,7 +76,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     runners = given["runners"] = tuple(fields.get("runners", ()))
     offered = fields.get("capacity") or worker_wiring.machine_capacity()
-    labels = offered.labels | frozenset(map(runner_label, runners))
+    labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)
     given.setdefault("home", home_directory())
     given.setdefault("adopt_interval_seconds", adopt_interval_seconds())

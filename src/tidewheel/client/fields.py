@@ -51,7 +51,10 @@ class TaskFields(TypedDict, total=False):
     memory: Size
     gpu: int
     labels: Iterable[str]
-    resources: Resources  # instead of the four above
+    nodes: int
+    exclusive: bool  # nothing else runs on its nodes meanwhile
+    buffer: Size
+    resources: Resources  # instead of the seven above
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
@@ -84,7 +87,7 @@ _DURATIONS = {
     "estimated_runtime": "estimated_runtime_seconds",
     "max_termination": "max_termination_seconds",
 }
-_RESOURCES = ("cpu", "memory", "gpu", "labels")
+RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer")
 FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
 
@@ -129,11 +132,7 @@ _AMENDABLE = {
     "retries": "max_retries",
     "estimated_runtime": "estimated_runtime_seconds",
     "max_termination": "max_termination_seconds",
-    "cpu": "resources",
-    "memory": "resources",
-    "gpu": "resources",
-    "labels": "resources",
-    "resources": "resources",
+    **dict.fromkeys((*RESOURCE_FIELDS, "resources"), "resources"),
 }
 
 
@@ -169,13 +168,20 @@ def _type_findings(fields: Mapping[str, Any]) -> list[str]:
         for name, value in fields.items()
         if name in _TEXTS and value is not None and not isinstance(value, str)
     ]
-    if fields.get("armed") is not None and not isinstance(fields["armed"], bool):
-        findings.append(f"armed is {fields['armed']!r}; accepted is true or false")
-    cpu, gpu = fields.get("cpu") or 0, fields.get("gpu") or 0
+    findings += [
+        f"{name} is {fields[name]!r}; accepted is true or false"
+        for name in ("armed", "exclusive")
+        if fields.get(name) is not None and not isinstance(fields[name], bool)
+    ]
+    cpu = fields.get("cpu") or 0
     if isinstance(cpu, bool) or not isinstance(cpu, int | float):
         findings.append(f"cpu is {cpu!r}; accepted is a number")
-    if isinstance(gpu, bool) or not isinstance(gpu, int):
-        findings.append(f"gpu is {gpu!r}; accepted is a whole number")
+    findings += [
+        f"{name} is {fields[name]!r}; accepted is a whole number"
+        for name in ("gpu", "nodes")
+        if fields.get(name) is not None
+        and (isinstance(fields[name], bool) or not isinstance(fields[name], int))
+    ]
     return findings
 
 
@@ -274,9 +280,10 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
     whole = fields.get("resources")
     if whole is not None:
         if not isinstance(whole, Resources):
-            raise ValueError("resources is no Resources; give cpu, memory, gpu and labels")
+            known = ", ".join(RESOURCE_FIELDS)
+            raise ValueError(f"resources is no Resources; instead, give any of {known}")
         return {"resources": whole}
-    if all(fields.get(name) is None for name in _RESOURCES):
+    if all(fields.get(name) is None for name in RESOURCE_FIELDS):
         return {}
     labels = fields.get("labels") or ()
     if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
@@ -287,6 +294,9 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
             memory_bytes=parse_size(fields.get("memory") or 0, "memory"),
             gpu=fields.get("gpu") or 0,
             labels=frozenset(labels),
+            nodes=1 if fields.get("nodes") is None else fields["nodes"],
+            exclusive=bool(fields.get("exclusive")),
+            buffer_bytes=parse_size(fields.get("buffer") or 0, "buffer"),
         )
     }
 
@@ -297,5 +307,5 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     **dict.fromkeys(_DURATIONS, _durations),
     **dict.fromkeys(("needs", "continuations"), _edges),
     **dict.fromkeys(("retry_delays", "backoff"), _retry),
-    **dict.fromkeys(("resources", *_RESOURCES), _resources),
+    **dict.fromkeys(("resources", *RESOURCE_FIELDS), _resources),
 }

@@ -117,10 +117,23 @@ class Leasing(Connection):
         """What the work uses now; ``usage`` shows the series."""
         await self._report(Report(holder=task.holder, usage=samples))
 
-    async def complete(self, task: LeasedTask, metrics: object = None) -> Status:
-        """It succeeded. The answer is the status now: cancelled, if somebody was faster."""
-        text = None if metrics is None else _json("metrics", metrics)
-        return await self._end(task, End(ending=Ending.SUCCEEDED, metrics=text))
+    async def complete(
+        self,
+        task: LeasedTask,
+        metrics: object = None,
+        *,
+        values: Mapping[str, object] | None = None,
+    ) -> Status:
+        """It succeeded. The answer is the status now: cancelled, if somebody was faster.
+
+        ``values`` are handed to those after it, up to 64 KiB of JSON; BadValues if more.
+        """
+        end = End(
+            ending=Ending.SUCCEEDED,
+            metrics=None if metrics is None else _json("metrics", metrics),
+            values=None if values is None else _json("values", values),
+        )
+        return await self._end(task, end)
 
     async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
         """It failed; it is tried again while retries are left."""

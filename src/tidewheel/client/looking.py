@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from tidewheel.client.connection import Connection
-from tidewheel.client.explain import reasons
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import Task
 from tidewheel.client.waiting import wait_for
@@ -21,6 +21,7 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+from tidewheel.services.explain import reasons
 
 HISTORY_PAGE = 1_000
 
@@ -53,6 +54,12 @@ class Looking(Connection):
     async def outputs(self, task_id: str) -> list[OutputView]:
         """Messages and outputs in the order in which they were made."""
         return await self.store.outputs(TaskId(task_id))
+
+    async def values(self, task_id: str) -> dict[str, object] | None:
+        """The object that the task hands to those after it; None: it hands on nothing."""
+        found = await self.store.values_of([TaskId(task_id)])
+        text = found.get(TaskId(task_id))
+        return None if text is None else json.loads(text)
 
     async def usage(self, task_id: str) -> list[UsageView]:
         """What the task used over time."""

@@ -9,11 +9,18 @@ from pathlib import Path
 
 from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
-from tidewheel.config import OnStop, StoreSettings, home_directory, monitor_settings
+from tidewheel.config import (
+    OnStop,
+    StoreSettings,
+    WorkerSettings,
+    home_directory,
+    monitor_settings,
+)
 from tidewheel.core.runs.commands import Stop, command_text
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports import Store
 from tidewheel.runners.others import found_runners
@@ -34,6 +41,7 @@ class RunHereSettings:
 
     slots: int = SLOTS_DEFAULT
     tie_jobs: bool = False
+    capacity: Resources | None = None  # None: what this machine has
     runners: tuple[str, ...] = ()  # none: those whose programs are found
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     trigger_log: Path | None = None
@@ -93,16 +101,7 @@ class RunHere:
                 worker_wiring.built_worker(
                     self._where,
                     self._store,
-                    worker_settings(
-                        queues=(self._run.queue,),
-                        slots=settings.slots,
-                        tie_jobs=settings.tie_jobs,
-                        runners=self._runners(),
-                        allow_compose=settings.allow_compose,
-                        home=home,
-                        on_stop=OnStop.LEAVE,
-                        grace_seconds=GRACE_SECONDS,
-                    ),
+                    self._worker_settings(home),
                     on_report=self._on_report,
                 )
             )
@@ -111,6 +110,20 @@ class RunHere:
             await self._drive(driver, worker)
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
+        )
+
+    def _worker_settings(self, home: Path) -> WorkerSettings:
+        settings = self._settings
+        return worker_settings(
+            queues=(self._run.queue,),
+            slots=settings.slots,
+            capacity=settings.capacity or worker_wiring.machine_capacity(),
+            tie_jobs=settings.tie_jobs,
+            runners=self._runners(),
+            allow_compose=settings.allow_compose,
+            home=home,
+            on_stop=OnStop.LEAVE,
+            grace_seconds=GRACE_SECONDS,
         )
 
     def _runners(self) -> tuple[str, ...]:

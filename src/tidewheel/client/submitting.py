@@ -59,7 +59,7 @@ class Submitting(Connection):
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
         """Change a task that waits: name, command, retries, estimated_runtime,
-        max_termination, cpu, memory, gpu, labels."""
+        max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
         return Task.of(await self.store.amend(TaskId(task_id), amendment(task_id, changed)))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 ``job``           the command as it was submitted, run by bash
 ``spec.json``     the task's spec, if it has one
 ``job.out/.err``  what the job printed
+``outputs.json``  what it hands to those after it, see ``job_values``
 ``job.status``    ``pid=… start=… boot=…`` when it begins, ``exit=…`` when it ended; the time
                   of the end is the file's own. Whoever adopts the job reads its end here,
                   as only a parent is told the exit status by the kernel
@@ -19,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidewheel.runners.job_values import OUTPUTS_NAME
 from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.texts import printable, storable
 
@@ -61,6 +63,11 @@ class JobDirectory:
     def err(self) -> Path:
         """What the job wrote to standard error."""
         return self.path / "job.err"
+
+    @property
+    def outputs(self) -> Path:
+        """What it hands to those after it."""
+        return self.path / OUTPUTS_NAME
 
     @property
     def status(self) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.ports import Assignment
+from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
 from tidewheel.runners.process_tree import MARKER
 
 INHERITED = frozenset({"PATH", "HOME", "LANG", "TZ", "USER", "TMPDIR", "SHELL"})
@@ -56,6 +57,7 @@ def job_environment(
         "TIDEWHEEL_TASK_NAME": task.name or "",
         MARKER: str(assignment.directory),
         SECRET: assignment.secret,
+        OUTPUTS: str(assignment.directory / OUTPUTS_NAME),
     }
     if task.spec is not None:
         identity["TIDEWHEEL_SPEC_FILE"] = str(spec_file)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tidewheel.config import RUNNERS, JobLimits, WorkerSettings
+from tidewheel.config import CONTAINERS, RUNNERS, JobLimits, WorkerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner
@@ -26,6 +26,7 @@ class RunnerParts:
     usage_interval_seconds: float
     failpoint: Failpoint
     allow_compose: tuple[str, ...] = ()
+    runners: tuple[str, ...] = ()  # all that the worker has
 
     @classmethod
     def of(
@@ -45,6 +46,7 @@ class RunnerParts:
             usage_interval_seconds=settings.usage_interval_seconds,
             failpoint=failpoint,
             allow_compose=settings.allow_compose,
+            runners=settings.runners,
         )
 
 
@@ -103,8 +105,12 @@ def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
 
     cli = Cli(parts.environ)
     cli.check_compose(name)
+    # A worker with both has a Swarm for a reason.
+    takes_any = name == "swarm" or "swarm" not in parts.runners
     return EngineRunner(
         ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
+        called=(name, CONTAINERS) if takes_any else (name,),
         allowed=parts.allow_compose,
         message_bytes_max=parts.messages.message_bytes_max,
+        usage_interval_seconds=parts.usage_interval_seconds,
     )

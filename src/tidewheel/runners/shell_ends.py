@@ -10,6 +10,7 @@ from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.job_directory import JobDirectory, last_line
+from tidewheel.runners.job_values import read_values, with_values
 from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.texts import storable
 
@@ -44,7 +45,8 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
     if exited.cpu_seconds is not None:
         metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
     if status == 0:
-        return End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
+        success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
+        return with_values(success, lambda: read_values(files.outputs))
     return End(
         ending=Ending.FAILED,
         error=_exit_error(status, last_line(files.err)),

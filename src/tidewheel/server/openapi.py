@@ -103,13 +103,16 @@ def _operation(route: Route, schemas: dict[str, Any]) -> Document:
         operation["parameters"].append(_IDEMPOTENCY)
     if route.raw:
         content = {kind: {"schema": {"type": "string"}} for kind in route.raw}
+        if route.body is not None:  # JSON is one of several ways to say it
+            content[_JSON] = {"schema": _schema(route.body, schemas)}
         operation["requestBody"] = {"required": True, "content": content}
     elif route.body is not None:
-        content = {"application/json": {"schema": _schema(route.body, schemas)}}
+        content = {_JSON: {"schema": _schema(route.body, schemas)}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
+_JSON = "application/json"
 _IDEMPOTENCY: Document = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -124,9 +127,15 @@ def _operation_id(route: Route) -> str:
     return "_".join([route.method.lower(), *words])
 
 
-_TAGS = {name: name for name in ("tasks", "queues", "runs", "events", "tokens")} | {
-    name: "workers"
-    for name in ("workers", "heartbeats", "reports", "orphans", "ready-queues", "home", "job")
+_TAGS = {
+    **{name: name for name in ("tasks", "queues", "runs", "workflows", "events", "tokens")},
+    **{name: "blocks" for name in ("sbis", "processing-blocks", "objects")},
+    **{
+        name: "workers"
+        for name in (
+            *("workers", "heartbeats", "reports", "orphans", "ready-queues", "home", "job"),
+        )
+    },
 }
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tidewheel.core.graph.findings import InvalidDefinition, finding_document
 from tidewheel.errors import (
     BadSetting,
+    BadValues,
     InvalidTask,
     NotFound,
     PayloadTooLarge,
@@ -39,6 +40,7 @@ STATUSES: tuple[tuple[type[TidewheelError], int], ...] = (
     (InvalidTask, 422),
     (InvalidDefinition, 422),
     (BadSetting, 422),
+    (BadValues, 422),
     (UnknownDependency, 422),
     (refusals.BadRequest, 422),
     (refusals.BadBody, 400),

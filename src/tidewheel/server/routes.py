@@ -64,7 +64,8 @@ class Route:
     status: int = 200
     parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
     form: bool = False  # whether a form of a browser is read instead of JSON
-    raw: tuple[str, ...] = ()  # media types, where bytes are taken as they are instead of JSON
+    # Media types, where bytes are taken as they are; JSON may be one of them, told by `body`.
+    raw: tuple[str, ...] = ()
     body_bytes_max: int | None = None  # instead of what the settings say
     audited: bool = True  # where a call changes something
     seconds_max: float | None = None  # instead of what the settings say

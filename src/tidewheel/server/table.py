@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidewheel.server.resources import (
     adoption,
+    blocks,
     channels,
     documentation,
     events,
@@ -26,6 +27,7 @@ from tidewheel.server.resources import (
     tokens,
     whole_store,
     workers,
+    workflows,
 )
 from tidewheel.server.routes import Route
 
@@ -50,6 +52,8 @@ ROUTES: tuple[Route, ...] = (
     *runs.ROUTES,
     *run_making.ROUTES,
     *run_commands.ROUTES,
+    *workflows.ROUTES,
+    *blocks.ROUTES,
     *events.ROUTES,
     *statistics.ROUTES,
     *tokens.ROUTES,

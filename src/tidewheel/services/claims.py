@@ -61,6 +61,8 @@ class Claims(Service):
         self._trouble = Trouble(surroundings.clock, surroundings.chance)
         self._unsure = False  # the last claim may have been granted without our knowing
         self._is_full = True  # there was no room for what the last pass may have left
+        # Only then an idle node is worth a claim at once: what else waits needs no idle ones.
+        self._met_exclusive = False
         self._served = Served(settings.queues)
         # No later than the poll itself, which is shorter by up to its jitter.
         self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
@@ -76,7 +78,8 @@ class Claims(Service):
 
     def hear_room(self, attempts: Sequence[Attempt]) -> None:
         """These are over: ask for more if anything can have been left for want of room."""
-        if any(one.task.resources != NO_RESOURCES for one in attempts):
+        is_idle = self._met_exclusive and self._workplace.room.idle_nodes > 0
+        if is_idle or any(one.task.resources != NO_RESOURCES for one in attempts):
             self._open.look_anew()
             self.wake()
         elif self._is_full:
@@ -128,9 +131,9 @@ class Claims(Service):
                     return claimed
                 share = max(1, self._workplace.room.slots // (len(queues) - place))
                 share = min(share, count)
-                taken = await self._claim_some(queue, share)
+                taken, is_short = await self._claim_some(queue, share)
                 claimed += taken
-                note = self._open.note_served if taken == share else self._open.note_empty
+                note = self._open.note_empty if is_short else self._open.note_served
                 note(pattern, queue)
         return claimed
 
@@ -138,22 +141,30 @@ class Claims(Service):
         """Claim until a claim comes back short, or nothing is free."""
         claimed = 0
         while (count := self._claimable()) > 0 and not self._stop_asked:
-            taken = await self._claim_some(queue, count)
+            taken, is_short = await self._claim_some(queue, count)
             claimed += taken
-            if taken < count:
+            if is_short:
                 return claimed
         self._is_full = True
         return claimed
 
-    async def _claim_some(self, queue: str, count: int) -> int:
+    async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
+        """How many, and whether nothing is left that there is room for."""
         asked_at = self._clock.monotonic()
         tasks = await self._claim(queue, count)
         if tasks and self._trouble.text is not None:
             self._trouble.try_later()
         self._begin(tasks, asked_at)
-        return len(tasks)
+        if not tasks:
+            return 0, True
+        last = tasks[-1].resources
+        self._met_exclusive |= last.exclusive
+        is_short = len(tasks) < count and not self._workplace.room.may_follow(last)
+        return len(tasks), is_short
 
     def _claimable(self) -> int:
+        if not self._workplace.room.has_nodes:
+            return 0  # somebody has all of them alone
         return self._trouble.claimable(min(self._workplace.room.slots, self._count_max))
 
     async def _tell_trouble(self) -> None:

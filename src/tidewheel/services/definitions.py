@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
@@ -22,6 +23,7 @@ from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
 from tidewheel.core.runs.definition import (
     FLOW_CYLC,
     PYTHON,
+    SIP,
     RunOptions,
     StoredDefinition,
     StoredFile,
@@ -40,6 +42,9 @@ from tidewheel.sources.flow_cylc.workflow import (
     load_source,
     load_workflow,
 )
+
+if TYPE_CHECKING:
+    from tidewheel.services.sip_definitions import JudgedSip, StageSource
 
 FILE_BYTES_MAX = 1024 * 1024
 FOLDER_BYTES_MAX = 32 * 1024 * 1024
@@ -64,6 +69,7 @@ class RestoredDefinition:
     graph: Graph
     settings: FlowSettings
     reader: CyclingReader
+    stages: StageSource | None = None  # of a SIP definition
 
 
 def load_options(options: RunOptions, name: str = "") -> LoadOptions:
@@ -96,7 +102,7 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
     assert loaded.workflow is not None, "a definition with errors is not kept"
     is_python = path.suffix == ".py"
     folder = path.parent if is_python or path.is_file() else path
-    files, too_large = _files_of(folder)
+    files, too_large = files_of(folder)
     if is_python:  # a folder of programs: only the file and modules beside it belong to it
         files = [one for one in files if one.path.endswith(".py")]
     definition = sealed(
@@ -120,7 +126,8 @@ def sealed(definition: StoredDefinition) -> StoredDefinition:
     return replace(definition, digest=_digest(fields, definition.files))
 
 
-def _files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
+def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
+    """The files of a folder, and the names of those that are too large to be kept."""
     kept: list[StoredFile] = []
     too_large: list[str] = []
     total = 0
@@ -176,7 +183,7 @@ def restore(
 ) -> RestoredDefinition:
     """The graph of a stored definition; ``directory`` is that of its run."""
     findings = Findings()
-    loaded = _load_stored(definition, options, directory, findings)
+    loaded, stages = _load_stored(definition, options, directory, findings)
     if loaded.graph is None or loaded.reader is None or findings.has_errors:
         seen = "; ".join(_errors(findings)[:3])
         raise Refused(
@@ -184,7 +191,7 @@ def restore(
             f"options: {seen}"
         )
     return RestoredDefinition(
-        graph=loaded.graph, settings=loaded.settings, reader=loaded.reader
+        graph=loaded.graph, settings=loaded.settings, reader=loaded.reader, stages=stages
     )
 
 
@@ -192,24 +199,39 @@ def check_definition(definition: StoredDefinition, options: RunOptions) -> None:
     """Whether a run of it could begin with these options; else InvalidDefinition says all."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
-        loaded = _load_stored(definition, options, Path(folder), findings)
+        loaded, _ = _load_stored(definition, options, Path(folder), findings)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(definition.workflow, findings.sorted())
 
 
 def _load_stored(
     definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
-) -> LoadedWorkflow:
+) -> tuple[LoadedWorkflow, StageSource | None]:
     how = load_options(options, definition.workflow)
+    if definition.kind == SIP:
+        return _load_stored_sip(definition, options, directory, findings)
     if definition.kind == PYTHON:
         unpack(definition, directory)
-        return _load_python(directory / definition.text, how, findings)
-    return load_source(_source(definition.text, directory), how, findings)
+        return _load_python(directory / definition.text, how, findings), None
+    return load_source(_source(definition.text, directory), how, findings), None
+
+
+def _load_stored_sip(
+    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
+) -> tuple[LoadedWorkflow, StageSource | None]:
+    from tidewheel.services import sip_definitions  # noqa: PLC0415 - with all that reads YAML
+
+    request = sip_definitions.read_request(options.parameters)
+    source = sip_definitions.source_of(definition.text, definition.files)
+    judged = sip_definitions.load_sip(source, directory, request, findings)
+    return judged.loaded, judged.stages
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
     """The definition as it lies in the run's directory now, where jobs may have changed it."""
     findings = Findings()
+    if old.kind == SIP:
+        return read_sip(directory / old.text, options, findings, old.workflow).definition
     how = load_options(options, old.workflow)
     if old.kind == PYTHON:
         path = directory / old.text
@@ -222,6 +244,25 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(old.workflow, findings)
     return _captured(loaded, path, old.variables).definition
+
+
+def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:
+    """A SIP definition as it lies there now, if this request can run."""
+    from tidewheel.services import sip_definitions  # noqa: PLC0415
+
+    request = sip_definitions.read_request(options.parameters)
+    judged = sip_definitions.load_sip_request(path, request, findings)
+    if judged.source is None or judged.stages is None or findings.has_errors:
+        raise InvalidDefinition(workflow, findings)
+    return captured_sip(judged, workflow)
+
+
+def captured_sip(judged: JudgedSip, workflow: str) -> Captured:
+    """Everything that a run needs of a SIP definition that can run."""
+    from tidewheel.services import sip_definitions  # noqa: PLC0415
+
+    assert judged.source is not None, "a definition with errors is not kept"
+    return Captured(sealed(sip_definitions.stored_sip(judged.source, workflow)), ())
 
 
 def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:

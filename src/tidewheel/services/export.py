@@ -26,6 +26,7 @@ async def task_line(store: TaskStore, task: TaskView) -> bytes:
         "history": await _whole_history(store, task),
         "attempts": await store.attempts(task.id),
         "outputs": await store.outputs(task.id),
+        "values": (await store.values_of([task.id])).get(task.id),
         "usage": await store.usage(task.id),
         "edges": await store.edges(task.id),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tidewheel.core.tasks.resources import Resources
 
 
@@ -14,6 +16,9 @@ class Room:
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
+        self._nodes = capacity.nodes  # less those that somebody has alone
+        self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
+        self._buffer_bytes = capacity.buffer_bytes
 
     @property
     def resources(self) -> Resources:
@@ -22,7 +27,25 @@ class Room:
             memory_bytes=self._memory_bytes,
             gpu=self._gpu,
             labels=self._labels,
+            nodes=max(0, self._nodes),
+            idle_nodes=self.idle_nodes,
+            buffer_bytes=self._buffer_bytes,
         )
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether any task at all could begin."""
+        return self._nodes > 0
+
+    @property
+    def idle_nodes(self) -> int:
+        """Those on which nothing runs."""
+        return max(0, self._nodes - max(self._shared, default=0))
+
+    def may_follow(self, asked: Resources) -> bool:
+        """Whether more may be left of a claim that ended with this: one for nodes alone ends
+        it, and so does the one before such a task."""
+        return (self._nodes if asked.exclusive else self.idle_nodes) > 0
 
     def take(self, asked: Resources) -> None:
         self.slots -= 1
@@ -38,3 +61,10 @@ class Room:
             self._cpu = round(self._cpu + sign * asked.cpu, 6)
         self._memory_bytes += sign * asked.memory_bytes
         self._gpu += sign * asked.gpu
+        self._buffer_bytes += sign * asked.buffer_bytes
+        if asked.exclusive:
+            self._nodes += sign * asked.nodes
+            return
+        self._shared[asked.nodes] -= sign
+        if not self._shared[asked.nodes]:
+            del self._shared[asked.nodes]

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.runs.definition import PYTHON, RunOptions, StoredDefinition
+from tidewheel.core.runs.definition import PYTHON, SIP, RunOptions, StoredDefinition
 from tidewheel.services.definitions import MADE_BY_RUNS, capture, load_options, sealed
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
@@ -51,6 +51,12 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
         )
     for message in path_findings(one.path for one in sent.files):
         findings.error("bad-path", message, "send paths such as bin/plot")
+    if sent.kind == SIP and all(one.path != sent.text for one in sent.files):
+        findings.error(
+            "no-definition",
+            f"the definition {sent.text[:100]!r} is not among the files",
+            "its text is the name of its file, which is sent with the files of its stages",
+        )
     if findings.has_errors:
         raise InvalidDefinition(sent.workflow, findings.sorted())
     return sealed(sent)

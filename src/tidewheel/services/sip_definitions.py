@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,10 +12,15 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.definition import StoredFile
+from tidewheel.core.runs.definition import SIP, StoredDefinition, StoredFile
+from tidewheel.errors import BadSetting
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
-from tidewheel.sources.flow_cylc.settings import FlowSettings
+from tidewheel.sources.flow_cylc.settings import (
+    FlowSettings,
+    SchedulerSettings,
+    WorkflowEvents,
+)
 from tidewheel.sources.flow_cylc.source_text import SourceText, origin
 from tidewheel.sources.flow_cylc.template_variables import read_variables
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
@@ -22,9 +28,13 @@ from tidewheel.sources.sip.definition_text import DefinitionText
 from tidewheel.sources.sip.document import filled_text
 from tidewheel.sources.sip.folder_reading import read_folder
 from tidewheel.sources.sip.judging import Judgement, judge
-from tidewheel.sources.sip.parameters import Values
+from tidewheel.sources.sip.parameters import ParameterSource, Values
 from tidewheel.sources.sip.sip_source import SipSource
+from tidewheel.sources.sip.stage_rendering import RenderedStage
 from tidewheel.sources.sip.translation import workflow_of
+
+# After a failure that nobody deals with there is nothing to wait for: a request is answered.
+ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,23 @@ class Verdicts:
         return self.judgement.registrable and not (strict and warned)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSource:
+    """What the stages of a run are made of, each when it is due."""
+
+    parameters: ParameterSource
+    request: Values
+    rendered: Mapping[str, RenderedStage]  # with what was known when the run was asked for
+
+    def is_late(self, stage: str) -> bool:
+        """Whether it can be rendered only when the stages before it have ended."""
+        found = self.rendered.get(stage)
+        return found is not None and not found.is_whole
+
+    def whole(self, stage: str) -> RenderedStage | None:
+        return None if self.is_late(stage) else self.rendered.get(stage)
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedSip:
     """A SIP definition as any other one, with what is known of it beside."""
@@ -62,18 +89,71 @@ class JudgedSip:
     loaded: LoadedWorkflow
     verdicts: Verdicts | None = None
     judgement: Judgement | None = field(default=None, compare=False)
+    source: SipSource | None = field(default=None, compare=False)
+    request: Values = field(default_factory=dict)
+
+    @property
+    def stages(self) -> StageSource | None:
+        judged = self.judgement
+        if judged is None or judged.parameters is None or not judged.runnable:
+            return None
+        return StageSource(
+            parameters=judged.parameters, request=self.request, rendered=judged.rendered
+        )
 
 
 def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> JudgedSip:
     """Read, compiled and checked; template variables are the parameters of a request."""
+    return load_sip_request(path, _request(how, findings), findings)
+
+
+def load_sip_request(path: Path, request: Values | None, findings: Findings) -> JudgedSip:
+    """The same for a request; None: for no request, which lacks no parameter."""
     source = _read(path, findings)
     if source is None:
         return JudgedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
-    judgement = judge(source, _request(how, findings))
+    return load_sip(source, path.parent, request, findings)
+
+
+def load_sip(
+    source: SipSource, folder: Path, request: Values | None, findings: Findings
+) -> JudgedSip:
+    """From its files, which lie or lay in a folder."""
+    judgement = judge(source, request)
     for one in judgement.all_findings():
         findings.add(one)
-    text = _source_text(path, source, judgement.text)
-    return JudgedSip(_loaded(text, judgement, findings), Verdicts(judgement), judgement)
+    text = _source_text(folder, source, judgement.text)
+    return JudgedSip(
+        _loaded(text, judgement, findings),
+        Verdicts(judgement),
+        judgement,
+        source,
+        {} if request is None else request,
+    )
+
+
+def read_request(parameters: str) -> Values:
+    """The parameters of a run, as they are kept with it."""
+    if not parameters:
+        return {}
+    try:
+        found = json.loads(parameters)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadSetting("parameters", parameters[:100], 'a JSON object: {"name": value}')
+    return found
+
+
+def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
+    """What is kept of a definition: its files, none of what a request makes of it."""
+    return StoredDefinition(
+        digest="",
+        workflow=workflow,
+        kind=SIP,
+        text=source.file,
+        files=stored_files(source),
+    )
 
 
 def compiled(judgement: Judgement, findings: Findings) -> tuple[WorkflowDef, Graph] | None:
@@ -114,7 +194,7 @@ def sip_text_as_written(path: Path, findings: Findings) -> SourceText | None:
     if source is None:
         return None
     written = source.files[source.file].decode(errors="replace")
-    return _source_text(path, source, DefinitionText(None, written))
+    return _source_text(path.parent, source, DefinitionText(None, written))
 
 
 def _read(path: Path, findings: Findings) -> SipSource | None:
@@ -140,24 +220,28 @@ def _loaded(text: SourceText, judgement: Judgement, findings: Findings) -> Loade
     families = Families({name: (ROOT,) for name in names}, lineages, first, {ROOT: names})
     return LoadedWorkflow(
         source=text,
-        settings=FlowSettings(nodes={**workflow.nodes, ROOT: workflow.root}, families=families),
+        settings=FlowSettings(
+            nodes={**workflow.nodes, ROOT: workflow.root},
+            families=families,
+            scheduler=SchedulerSettings(events=ENDS_BY_ITSELF),
+        ),
         reader=CyclingReader(),
         workflow=workflow,
         graph=graph,
     )
 
 
-def _source_text(path: Path, source: SipSource, text: DefinitionText) -> SourceText:
+def _source_text(folder: Path, source: SipSource, text: DefinitionText) -> SourceText:
     files = (source.file, *(name for name in source.files if name != source.file))
     if text.rendered is None:
         lines = text.text.removesuffix("\n").split("\n")
         origins = [origin(0, number) for number in range(1, len(lines) + 1)]
-        return SourceText(path.parent, files, lines, origins)
+        return SourceText(folder, files, lines, origins)
     rendered = text.rendered
     lines = [filled_text(line, rendered.values).replace("\n", "\\n") for line in rendered.lines]
     kept = [number for number, line in enumerate(lines) if line.strip()]
     return SourceText(
-        path.parent,
+        folder,
         files,
         [lines[number] for number in kept],
         [origin(0, rendered.origins[number]) for number in kept],

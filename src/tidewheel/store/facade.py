@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tidewheel.core.tasks.lease import Answer, Holder
@@ -52,8 +52,11 @@ from tidewheel.core.tasks.views import (
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.access_facade import AccessOperations
+from tidewheel.store.block_facade import BlockOperations
 from tidewheel.store.event_facade import EventOperations
-from tidewheel.store.rows import labels_text, storable, worker_number
+from tidewheel.store.registry_facade import RegistryOperations
+from tidewheel.store.resource_rows import resource_columns
+from tidewheel.store.rows import storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
 from tidewheel.store.scripts.cascade import Effects
@@ -65,7 +68,9 @@ if TYPE_CHECKING:
     from tidewheel.core.tasks.statistics import EndedAttempt
 
 
-class ScriptedStore(RunOperations, AccessOperations, EventOperations):
+class ScriptedStore(
+    RunOperations, AccessOperations, EventOperations, RegistryOperations, BlockOperations
+):
     """A Store whose operations are scripts."""
 
     def __init__(
@@ -170,12 +175,10 @@ class ScriptedStore(RunOperations, AccessOperations, EventOperations):
             "process_started": worker.process.started,
             "queues": json.dumps(worker.queues),
             "slots": worker.slots,
-            "cpu": worker.capacity.cpu,
-            "memory_bytes": worker.capacity.memory_bytes,
-            "gpu": worker.capacity.gpu,
-            "labels": labels_text(worker.capacity.labels),
+            **resource_columns(worker.capacity),
             "abilities": abilities_text(worker.abilities),
         }
+        del row["exclusive"]  # of what is asked
         number = await self._write(
             "register_worker", lambda tx, _: tx.rows("insert_worker", **row)[0][0]
         )
@@ -292,6 +295,9 @@ class ScriptedStore(RunOperations, AccessOperations, EventOperations):
     async def outputs(self, task_id: TaskId) -> list[OutputView]:
         return await self.look(lambda tx: look.outputs(tx, task_id))
 
+    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+        return await self.look(lambda tx: look.values_of(tx, task_ids))
+
     async def usage(self, task_id: TaskId) -> list[UsageView]:
         return await self.look(lambda tx: look.usage(tx, task_id))
 
@@ -307,8 +313,8 @@ class ScriptedStore(RunOperations, AccessOperations, EventOperations):
     async def queues(self) -> list[QueueView]:
         return await self.look(look.queues)
 
-    async def ready_queues(self) -> list[str]:
-        return await self.look(lambda tx: [row[0] for row in tx.rows("list_ready_queues")])
+    async def ready_queues(self) -> Mapping[str, int]:
+        return await self.look(lambda tx: dict(tx.rows("list_ready_queues")))
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
         return await self.look(lambda tx: look.workers(tx, live_only=live_only))

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, overload
 import msgspec
 
 from tidewheel.core.tasks.requests import Claimed, UsageSample
-from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
 from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.tasks.status import LEASED, Signal, Status
 from tidewheel.core.tasks.steps import End
@@ -29,6 +28,12 @@ from tidewheel.core.tasks.task import (
     WorkerId,
 )
 from tidewheel.core.tasks.views import AttemptView, HistoryEntry, TaskView
+from tidewheel.store.resource_rows import (
+    RESOURCE_COLUMNS,
+    columns_in,
+    resource_columns,
+    resources,
+)
 
 
 class TaskStateRow(NamedTuple):
@@ -76,6 +81,9 @@ class ClaimedRow(NamedTuple):
     memory_bytes: int
     gpu: int
     labels: str | None
+    nodes: int
+    exclusive: bool
+    buffer_bytes: int
     limit_key: str | None
     run: int | None
     now: float
@@ -107,6 +115,9 @@ class TaskViewRow(NamedTuple):
     memory_bytes: int
     gpu: int
     labels: str | None
+    nodes: int
+    exclusive: bool
+    buffer_bytes: int
     unique_key: str | None
     limit_key: str | None
     tag: str | None
@@ -120,6 +131,10 @@ class TaskViewRow(NamedTuple):
     error_args: str | None
     error_description: str | None
     open_needs: int
+
+
+_ASKED = columns_in(ClaimedRow)
+_VIEWED = columns_in(TaskViewRow)
 
 
 def task_state(row: Sequence[Any]) -> TaskState:
@@ -178,7 +193,7 @@ def claimed(
         lease_seconds=lease_seconds,
         timeout_seconds=r.timeout_seconds,
         max_termination_seconds=r.max_termination_seconds,
-        resources=resources(r.cpu, r.memory_bytes, r.gpu, r.labels),
+        resources=resources(*row[_ASKED]),
         fence_kill=fence_kill,
         limited=limited,
         run=r.run,
@@ -208,7 +223,7 @@ def task_view(row: Sequence[Any]) -> TaskView:
     """From a TaskViewRow."""
     r = TaskViewRow._make(row)
     fields = r._asdict()
-    for name in ("cpu", "memory_bytes", "gpu", "labels"):
+    for name in RESOURCE_COLUMNS:
         del fields[name]
     error = task_error(r.error_code, r.error_args, r.error_description)
     for name in ("error_code", "error_args", "error_description"):
@@ -220,7 +235,7 @@ def task_view(row: Sequence[Any]) -> TaskView:
             "status": status,
             "retry": retry_policy(r.retry),
             "armed": bool(r.armed),
-            "resources": resources(r.cpu, r.memory_bytes, r.gpu, r.labels),
+            "resources": resources(*row[_VIEWED]),
             "errors": (error,) if error is not None and status is Status.FAILED else (),
         }
     )
@@ -228,7 +243,6 @@ def task_view(row: Sequence[Any]) -> TaskView:
 
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
     """The row that insert_tasks stores."""
-    asked = task.resources
     return {
         "id": task.id,
         "queue": task.queue,
@@ -245,10 +259,7 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
         "timeout_seconds": task.timeout_seconds,
         "estimated_runtime_seconds": task.estimated_runtime_seconds,
         "max_termination_seconds": task.max_termination_seconds,
-        "cpu": asked.cpu,
-        "memory_bytes": asked.memory_bytes,
-        "gpu": asked.gpu,
-        "labels": labels_text(asked.labels),
+        **resource_columns(task.resources),
         "unique_key": task.unique_key,
         "limit_key": task.limit_key,
         "tag": task.tag,
@@ -270,11 +281,15 @@ def worker_number(worker: str) -> int:
     return number if kind == "worker" and digits == str(number) else -1
 
 
+# Left out, so that a task has the digest that it had before it could ask for these.
+_ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
+
+
 def digest_of(task: NewTask) -> str:
     """What makes two submissions under one id the same: everything but the id."""
     whole = msgspec.json.encode(task, order="deterministic")
     # The id is the first field. What it says cannot end it: there a quote has a backslash.
-    body = whole[whole.index(b',"queue":') :]
+    body = whole[whole.index(b',"queue":') :].replace(_ONE_SHARED_NODE, b"}", 1)
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
@@ -348,24 +363,7 @@ def storable_end(end: End) -> End:
             args=storable(error.args),
             description=storable(error.description),
         )
-    return replace(end, error=error, metrics=storable(end.metrics))
-
-
-def resources(cpu: float, memory_bytes: int, gpu: int, labels: str | None) -> Resources:
-    """Most tasks ask for nothing: they share one value."""
-    if not cpu and not memory_bytes and not gpu and labels is None:
-        return NO_RESOURCES
-    return Resources(
-        cpu=cpu,
-        memory_bytes=memory_bytes,
-        gpu=gpu,
-        labels=frozenset(json.loads(labels)) if labels else frozenset(),
-    )
-
-
-def labels_text(labels: frozenset[str]) -> str | None:
-    """A sorted JSON array; nothing asked is NULL, so that the claim skips the test."""
-    return json.dumps(sorted(labels)) if labels else None
+    return replace(end, error=error, metrics=storable(end.metrics), values=storable(end.values))
 
 
 @lru_cache(maxsize=1024)

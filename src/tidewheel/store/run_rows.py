@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tidewheel.core.runs.blocks import BlockCondition, NeedView
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.runs.requests import (
     CommandGiven,
@@ -113,6 +114,19 @@ def stored_definition(row: Sequence[Any]) -> StoredDefinition:
             StoredFile(path, base64.b64decode(content), executable)
             for path, content, executable in json.loads(files)
         ),
+    )
+
+
+def need_view(row: Sequence[Any]) -> NeedView:
+    """From list_needs."""
+    run, parent, condition, status, begun, going = row
+    return NeedView(
+        run=run,
+        parent=parent,
+        condition=BlockCondition(condition),
+        status=status,
+        begun=bool(begun),
+        going=bool(going),
     )
 
 

@@ -8,25 +8,26 @@ from typing import Any
 
 from tidewheel.core.tasks.requests import Abilities, HostProcess
 from tidewheel.core.tasks.views import WorkerView
-from tidewheel.store.rows import resources
+from tidewheel.store.resource_rows import resources
 
 
 def worker_view(row: Sequence[Any]) -> WorkerView:
     """From list_workers."""
-    (id_, name, host, boot_id, pid, started, queues, slots, cpu, memory, gpu, labels) = row[:12]
+    (id_, name, host, boot_id, pid, started, queues, slots) = row[:8]
+    cpu, memory, gpu, labels, nodes, buffer = row[8:14]
     return WorkerView(
         id=id_,
         name=name,
         process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
         queues=tuple(json.loads(queues)),
         slots=slots,
-        capacity=resources(cpu, memory, gpu, labels),
-        leases=row[12],
-        registered_at=row[13],
-        seen_at=row[14],
-        stopped_at=row[15],
-        trouble=row[16],
-        abilities=abilities(row[17]),
+        capacity=resources(cpu, memory, gpu, labels, nodes, False, buffer),
+        leases=row[14],
+        registered_at=row[15],
+        seen_at=row[16],
+        stopped_at=row[17],
+        trouble=row[18],
+        abilities=abilities(row[19]),
     )
 
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Self, TypeVar
 
+from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.commands import Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions
@@ -26,6 +28,7 @@ from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.views import CommandView, RunView
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
+    ANY_RESOURCES,
     Claimed,
     ClaimRequest,
     HostProcess,
@@ -33,11 +36,10 @@ from tidewheel.core.tasks.requests import (
     NewWorker,
     Report,
 )
-from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError, TaskId
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.definitions import Captured, capture, load_options, read_sip
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.service import ServiceReport, Surroundings
@@ -52,6 +54,7 @@ REAL_LOOK_SECONDS = 0.01
 SCHEDULER = HostProcess(host="here", boot_id="boot", pid=1, started=1.0)
 
 T = TypeVar("T")
+Flow = str | Mapping[str, str]
 
 
 class HandClock:
@@ -79,7 +82,8 @@ class HandClock:
 class DrivenRun:
     """The door to `services/scheduler`."""
 
-    def __init__(self, folder: Path, flow: str, **options: object) -> None:
+    def __init__(self, folder: Path, flow: Flow, **options: object) -> None:
+        """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first."""
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
         self._clock = HandClock()
@@ -89,7 +93,7 @@ class DrivenRun:
         self._source = folder / "flow"
         self._source.mkdir()
         self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
-        self._claimed: dict[str, Claimed] = {}
+        self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
         self._heard: dict[str, int] = {}
         self._epoch: int | None = None
         self.submitted: list[str] = []
@@ -115,21 +119,30 @@ class DrivenRun:
     def _run(self, doing: Awaitable[T]) -> T:
         return self._loop.run_until_complete(doing)
 
-    async def _create(self, flow: str) -> int:
+    async def _create(self, flow: Flow) -> int:
         digest = await self._save(flow)
         new = NewRun(
             workflow="flow", definition=digest, options=self._options, folder=str(self._source)
         )
         return (await self._store.create_run(new)).number
 
-    async def _save(self, flow: str) -> str:
-        (self._source / "flow.cylc").write_text(dedent(flow))
-        findings = Findings()
-        loaded = load_workflow(self._source, load_options(self._options, "flow"), findings)
-        assert not findings.has_errors, [str(one) for one in findings]
-        definition = capture(loaded, self._source).definition
+    async def _save(self, flow: Flow) -> str:
+        definition = self._captured(flow).definition
         await self._store.save_definition(definition)
         return definition.digest
+
+    def _captured(self, flow: Flow) -> Captured:
+        findings = Findings()
+        if not isinstance(flow, str):
+            for name, text in flow.items():
+                path = self._source / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(dedent(text))
+            return read_sip(self._source / next(iter(flow)), self._options, findings, "flow")
+        (self._source / "flow.cylc").write_text(dedent(flow))
+        loaded = load_workflow(self._source, load_options(self._options, "flow"), findings)
+        assert not findings.has_errors, [str(one) for one in findings]
+        return capture(loaded, self._source)
 
     async def _take(self) -> RunDriver:
         view = await self._store.run(self._number)
@@ -167,23 +180,23 @@ class DrivenRun:
 
     async def _claim(self) -> None:
         view = await self._store.run(self._number)
-        asked = ClaimRequest(queue=view.queue, worker=self._worker, count=100)
+        asked = ClaimRequest(queue=view.queue, worker=self._worker, count=100, free=_ROOM)
         for task in await self._store.claim(asked):
             name = task.id.removeprefix(f"{view.name}/")
             task_name, _, submit = name.rpartition("/")
             if task.attempt == 1:
                 self.submitted.append(f"{task_name}/{int(submit):02d}")
             self.jobs[f"{task_name}/{int(submit):02d}"] = task.command or ""
-            self._claimed[task_name] = task
+            self.tasks[task_name] = task
             self._heard[task_name] = 0
 
     def starts(self, *names: str) -> Self:
         """Their processes exist."""
         return self._report(names, started=True)
 
-    def ends(self, *names: str) -> Self:
-        """They succeed."""
-        return self._report(names, started=True, end=End(ending=Ending.SUCCEEDED))
+    def ends(self, *names: str, **values: object) -> Self:
+        """They succeed, and hand on values."""
+        return self._report(names, started=True, end=_success(values))
 
     def fails(self, *names: str) -> Self:
         error = TaskError(code="exit", description="exit status 1")
@@ -199,9 +212,9 @@ class DrivenRun:
         said = Message(number=self._heard[name], text=text, output=output)
         return self._report((name,), messages=(said,))
 
-    def ends_unheard(self, *names: str) -> Self:
+    def ends_unheard(self, *names: str, **values: object) -> Self:
         """They succeed, and the scheduler has not looked yet."""
-        self._tell_store(names, started=True, end=End(ending=Ending.SUCCEEDED))
+        self._tell_store(names, started=True, end=_success(values))
         return self
 
     def _report(self, names: tuple[str, ...], **facts: object) -> Self:
@@ -211,7 +224,7 @@ class DrivenRun:
     def _tell_store(self, names: tuple[str, ...], **facts: object) -> None:
         reports = []
         for name in names:
-            task = self._claimed[name]
+            task = self.tasks[name]
             holder = Holder(task_id=task.id, attempt=task.attempt, worker=self._worker)
             reports.append(Report(holder=holder, **facts))  # type: ignore[arg-type]
         answers = self._run(self._store.report(reports))
@@ -252,7 +265,7 @@ class DrivenRun:
         answer: dict[str, object] = json.loads(view.answer or "{}")
         return answer
 
-    def reads(self, flow: str) -> str:
+    def reads(self, flow: Flow) -> str:
         """Store another definition; its digest, for `reload`."""
         return self._run(self._save(flow))
 
@@ -317,13 +330,18 @@ class DrivenRun:
         return self._run(question(self._store, self._number))
 
     def task_id(self, name: str) -> TaskId:
-        return self._claimed[name].id
+        return self.tasks[name].id
 
 
+def _success(values: Mapping[str, object]) -> End:
+    return End(ending=Ending.SUCCEEDED, values=json.dumps(values) if values else None)
+
+
+_ROOM = replace(ANY_RESOURCES, labels=runner_labels(CONTAINER_RUNNERS))
 _WORKER = NewWorker(
     name="test",
     process=HostProcess(host="here", boot_id="boot", pid=2, started=2.0),
     queues=("any",),
     slots=100,
-    capacity=Resources(cpu=100.0, memory_bytes=2**40),
+    capacity=_ROOM,
 )

@@ -38,10 +38,12 @@ class Behaviour(StrEnum):
     FAIL = "fail"
     SPEAK = "speak"  # "first", the output "ready", progress 0.5, "last"; then succeed
     REPEAT_SPEC = "repeat spec"  # says the text under "say" of its spec
+    HAND_ON = "hand on"  # writes VALUES to $TIDEWHEEL_OUTPUTS
     LAST = "last"  # lasts until it is asked to end
     REFUSE_TO_END = "refuse to end"  # lasts whatever it is asked
 
 
+VALUES = '{"beams": 4, "name": "\u03a9"}'
 SPOKEN = [("first", None), ("here it is", "ready"), ("last", None)]
 
 
@@ -330,9 +332,20 @@ class ProcessRunnerConformance(RunnerConformance):
             job = await stage.start(Behaviour.LAST)
             await stage.reports.until(lambda said: len(said.samples) > 1)
             await job.stop(LONG_GRACE_SECONDS)
+            await stage.end_of(job)
             sample = stage.reports.samples[0]
             assert sample.memory_bytes is not None and sample.memory_bytes > 0
             assert sample.cpu_percent is not None and sample.cpu_percent >= 0
+
+        self.run(tmp_path, scenario)
+
+    @pytest.mark.req("R004-44")
+    def test_what_a_job_wrote_for_those_after_it_comes_with_its_end(
+        self, tmp_path: Path
+    ) -> None:
+        async def scenario(stage: Stage) -> None:
+            end = await stage.end_of(await stage.start(Behaviour.HAND_ON))
+            assert (end.ending, end.values) == (Ending.SUCCEEDED, VALUES)
 
         self.run(tmp_path, scenario)
 

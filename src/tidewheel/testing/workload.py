@@ -16,7 +16,14 @@ HANDLERS = ("sums", "sorts")
 LABEL = "big"
 TAGS = ("red", "green", "blue")
 HALF = "half"  # the one custom output
-COMPLETE = Resources(cpu=4.0, memory_bytes=4000, gpu=1, labels=frozenset({LABEL}))
+COMPLETE = Resources(
+    cpu=4.0,
+    memory_bytes=4000,
+    gpu=1,
+    labels=frozenset({LABEL}),
+    nodes=3,
+    buffer_bytes=1000,
+)
 
 _RETRIES: tuple[RetryPolicy, ...] = (
     NO_DELAY,
@@ -31,6 +38,8 @@ _ASKED = (
     Resources(cpu=2.0, memory_bytes=1500),
     Resources(cpu=0.1, gpu=1),
     Resources(memory_bytes=2500, labels=frozenset({LABEL})),
+    Resources(nodes=2, buffer_bytes=600),
+    Resources(nodes=2, exclusive=True),
 )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from tidewheel.cli.definitions import Definition, definition_command
+from tidewheel.cli.offering import offering_options
 from tidewheel.cli.parameters import DURATION
-from tidewheel.config import RUNNERS
 
 EPILOG = """\b
 Examples:
@@ -17,6 +17,8 @@ Examples:
   tidewheel run my-workflow/run2           carry on a run that was stopped
   tidewheel run my-workflow --new --icp 20300101T00Z --stopcp 20300107T00Z
   tidewheel run my-workflow --mode simulation
+  tidewheel run vis-ingest-1.0.0.yaml.j2 -p nodes=4 -p site=north
+  tidewheel run vis-ingest/1.0.0 -p nodes=4        one that is registered
   tidewheel run my-workflow --server https://tide.example.org
 Ctrl-C lets active tasks finish and stops; a second one leaves at once: jobs go on by
 themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
@@ -76,21 +78,13 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     type=DURATION,
     help="How long a stalled run waits for you; 0 not at all. [default: as defined, 1h]",
 )
+@click.option(
+    "--priority",
+    type=click.IntRange(-1, 100),
+    help="Of all its tasks, -1 to 100: higher ones go first where workers serve many runs.",
+)
 @click.option("--slots", type=click.IntRange(1), default=100, show_default=True)
-@click.option(
-    "--runner",
-    "runners",
-    multiple=True,
-    type=click.Choice(RUNNERS),
-    help="Run tasks for this engine, too; repeatable. [default: slurm, where sbatch is found]",
-)
-@click.option(
-    "--allow-compose",
-    multiple=True,
-    metavar="WHAT",
-    help="Let compose files have what can reach out of their containers: bind-mounts, "
-    "host-network … (docs/containers.md); repeatable.",
-)
+@offering_options
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
 @click.option(
     "--trigger-log",
@@ -108,6 +102,7 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a workflow until it is complete, or carry on one that was stopped.
 
+    Instead of DIR or FILE: a run, or NAME[/VERSION] of a registered workflow.
     The newest run of the definition is carried on if it was stopped, stalled or broken off;
     else a new one begins. A server is sent the definition; its schedulers drive the run, which
     is followed here. Exit 0 if it completed or was stopped, 1 if it stalled or failed,

@@ -59,6 +59,11 @@ The file has one JSON object per line, with the options as keys:
 @click.option("--cpu", type=float, help="Cores one attempt uses.")
 @click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
 @click.option("--gpu", type=int, help="GPUs one attempt uses.")
+@click.option("--nodes", type=int, help="Machines one attempt uses. [default: 1]")
+@click.option(
+    "--exclusive", is_flag=True, default=None, help="Nothing else runs on them meanwhile."
+)
+@click.option("--buffer", type=SIZE, help="Buffer space one attempt uses: 2TB.")
 @click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
 @click.option("--runner", help="Who runs it: slurm, compose, swarm. [default: bash]")
 @click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")

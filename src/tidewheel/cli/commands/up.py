@@ -6,6 +6,7 @@ from typing import Unpack
 
 import click
 
+from tidewheel.cli.offering import offering_options
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.server_options import ListeningOptions, listening_options, server_settings
 from tidewheel.cli.session import Session, session_command
@@ -25,6 +26,14 @@ class Options(ListeningOptions):
 
     queues: tuple[str, ...]
     slots: int | None
+    cpu: float | None
+    memory: int | None
+    gpu: int
+    nodes: int
+    buffer: int
+    labels: tuple[str, ...]
+    runners: tuple[str, ...]
+    allow_compose: tuple[str, ...]
     on_stop: str
     grace: float | None
     no_worker: bool
@@ -48,6 +57,7 @@ class Options(ListeningOptions):
     type=int,
     help="How many tasks at once. [default: the cores for queues, 100 for runs]",
 )
+@offering_options
 @click.option(
     "--on-stop",
     type=click.Choice(STOPPING),

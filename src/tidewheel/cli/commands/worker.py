@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tidewheel.cli.parameters import DURATION, JOB_LIMIT, SIZE
+from tidewheel.cli.offering import offering_options
+from tidewheel.cli.parameters import DURATION, JOB_LIMIT
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
-from tidewheel.config import RUNNERS
 
 
 @session_command("worker")
@@ -23,26 +23,9 @@ from tidewheel.config import RUNNERS
     "'run:*' are the queues of all runs.",
 )
 @click.option("--slots", type=int, help="How many tasks at once. [default: the cores]")
-@click.option("--cpu", type=float, help="Cores to offer. [default: all]")
-@click.option("--memory", type=SIZE, help="Memory to offer. [default: all]")
-@click.option("--gpu", type=int, default=0, help="GPUs to offer. [default: none]")
-@click.option("--label", "labels", multiple=True, help="A label to offer; repeatable.")
+@offering_options
 @click.option("--name", help="What to call it. [default: host:pid]")
 @click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
-@click.option(
-    "--runner",
-    "runners",
-    multiple=True,
-    type=click.Choice(RUNNERS),
-    help="Run tasks for this engine, too, besides commands by bash; repeatable.",
-)
-@click.option(
-    "--allow-compose",
-    multiple=True,
-    metavar="WHAT",
-    help="Let compose files have what can reach out of their containers: privileged, "
-    "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
-)
 @click.option(
     "--job-limit",
     "job_limits",

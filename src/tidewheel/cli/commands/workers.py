@@ -9,14 +9,14 @@ import click
 from tidewheel.cli.documents import worker_document
 from tidewheel.cli.printing import Row, note, safe, say_json, say_table
 from tidewheel.cli.session import Session, session_command
-from tidewheel.client.explain import SILENT_SECONDS
 from tidewheel.quantities import show_duration, show_size
+from tidewheel.services.explain import SILENT_SECONDS
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.core.tasks.views import WorkerView
 
-DROP = ("GPU", "LABELS", "MEMORY", "CORES", "NAME")
+DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 HEADERS = (
     "WORKER",
     "NAME",
@@ -26,6 +26,8 @@ HEADERS = (
     "CORES",
     "MEMORY",
     "GPU",
+    "NODES",
+    "BUFFER",
     "LABELS",
     "SEEN",
 )
@@ -64,6 +66,8 @@ def _row(worker: WorkerView, now: float) -> Row:
         f"{offered.cpu:g}",
         show_size(offered.memory_bytes),
         str(offered.gpu or ""),
+        str(offered.nodes),
+        show_size(offered.buffer_bytes) if offered.buffer_bytes else "",
         ",".join(sorted(offered.labels)),
         show_duration(now - worker.seen_at) + " ago",
     )

@@ -6,7 +6,7 @@ mends a file once and not line by line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -73,6 +73,21 @@ def finding_document(finding: Finding) -> dict[str, str | int | None]:
     }
 
 
+def finding_of(said: Mapping[str, object]) -> Finding:
+    """From such a document."""
+    line, column = (one if isinstance(one, int) else 0 for one in map(said.get, _PLACE))
+    return Finding(
+        severity=Severity[str(said["severity"]).upper()],
+        code=str(said["code"]),
+        message=str(said["message"]),
+        hint=str(said.get("hint") or ""),
+        position=Position(str(said.get("file") or ""), line, column),
+    )
+
+
+_PLACE = ("line", "column")
+
+
 @dataclass(slots=True)
 class Findings:
     """Collects findings while a definition is read; the same one is kept once."""
@@ -133,10 +148,11 @@ class InvalidDefinition(Refused):
     """A definition has mistakes; it carries all of them, each with file and line."""
 
     code = "invalid_definition"
+    subject = "workflow"
 
     def __init__(self, workflow: str, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         errors = [str(one) for one in self.findings if one.severity is Severity.ERROR]
         more = [f"… and {len(errors) - SHOWN_MAX} more"] if len(errors) > SHOWN_MAX else []
         listed = "\n".join([*errors[:SHOWN_MAX], *more])
-        super().__init__(f"workflow {workflow!r} has {len(errors)} error(s):\n{listed}")
+        super().__init__(f"{self.subject} {workflow!r} has {len(errors)} error(s):\n{listed}")

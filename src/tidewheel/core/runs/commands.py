@@ -112,6 +112,7 @@ class Stop:
     after_task: str = ""
     at_time: str = ""
     flow: int | None = None
+    reason: str = ""  # for people: why the run was stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,9 @@
 """The definition of a run as it is stored: by its content, so that it is there for ever.
 
 A restart reads nothing else: the rendered text, the files that lay beside it, and the options
-that were given. Points that depend on the clock were resolved before they came here.
+that were given. Points that depend on the clock were resolved before they came here. Of a SIP
+definition all files are kept as they were written: its digest says which definition it is,
+whatever a request makes of it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass, field
 
 FLOW_CYLC = "flow.cylc"
 PYTHON = "python"
+SIP = "sip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class StoredDefinition:
     digest: str
     workflow: str  # its name
     kind: str = FLOW_CYLC
-    text: str = ""  # as rendered; for Python the source
+    text: str = ""  # as rendered; for Python and SIP the name of the file
     variables: str = "[]"  # JSON: template variables as texts, NAME=LITERAL
     files: tuple[StoredFile, ...] = ()
 
@@ -51,6 +54,8 @@ class RunOptions:
     prune_across_points: bool = False
     job_commands: bool = True  # whether jobs may do more than speak
     stall_timeout_seconds: float | None = None  # None: as the definition says
+    parameters: str = ""  # JSON: what a request gives to a SIP definition; "": nothing
+    priority: int | None = None  # of all its tasks, -1 to 100; None: as tasks have it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ class RunClaim:
     lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT
     # Take it although its lease runs: its owner with this epoch is known to be dead.
     dead_epoch: int | None = None
+    # Only if nobody has had it since it was seen with this epoch: it may be over by now.
+    seen_epoch: int | None = None
 
 
 # ---- what happened ----

@@ -80,6 +80,7 @@ class JobEnded(NamedTuple):
     how: JobEnd
     at: Instant
     retries: Retries | None = None  # that this job had, if not those of its definition
+    why: str = ""  # for people, where more is known than how
 
 
 class TimerFired(NamedTuple):

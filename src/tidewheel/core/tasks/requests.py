@@ -12,7 +12,9 @@ from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
 from tidewheel.errors import Refused
 
-ANY_RESOURCES = Resources(cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1)
+ANY_RESOURCES = Resources(
+    cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1, nodes=2**31 - 1, buffer_bytes=2**62
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,13 @@
-"""What a task asks of a machine, what a worker offers, and whether the one fits the other."""
+"""What a task asks of a machine, what a worker offers, and whether the one fits the other.
+
+Theory of operation
+-------------------
+A worker stands for one machine, or for the several of an engine: its nodes. Tasks share them,
+as many as there is room for otherwise; which of them a task uses is its runner's or engine's
+business. So it is counted as if all that share used the same nodes: a task on k nodes leaves
+the others idle. A task that is ``exclusive`` takes idle nodes and has them alone, and until it
+ends they are none that others could begin on. A task that says nothing shares one node.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +17,8 @@ from dataclasses import dataclass
 CPU_MAX = 100_000.0
 MEMORY_BYTES_MAX = 2**50
 GPU_MAX = 10_000
+NODES_MAX = 100_000
+BUFFER_BYTES_MAX = 2**60
 LABELS_MAX = 32
 LABEL_LENGTH_MAX = 256
 RUNNER_LABEL_PREFIX = "runner:"  # such a label names the runner that a task needs
@@ -21,6 +32,10 @@ class Resources:
     memory_bytes: int = 0
     gpu: int = 0
     labels: frozenset[str] = frozenset()  # asked: all must be on the worker
+    nodes: int = 1  # offered: those that nobody has alone
+    exclusive: bool = False  # asked: nothing else runs on its nodes meanwhile
+    buffer_bytes: int = 0
+    idle_nodes: int | None = None  # offered: of the nodes, those without any task; None: all
 
     def __sub__(self, other: Resources) -> Resources:
         """What is left after ``other`` was taken; labels are never used up."""
@@ -30,7 +45,19 @@ class Resources:
             memory_bytes=self.memory_bytes - other.memory_bytes,
             gpu=self.gpu - other.gpu,
             labels=self.labels,
+            nodes=self.nodes - (other.nodes if other.exclusive else 0),
+            buffer_bytes=self.buffer_bytes - other.buffer_bytes,
+            idle_nodes=(
+                self.idle - other.nodes
+                if other.exclusive
+                else min(self.idle, self.nodes - other.nodes)
+            ),
         )
+
+    @property
+    def idle(self) -> int:
+        """Offered: how many nodes a task can have alone."""
+        return self.nodes if self.idle_nodes is None else self.idle_nodes
 
 
 NO_RESOURCES = Resources()  # what most tasks ask for: they share one value
@@ -52,6 +79,8 @@ def fits(asked: Resources, offered: Resources) -> bool:
         asked.cpu <= offered.cpu
         and asked.memory_bytes <= offered.memory_bytes
         and asked.gpu <= offered.gpu
+        and asked.nodes <= (offered.idle if asked.exclusive else offered.nodes)
+        and asked.buffer_bytes <= offered.buffer_bytes
         and asked.labels <= offered.labels
     )
 
@@ -60,15 +89,21 @@ def prefix_that_fits(asked: Iterable[Resources], offered: Resources) -> int:
     """How many of the first tasks fit together.
 
     The first that does not fit ends the prefix: taking a smaller one behind it would let a
-    big task of high priority starve.
+    big task of high priority starve. One that is exclusive is taken alone: what is idle beside
+    others is for the next claim to say.
     """
     count = 0
     for one in asked:
-        if not fits(one, offered):
+        if not fits(one, offered) or (one.exclusive and count):
             break
         offered = offered - one
         count += 1
+        if one.exclusive:
+            break
     return count
+
+
+_LEAST = {"nodes": 1}
 
 
 def resource_findings(asked: Resources) -> list[str]:
@@ -79,13 +114,18 @@ def resource_findings(asked: Resources) -> list[str]:
         ("cpu", asked.cpu, CPU_MAX),
         ("memory_bytes", asked.memory_bytes, MEMORY_BYTES_MAX),
         ("gpu", asked.gpu, GPU_MAX),
+        ("nodes", asked.nodes, NODES_MAX),
+        ("buffer_bytes", asked.buffer_bytes, BUFFER_BYTES_MAX),
     )
     findings = [
-        f"resources {name} is {value!r}; accepted is 0 to {high:g}"
+        f"resources {name} is {value!r}; accepted is {_LEAST.get(name, 0)} to {high:g}"
         + (", a whole number" if name != "cpu" else "")
         for name, value, high in bounds
-        if not 0 <= value <= high or (name != "cpu" and not isinstance(value, int))
+        if not _LEAST.get(name, 0) <= value <= high
+        or (name != "cpu" and not isinstance(value, int))
     ]
+    if asked.idle_nodes is not None:
+        findings.append("idle_nodes is what workers offer; a task asks for nodes")
     if len(asked.labels) > LABELS_MAX:
         findings.append(f"resources has {len(asked.labels)} labels; accepted are {LABELS_MAX}")
     findings += [

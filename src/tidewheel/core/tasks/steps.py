@@ -32,10 +32,12 @@ class End:
     error: TaskError | None = None
     exit_status: int | None = None
     metrics: str | None = None  # JSON text
+    values: str | None = None  # JSON text of an object, for those after it; see values
 
     def __post_init__(self) -> None:
         needs_error = self.ending in (Ending.FAILED, Ending.ABORTED)
         assert needs_error == (self.error is not None), self
+        assert self.values is None or self.ending is Ending.SUCCEEDED, self
 
 
 LAPSED_OUT = "lease_lapsed"

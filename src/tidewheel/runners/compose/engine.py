@@ -7,6 +7,7 @@ waits for (``depends_on``) is judged from the same look as everything else.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,9 @@ from tidewheel.runners.engine.project import (
     Sightings,
     StageWishes,
 )
-from tidewheel.runners.engine.values import (
-    OUTPUTS,
-    OUTPUTS_NAME,
-    TARGET,
-    make_outputs_folder,
-)
+from tidewheel.runners.engine.values import TARGET, make_outputs_folder
 from tidewheel.runners.engine.words import create_words, whole_seconds
+from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
 
 NAME = "compose"
 SERVICE = "com.docker.compose.service"
@@ -47,6 +44,7 @@ class ComposeEngine:
     look_seconds = 2.0
     logs_end = True
     replicas_are_parts = True
+    parts_are_here = True
 
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
@@ -83,7 +81,7 @@ class ComposeEngine:
             seconds_max=CREATE_SECONDS_MAX,
         )
         if answer.status != 0:
-            raise CannotCreate(create_words(answer.words))
+            raise CannotCreate(create_words(answer.words, _images(file)))
 
     async def look(self) -> Sightings:
         """One list of all containers; of those that ended, once, how."""
@@ -181,6 +179,12 @@ class ComposeEngine:
     def _forget_but(self, ids: set[str]) -> None:
         for gone in self._ended.keys() - ids:
             del self._ended[gone]
+
+
+def _images(file: Path) -> list[str]:
+    """Those that a file names, as version 2 says only for which service one is missing."""
+    services = json.loads(file.read_bytes())["services"].values()
+    return sorted({str(service["image"]) for service in services})
 
 
 def _ended_part(id_: str, service: str, state: dict[str, Any]) -> Part:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
 from tidewheel.errors import Refused
@@ -32,9 +33,10 @@ from tidewheel.runners.engine.logs import Followers, ProjectLogs
 from tidewheel.runners.engine.program import EngineAway
 from tidewheel.runners.engine.project import Engine, Part, Phase, Plan
 from tidewheel.runners.engine.said import read_said
-from tidewheel.runners.engine.values import keep_values
+from tidewheel.runners.engine.values import SaidValues
 from tidewheel.runners.engine.watch import Watch
 from tidewheel.runners.job_directory import JobDirectory, write_whole
+from tidewheel.runners.job_values import with_values
 from tidewheel.runners.messages import Speaker
 from tidewheel.runners.spool import SpooledMessage
 
@@ -80,7 +82,7 @@ class EngineJob:
         )
         self._parts: tuple[Part, ...] = ()
         self._views = 0  # how often the engine has shown them
-        self._values: dict[str, object] = {}  # that it has said, for later stages
+        self._values = SaidValues()
         self._started: set[str] = set()
         self._sure_at = 0  # the first view that began after what was done last
         self._news = asyncio.Event()
@@ -126,6 +128,15 @@ class EngineJob:
     def miss(self) -> None:
         """The engine is away."""
         self._was_away = True
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of its parts that run."""
+        return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
+
+    def use(self, sample: UsageSample) -> None:
+        """What its containers use."""
+        self._reports.usage(sample)
 
     def on_over(self, hear: Callable[[], None]) -> None:
         """Call when it has ended."""
@@ -201,7 +212,7 @@ class EngineJob:
         await self._patiently(self._logs.complete)
         verdict = self._judge(parts)  # again: the last words are known by now
         end = verdict.end if isinstance(verdict, Over) else end
-        keep_values(self._files.path, self._values)
+        end = with_values(end, lambda: self._values.gather(self._files.path))
         with suppress(OSError):
             write_end(self._files.path, end)
         await self._patiently(lambda: self._engine.remove(self.project))
@@ -230,7 +241,7 @@ class EngineJob:
         said = read_said(text)
         if said is None:
             return
-        self._values |= said.values
+        self._values.hear(said.values, text)
         if said.progress is not None:
             self._reports.progress(said.progress)
         if said.text or said.output is not None:
@@ -254,6 +265,7 @@ def write_end(directory: Path, end: End) -> None:
         "ending": end.ending.value,
         "exit_status": end.exit_status,
         "error": None if error is None else [error.code, error.description, error.args],
+        "values": end.values,
     }
     write_whole(directory / END_NAME, json.dumps(kept).encode(), mode=0o600)
 
@@ -266,6 +278,7 @@ def read_end(directory: Path) -> End | None:
         return End(
             ending=Ending(kept["ending"]),
             exit_status=kept["exit_status"],
+            values=kept.get("values"),
             error=None
             if error is None
             else TaskError(code=error[0], description=error[1], args=error[2]),

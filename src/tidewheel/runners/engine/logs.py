@@ -6,7 +6,8 @@
 
 A follower is one ``docker logs --follow`` for each part, from its start to its end. When the
 engine goes away followers end; they begin again after the last line that was written. Whoever
-adopts a job writes its logs anew from the first line: the engine has them all.
+adopts a job writes its logs anew from the first line: the engine has them all. Nobody sees a
+log that is shorter than it was: one who copies it elsewhere would begin again, too.
 """
 
 from __future__ import annotations
@@ -78,9 +79,8 @@ class ProjectLogs:
         self._on_said = on_said
         self._sources: dict[str, Source] = {}
         self._last_lines: dict[str, str] = {}
-        for path in (files.out, files.err):
-            with suppress(OSError):
-                path.unlink()
+        self._out, self._err = LogFile(files.out), LogFile(files.err)
+        self._of_services: dict[str, LogFile] = {}
 
     def follow(self, parts: Sequence[Part]) -> None:
         """Follow every part that has begun."""
@@ -104,6 +104,8 @@ class ProjectLogs:
                 source.again()
                 await self._read(source, follow=False)
                 source.is_whole = True
+        for log in (self._out, self._err, *self._of_services.values()):
+            log.settle()
 
     async def close(self) -> None:
         """Follow nothing any more."""
@@ -114,10 +116,6 @@ class ProjectLogs:
             await asyncio.wait(followers)
 
     def _begin(self, part: Part) -> None:
-        path = self._service_log(part.service)
-        if not any(one.part.service == part.service for one in self._sources.values()):
-            with suppress(OSError):
-                path.unlink()
         source = self._sources[part.id] = Source(part)
         if self._followers.count < self._followers.count_max:
             self._followers.count += 1
@@ -175,17 +173,40 @@ class ProjectLogs:
             shown = storable(words.decode(errors="replace"), LAST_LINE_LENGTH_MAX)
             self._last_lines[service] = printable(shown)
         mark = service.encode() + b" | "
-        together = self._files.err if is_err else self._files.out
-        _append(together, b"".join(mark + text + b"\n" for text in kept))
-        _append(self._service_log(service), b"".join(text + b"\n" for text in kept))
+        together = self._err if is_err else self._out
+        together.append(b"".join(mark + text + b"\n" for text in kept))
+        if service not in self._of_services:
+            # docker-compose accepts no service whose name is more than letters, digits, ._-
+            path = self._files.path / f"service-{service}.log"
+            self._of_services[service] = LogFile(path)
+        self._of_services[service].append(b"".join(text + b"\n" for text in kept))
 
-    def _service_log(self, service: str) -> Path:
-        # docker-compose accepts no service whose name is more than letters, digits, ._-
-        return self._files.path / f"service-{service}.log"
+
+class LogFile:
+    """Takes the place of what a worker before wrote once it is no shorter."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = self._written = path
+        self._bytes_before = path.stat().st_size if path.exists() else 0
+        if self._bytes_before:
+            self._written = path.with_name(f"{path.name}.anew")
+            self._written.unlink(missing_ok=True)
+
+    def append(self, content: bytes) -> None:
+        if _append(self._written, content) >= self._bytes_before:
+            self.settle()
+
+    def settle(self) -> None:
+        """It has all that there is."""
+        if self._written != self._path:
+            with suppress(OSError):
+                self._written.replace(self._path)
+            self._written = self._path
 
 
-def _append(path: Path, content: bytes) -> None:
-    """A full disk ends no job."""
+def _append(path: Path, content: bytes) -> int:
+    """How long it is by now; a full disk ends no job."""
+    size = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with suppress(OSError):
         descriptor = os.open(path, flags, 0o600)
@@ -194,3 +215,4 @@ def _append(path: Path, content: bytes) -> None:
             size = os.fstat(file.fileno()).st_size
         if size > LOG_BYTES_MAX:
             cut_log(path)
+    return size

@@ -28,12 +28,14 @@ from tidewheel.runners.engine.program import Cli
 from tidewheel.runners.engine.project import Condition, Engine, Plan, StageWishes
 from tidewheel.runners.engine.said import SAY, SPEC, prefix_of
 from tidewheel.runners.engine.stage_spec import BadStage, StageSpec, read_stage_spec
-from tidewheel.runners.job_directory import make_private_directory, write_whole
+from tidewheel.runners.job_directory import write_whole
 
 PLAN_NAME = "project.json"
 SPEC_BYTES_MAX = 64 * 1024  # of one variable
 SERVICES_MAX = 200
 REPLICAS_MAX = 1000
+# How a job speaks to a server itself, with a token of its attempt, where there is a server.
+VOICE = ("TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN")
 FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
 
 
@@ -170,7 +172,6 @@ def _refuse(findings: list[str]) -> None:
 
 
 def _make_folder(folder: StageFolder, spec: StageSpec) -> None:
-    make_private_directory(folder.path)
     folder.files.mkdir(exist_ok=True)
     folder.files.chmod(FILES_MODE)
     write_whole(folder.text, spec.compose.encode(errors="replace"), mode=0o600)
@@ -259,7 +260,9 @@ def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
 
 
 def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: Plan) -> dict[str, str]:
+    voice = {name: assignment.environment.get(name) for name in VOICE}
     told = {**_identity(assignment.task), SAY: plan.prefix}
+    told |= {name: value for name, value in voice.items() if value is not None}
     if len(spec.rest) <= SPEC_BYTES_MAX:
         told[SPEC] = spec.rest
     return told

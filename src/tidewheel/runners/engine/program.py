@@ -96,7 +96,8 @@ class Cli:
 
     def plain_environment(self) -> dict[str, str]:
         """For a program that speaks to no engine: nothing that is not meant for stages."""
-        return {name: self.environment.get(name, "") for name in ("PATH", "HOME", "LANG")}
+        names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie
+        return {name: self.environment[name] for name in names if name in self.environment}
 
     def check_compose(self, runner: str) -> None:
         """BadSetting if nothing here reads compose files: neither program nor plugin."""

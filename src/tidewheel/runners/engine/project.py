@@ -92,6 +92,8 @@ class Engine(Protocol):
     logs_end: bool
     # Whether each replica of a service is a part of its own.
     replicas_are_parts: bool
+    # Whether a part is a container of this very engine, which can say what it uses.
+    parts_are_here: bool
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """Make a resolved file one that this engine executes to its end."""

@@ -8,22 +8,25 @@ from contextlib import suppress
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
-from tidewheel.errors import BadSetting, RunnerUnable
+from tidewheel.errors import RunnerUnable
 from tidewheel.ports import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.ended_job import EndedJob
+from tidewheel.runners.engine.allowances import read_allowances
 from tidewheel.runners.engine.ends import failure
 from tidewheel.runners.engine.job import EngineJob, Means, read_end, refused
 from tidewheel.runners.engine.logs import Followers
-from tidewheel.runners.engine.policy import ALLOWABLE
 from tidewheel.runners.engine.prepared import StageFolder, prepare, read_plan
 from tidewheel.runners.engine.program import EngineAway
 from tidewheel.runners.engine.project import CannotCreate, Engine, Phase, Plan, Sighting
 from tidewheel.runners.engine.stage_spec import BadStage, runner_named
+from tidewheel.runners.engine.usage import ContainerSampler
 from tidewheel.runners.engine.watch import Watch
-from tidewheel.runners.job_directory import JobDirectory
+from tidewheel.runners.job_directory import JobDirectory, make_private_directory
 from tidewheel.runners.messages import Speaker
 from tidewheel.runners.run_folders import run_folders
 from tidewheel.runners.shell_ends import cannot_start, host_trouble
+
+USAGE_INTERVAL_SECONDS = 5.0
 
 
 class EngineRunner:
@@ -33,14 +36,14 @@ class EngineRunner:
         self,
         engine: Engine,
         *,
+        called: Sequence[str] = (),  # names by which tasks ask for it; else its engine's
         allowed: Sequence[str] = (),
         message_bytes_max: int = MESSAGE_BYTES_MAX,
+        usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
     ) -> None:
-        unknown = set(allowed) - set(ALLOWABLE)
-        if unknown:
-            raise BadSetting("allow-compose", sorted(unknown)[0], ", ".join(ALLOWABLE))
         self._engine = engine
-        self._allowed = frozenset(allowed)
+        self._called = frozenset(called or (engine.name,))
+        self._allowances = read_allowances(allowed)
         self._means = Means(
             engine=engine,
             watch=Watch(engine, self._hear_trouble),
@@ -48,22 +51,29 @@ class EngineRunner:
             message_bytes_max=message_bytes_max,
         )
         self._jobs: set[EngineJob] = set()
+        self._sampler: ContainerSampler | None = None
+        if engine.parts_are_here:
+            self._sampler = ContainerSampler(
+                engine.cli, lambda: list(self._jobs), usage_interval_seconds
+            )
         self._tell_trouble: Callable[[str | None], None] = lambda _: None
 
     def accepts(self, task: Claimed) -> bool:
         """Whether the task's spec names this runner."""
-        return task.handler is None and runner_named(task.spec) == self._engine.name
+        return task.handler is None and runner_named(task.spec) in self._called
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Create the project; a task that may not be run has failed, and that is its end."""
         files = JobDirectory(assignment.directory)
+        allowed = self._allowances.of(assignment.task.queue)
         if assignment.task.fence_kill:
             words = "its queue fences jobs, and containers do not die with their worker"
             return EndedJob(refused(f"{words}; use a queue without a fence"))
         try:
+            make_private_directory(assignment.directory)
             if folders := run_folders(assignment):
                 folders.prepare()
-            plan = await prepare(self._engine, assignment, self._allowed)
+            plan = await prepare(self._engine, assignment, allowed)
             await self._remove_earlier(plan)
             await self._create(plan, StageFolder(assignment.directory))
         except BadStage as bad:
@@ -83,7 +93,7 @@ class EngineRunner:
         """Go on with the project of a worker that died; one never begun is removed."""
         folder = StageFolder(assignment.directory)
         plan = read_plan(folder)
-        if plan is None:
+        if plan is None or plan.tags.runner != self._engine.name:
             return None
         if (end := read_end(folder.path)) is not None:
             with suppress(EngineAway):  # then it is removed as a leftover
@@ -123,6 +133,8 @@ class EngineRunner:
         for job in list(self._jobs):
             await job.until_let_go()
         await self._means.watch.stop()
+        if self._sampler is not None:
+            await self._sampler.stop()
 
     def _hear_trouble(self, text: str | None) -> None:
         self._tell_trouble(text)
@@ -155,6 +167,8 @@ class EngineRunner:
             adopted=adopted,
         )
         self._jobs.add(job)
+        if self._sampler is not None:
+            self._sampler.wake()
         job.on_over(lambda: self._over(job, assignment))
         return job
 

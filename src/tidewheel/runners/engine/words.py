@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 GRACE_SECONDS_MAX = 86_400
 _IMAGE_WORDS = (
@@ -22,9 +23,11 @@ def is_about_an_image(words: str) -> bool:
     return any(one in lower for one in _IMAGE_WORDS)
 
 
-def create_words(words: str) -> str:
-    """Why a project could not be made."""
+def create_words(words: str, images: Collection[str] = ()) -> str:
+    """Why a project with these images could not be made."""
     if is_about_an_image(words):
+        if images and not any(name in words for name in images):
+            words = f"{', '.join(images)}: {words}"
         return (
             f"an image is not here and could not be fetched: {words}; check its name, or load "
             "it on the machine (docker load, docker pull)"

@@ -26,6 +26,8 @@ Directives = tuple[tuple[str, str], ...]
 _CPU = ("--cpus-per-task", "-c")
 _MEMORY = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _GPU = ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
+_NODES = ("--nodes", "-N")
+_EXCLUSIVE = ("--exclusive",)
 _TIME = ("--time", "-t")
 # One attempt is one job of this cluster, and sbatch has to come back at once.
 _REFUSED = {
@@ -102,6 +104,10 @@ def resource_directives(
         found.append((_MEMORY[0], f"{math.ceil(asked.memory_bytes / MIB)}M"))
     if asked.gpu and taken.isdisjoint(_GPU):
         found.append((_GPU[0], f"gpu:{asked.gpu}"))
+    if asked.nodes > 1 and taken.isdisjoint(_NODES):
+        found.append((_NODES[0], str(asked.nodes)))
+    if asked.exclusive and taken.isdisjoint(_EXCLUSIVE):
+        found.append((_EXCLUSIVE[0], ""))
     if time_limit_seconds and taken.isdisjoint(_TIME):
         minutes, seconds = divmod(math.ceil(time_limit_seconds), SECONDS_PER_MINUTE)
         found.append((_TIME[0], f"{minutes}:{seconds:02d}"))

@@ -45,6 +45,7 @@ class SwarmEngine:
     look_seconds = 1.0
     logs_end = False
     replicas_are_parts = False
+    parts_are_here = False
 
     def __init__(self, cli: Cli) -> None:
         self.cli = cli

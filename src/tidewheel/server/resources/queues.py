@@ -33,7 +33,8 @@ async def list_queues(call: Call) -> object:
 
 async def list_ready_queues(call: Call) -> object:
     found = await call.store.ready_queues()
-    return ReadyQueuesOut(queues=[queue for queue in found if call.covers(queue)])
+    seen = {queue: priority for queue, priority in found.items() if call.covers(queue)}
+    return ReadyQueuesOut(queues=list(seen), priorities=seen)
 
 
 async def get_queue(call: Call) -> object:

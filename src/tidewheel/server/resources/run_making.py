@@ -10,13 +10,21 @@ import asyncio
 import base64
 import binascii
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
 
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.runs.definition import (
+    SIP,
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+)
+from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.access import RUN_QUEUE, Scope, workflow_of_queue
 from tidewheel.core.tasks.submission import name_finding
@@ -25,6 +33,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.resources.run_commands import OPERATES
 from tidewheel.server.resources.runs import RUN, run_door
+from tidewheel.server.resources.workflows import registry_door
 from tidewheel.server.routes import API, Needs, Route, workflow_of_run
 from tidewheel.server.wire.forms import read
 from tidewheel.server.wire.runs import (
@@ -55,16 +64,34 @@ def parse(call: Call) -> Begin:
     form = read(call.raw or b"{}", RunIn)
     options = _options(form.options)
     found = _name_findings(form)
-    if (form.flow is None) == (form.definition is None):
+    found += _definition_findings(form)
+    if found:
+        raise BadRequest(found)
+    sent = None if form.definition is None else _sent(form.definition)
+    return Begin(form, options, sent, form.workflow if sent is None else sent.workflow)
+
+
+def _definition_findings(form: RunIn) -> list[str]:
+    if form.flow is None and form.definition is None:
+        if not form.workflow:
+            return [
+                "name a registered workflow, or give flow, the text of a flow.cylc, or a "
+                "captured definition"
+            ]
+        if form.variables:
+            return ["variables go with flow; a registered workflow has parameters"]
+        return []
+    found: list[str] = []
+    if form.flow is not None and form.definition is not None:
         found.append("give either flow, the text of a flow.cylc, or a captured definition")
     if form.flow is not None and not form.workflow:
         found.append("workflow is missing: what shall it be called?")
     if form.definition is not None and (form.variables or form.workflow):
         found.append("variables and workflow go with flow; a definition has its own")
-    if found:
-        raise BadRequest(found)
-    sent = None if form.definition is None else _sent(form.definition)
-    return Begin(form, options, sent, form.workflow if sent is None else sent.workflow)
+    takes_parameters = form.definition is not None and form.definition.kind == SIP
+    if form.version or (form.parameters and not takes_parameters):
+        found.append("version and parameters are of registered workflows; leave out the text")
+    return found
 
 
 def _name_findings(form: RunIn) -> list[str]:
@@ -103,10 +130,12 @@ async def begin(call: Call) -> object:
     """Whatever is wrong with the definition is found here, not by its scheduler."""
     asked = call.body_as(Begin)
     options = replace(asked.options, mode=asked.options.mode or "live")
-    if asked.sent is None and asked.form.options.job_commands is None:
+    if asked.form.flow is not None and asked.form.options.job_commands is None:
         options = replace(options, job_commands=False)  # it came from nobody's folder
     if not options.now:
         options = replace(options, now=float(await call.store.now()))
+    if asked.sent is not None and asked.form.parameters:
+        options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
     async with call.doors.beginning:
         run = await _begun(call, asked, options)
     call.targets.append(run.name)
@@ -116,6 +145,8 @@ async def begin(call: Call) -> object:
 async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
     from tidewheel.services import sent_definitions  # noqa: PLC0415 - heavy
 
+    if asked.sent is None and asked.form.flow is None:
+        return await registry_door(call).begin(_registered(call, asked.form, options))
     if asked.sent is None:
         assert asked.form.flow is not None
         definition = await asyncio.to_thread(
@@ -137,6 +168,18 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
         request=_request(call),
     )
     return await run_door(call).begin(new, definition)
+
+
+def _registered(call: Call, form: RunIn, options: RunOptions) -> RunRequest:
+    return RunRequest(
+        workflow=form.workflow,
+        version=form.version,
+        parameters=form.parameters,
+        name=form.name,
+        options=options,
+        queue=form.queue,
+        request=_request(call),
+    )
 
 
 def _request(call: Call) -> str:
@@ -202,7 +245,8 @@ ROUTES = (
         path=f"{API}/runs",
         guard=Needs(scopes=(Scope.SUBMIT,), queues=_new_queue, workflows=_new_workflow),
         handler=begin,
-        says="Begin a run: a flow.cylc as it is written, or a captured definition.",
+        says="Begin a run: of a registered workflow, of a flow.cylc as it is written, or of a "
+        "captured definition.",
         body=RunIn,
         parse=parse,
         answers=Document,

@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.asynchronous import AsyncClient
-from tidewheel.client.explain import reasons
 from tidewheel.client.filters import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.config import home_directory
@@ -26,6 +25,7 @@ from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire import tasks as wire
 from tidewheel.server.wire.forms import In, Out, field_names
 from tidewheel.server.wire.parts import TaskPage, TaskPart
+from tidewheel.services.explain import reasons
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
@@ -80,7 +80,10 @@ class AttemptsOut(Out):
 
 
 class OutputsOut(Out):
+    """What the jobs said, and the object that the task hands to those after it."""
+
     outputs: list[wire.OutputOut]
+    values: msgspec.Raw  # null if it hands on nothing
 
 
 class SeriesOut(Out):
@@ -220,8 +223,13 @@ async def attempts(call: Call) -> object:
 
 
 async def outputs(call: Call) -> object:
-    found = await call.store.outputs(TaskId(call.path["id"]))
-    return OutputsOut(outputs=[wire.output_out(one) for one in found])
+    task_id = TaskId(call.path["id"])
+    found = await call.store.outputs(task_id)
+    values = await call.store.values_of([task_id])
+    return OutputsOut(
+        outputs=[wire.output_out(one) for one in found],
+        values=wire.raw(values.get(task_id)),
+    )
 
 
 async def usage(call: Call) -> object:
@@ -256,7 +264,7 @@ _READS = Needs(scopes=(Scope.READ,), queues=queue_of_task, job=own_task)
 _TASK = f"{API}/tasks/{{id}}"
 _PARTS = (
     ("attempts", attempts, AttemptsOut, "Every attempt of a task, the live one last."),
-    ("outputs", outputs, OutputsOut, "Messages and outputs in the order they were made."),
+    ("outputs", outputs, OutputsOut, "Messages, outputs in order, and values for later tasks."),
     ("usage", usage, SeriesOut, "What the task used over time."),
     ("graph", graph, GraphOut, "What the task waits for, and what waits for it."),
     ("why", why, wire.WhyOut, "Why the task does not run, in words."),

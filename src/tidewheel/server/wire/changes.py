@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.client.fields import RESOURCE_FIELDS
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.wire.forms import Duration, In, Size
 from tidewheel.server.wire.seeds import RequestedResources, resource_fields
@@ -39,6 +40,9 @@ class TaskPatch(In):
     memory: Size | None = None
     gpu: int | None = None
     labels: list[str] | None = None
+    nodes: int | None = None
+    exclusive: bool | None = None
+    buffer: Size | None = None
     requested_resources: RequestedResources | None = None
 
     @property
@@ -61,7 +65,7 @@ class TaskPatch(In):
             **resource_fields(self.requested_resources),
         }
         own = ("name", "command", "retries", "estimated_runtime", "max_termination")
-        for name in (*own, "cpu", "memory", "gpu", "labels"):
+        for name in (*own, *RESOURCE_FIELDS):
             if (value := getattr(self, name)) is not None:
                 given[name] = value
         return {name: value for name, value in given.items() if value is not None}

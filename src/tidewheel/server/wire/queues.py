@@ -45,6 +45,7 @@ class QueuesOut(Out):
 
 class ReadyQueuesOut(Out):
     queues: list[str]
+    priorities: dict[str, int]  # the highest of each
 
 
 class LimitIn(In):

@@ -21,6 +21,7 @@ from tidewheel.server.wire.tasks import ClaimedOut
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Nodes = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 LostAttempt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]  # perhaps no lease at all
@@ -34,6 +35,10 @@ class ResourcesIn(In):
     memory_bytes: Bytes = 0
     gpu: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     labels: Annotated[tuple[str, ...], msgspec.Meta(max_length=1_000)] = ()
+    nodes: Nodes = 1  # those that no task has alone
+    idle_nodes: Nodes | None = None  # of these, those without any task; null: all
+    buffer_bytes: Bytes = 0
+    exclusive: Literal[False] = False  # is what tasks ask for
 
     def value(self) -> Resources:
         """For the store."""
@@ -42,6 +47,9 @@ class ResourcesIn(In):
             memory_bytes=self.memory_bytes,
             gpu=self.gpu,
             labels=frozenset(self.labels),
+            nodes=self.nodes,
+            idle_nodes=self.idle_nodes,
+            buffer_bytes=self.buffer_bytes,
         )
 
 
@@ -164,10 +172,13 @@ class FinishIn(HolderIn):
     error: ErrorIn | None = None
     exit_status: ExitStatus | None = None
     metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object, of a success
 
     def value(self) -> End:
         """For the store."""
-        return EndIn(self.ending, self.error, self.exit_status, self.metrics).value()
+        return EndIn(
+            self.ending, self.error, self.exit_status, self.metrics, values=self.values
+        ).value()
 
 
 class EndIn(In):
@@ -178,6 +189,8 @@ class EndIn(In):
     exit_status: ExitStatus | None = None
     metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     metrics_text: str | None = None  # the same as a text that holds JSON, white space and all
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object, of a success
+    values_text: str | None = None  # the same as a text
 
     def value(self) -> End:
         """For the store."""
@@ -189,12 +202,22 @@ class EndIn(In):
             raise BadRequest([f"error is missing: an attempt that {ending} needs one"])
         if self.metrics_text is not None:
             json_text("metrics_text", msgspec.Raw(self.metrics_text.encode()))
+        values = self._values()
+        if values is not None and ending is not Ending.SUCCEEDED:
+            raise BadRequest([f"values: an attempt that {ending} hands on nothing"])
         return End(
             ending=ending,
             error=task_error(self.error) if self.error else None,
             exit_status=self.exit_status,
             metrics=self.metrics_text or json_text("metrics", self.metrics),
+            values=values,
         )
+
+    def _values(self) -> str | None:
+        """As they are: the store says what is wrong with them, each report for itself."""
+        if self.values_text is not None or bytes(self.values) in (b"", b"null"):
+            return self.values_text
+        return bytes(self.values).decode()
 
 
 class OneReport(In):

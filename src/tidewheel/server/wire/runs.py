@@ -31,8 +31,8 @@ class DefinitionIn(In):
     """A definition as a client captured it."""
 
     workflow: Name
-    text: Text  # as rendered
-    kind: Literal["flow.cylc", "python"] = "flow.cylc"
+    text: Text  # as rendered; of a SIP definition the name of its file
+    kind: Literal["flow.cylc", "python", "sip"] = "flow.cylc"
     variables: Texts = ()  # template variables, as NAME=LITERAL
     files: Annotated[tuple[FileIn, ...], msgspec.Meta(max_length=FILES_MAX)] = ()
 
@@ -54,13 +54,20 @@ class OptionsIn(In):
     prune_across_points: bool = False
     job_commands: bool | None = None  # null: for a captured definition, not for a text
     stall_timeout: Duration | None = None
+    parameters: Annotated[str, msgspec.Meta(max_length=200_000)] = ""  # JSON, for kind sip
+    priority: Annotated[int, msgspec.Meta(ge=-1, le=100)] | None = None
 
 
 class RunIn(In):
-    """A run to begin: a flow.cylc as it is written, or a definition that was captured."""
+    """A run to begin: of a registered workflow, of a flow.cylc as it is written, or of a
+    definition that was captured."""
 
     flow: Text | None = None  # with its templates
-    workflow: Annotated[str, msgspec.Meta(max_length=255)] = ""  # its name, with `flow`
+    # How a flow shall be called; without one, a workflow of the registry.
+    workflow: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    version: Annotated[str, msgspec.Meta(max_length=200)] = ""  # else the highest
+    # Of what is registered, or of a SIP definition.
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     variables: dict[str, Any] = msgspec.field(default_factory=dict)  # of its templates
     definition: DefinitionIn | None = None
     options: OptionsIn = msgspec.field(default_factory=OptionsIn)

@@ -65,6 +65,9 @@ class TaskIn(In):
     memory: Size | None = None
     gpu: int | None = None
     labels: list[str] | None = None
+    nodes: int | None = None
+    exclusive: bool | None = None
+    buffer: Size | None = None
     unique_key: Text | None = None
     limit_key: Text | None = None
     tag: Text | None = None
@@ -77,6 +80,9 @@ class ResourcesOut(Out):
     memory_bytes: int
     gpu: int
     labels: list[str]
+    nodes: int
+    exclusive: bool
+    buffer_bytes: int
 
 
 class ErrorOut(Out):
@@ -257,6 +263,9 @@ def resources_out(resources: Resources) -> ResourcesOut:
         memory_bytes=resources.memory_bytes,
         gpu=resources.gpu,
         labels=sorted(resources.labels),
+        nodes=resources.nodes,
+        exclusive=resources.exclusive,
+        buffer_bytes=resources.buffer_bytes,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import RunView, SubmissionView
@@ -34,6 +35,7 @@ class Looked(NamedTuple):
     stored: StoredRun
     reader: CyclingReader
     now: Instant
+    waits: tuple[NeedView, ...] = ()  # what keeps it from beginning
 
     @property
     def started(self) -> bool:
@@ -73,8 +75,10 @@ async def gather(
     pool = _pool_of(restored.graph, stored, store, view)
     if recall:
         _recall(pool, await store.forgotten(view.number))
+    needs = () if view.batch else await store.needs_of([view.number])
+    waits = tuple(one for one in needs if one.state is not NeedState.MET)
     now = await store.now()
-    return Looked(restored.graph, pool, view, stored, restored.reader, now)
+    return Looked(restored.graph, pool, view, stored, restored.reader, now, waits)
 
 
 def _recall(pool: Pool, rows: Iterable[PutMemory]) -> None:

@@ -99,7 +99,7 @@ async def _why(store: Store, ground: Ground, view: RunView, arguments: Arguments
     looked = await ground.gather(store, view)
     keys = find_tasks(looked, _texts(arguments, "ids"))
     _refuse_too_many(len(keys))
-    return {"tasks": [why_document(looked, key) for key in keys]}
+    return {"tasks": [await why_document(store, looked, key) for key in keys]}
 
 
 def _refuse_too_many(count: int) -> None:

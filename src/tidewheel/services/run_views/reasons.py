@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import shlex
 
+from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.tasks.task import TaskId
+from tidewheel.errors import NotFound
+from tidewheel.ports import Store
+from tidewheel.services.explain import reasons
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
 
+PROGRAM = "tidewheel"
 
-def why_document(looked: Looked, key: Key) -> Document:
-    """Every reason, those of the run as a whole first."""
+
+async def why_document(store: Store, looked: Looked, key: Key) -> Document:
+    """Every reason, those of the run as a whole first, those of the queue last."""
     words = words_of(looked.pool, key)
-    reasons = [*_of_the_run(looked), *why(looked.pool, key)]
+    known = [*_of_the_run(looked), *why(looked.pool, key)]
+    queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
     return {
         "run": looked.view.name,
         "id": looked.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [reason_document(looked.view.name, one) for one in reasons],
+        "reasons": [*(reason_document(looked.view.name, one) for one in known), *queued],
     }
 
 
@@ -31,6 +39,25 @@ def reason_document(run: str, reason: Reason) -> Document:
         "passes": reason.passes,
         "commands": command_lines(run, reason.command),
     }
+
+
+async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
+    """What keeps the job of a task that was submitted from beginning."""
+    task = looked.pool.tasks.get(key)
+    if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
+        return []
+    task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
+    try:
+        return await reasons(store, task_id)
+    except NotFound:  # it is played, or was removed since
+        return []
+
+
+def _queue_reason(sentence: str) -> Document:
+    """One that ends with a command needs somebody to give it."""
+    text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
+    commands = [f"{PROGRAM} {command}"] if colon else []
+    return {"text": text, "passes": not commands, "commands": commands}
 
 
 def command_lines(run: str, command: str) -> list[str]:
@@ -45,8 +72,22 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
+def waits(looked: Looked) -> list[Reason]:
+    """What keeps a run from beginning; nothing, once it has begun."""
+    return [_wait(looked.view.name, one) for one in looked.waits]
+
+
+def _wait(name: str, need: NeedView) -> Reason:
+    if need.state is NeedState.NEVER:
+        text = f"{name} can never begin: it needs {need}, which is over"
+        return Reason(text, passes=False, command="")
+    return Reason(f"{name} waits for {need}", passes=True, command="")
+
+
 def _of_the_run(looked: Looked) -> list[Reason]:
     view, run = looked.view, looked.pool.run
+    if looked.waits:
+        return waits(looked)
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
     over = {

@@ -14,7 +14,7 @@ from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
 from tidewheel.services.run_views.loading import Looked
-from tidewheel.services.run_views.reasons import reason_document
+from tidewheel.services.run_views.reasons import reason_document, waits
 from tidewheel.services.run_views.run_facts import Document, option_facts, run_facts
 from tidewheel.services.run_views.task_words import DONE, FUTURE, STATES, words_of
 from tidewheel.vocabulary import time_text
@@ -33,6 +33,7 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
     causes = _causes(looked)
     return {
         "run": run_facts(looked.view, looked.now) | {"options": option_facts(looked.view)},
+        "waits": [reason_document(looked.view.name, one) for one in waits(looked)],
         "points": points[-POINTS_MAX:],
         "counts": _counts(looked, [key for there in known.values() for key in there]),
         "bounds": _bounds(looked),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
+from tidewheel.core.runs.blocks import NeedState
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports import Store
@@ -53,4 +55,17 @@ async def runs_document(
     """The list of runs, newest first."""
     now = await store.now()
     found = await store.runs(workflow=workflow, count=min(count, RUNS_MAX))
-    return {"runs": [run_facts(view, now) for view in found]}
+    waits = await _waits(store, found)
+    return {
+        "runs": [run_facts(view, now) | {"waits": waits.get(view.number, [])} for view in found]
+    }
+
+
+async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:
+    """By their numbers, what keeps runs from beginning."""
+    unbegun = [view.number for view in found if view.batch == 0 and view.given is not None]
+    waits: dict[int, list[str]] = {}
+    for need in await store.needs_of(unbegun) if unbegun else ():
+        if need.state is not NeedState.MET:
+            waits.setdefault(need.run, []).append(str(need))
+    return waits

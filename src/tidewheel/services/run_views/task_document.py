@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,7 @@ class Submission(NamedTuple):
     view: SubmissionView
     attempts: Sequence[AttemptView]
     said: Sequence[OutputView]
+    values: str | None  # JSON, for those after it
 
 
 async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> Document:
@@ -52,7 +54,7 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
         "outputs": list(_outputs(looked, key, submissions, commands)),
         "verdicts": list(_verdicts(looked, key)),
         "submissions": [_submission_document(one, home) for one in submissions],
-        "why": why_document(looked, key)["reasons"],
+        "why": (await why_document(store, looked, key))["reasons"],
     }
     return document
 
@@ -102,11 +104,14 @@ def _children(looked: Looked, key: Key, node: NodePlan) -> list[str]:
 async def _submissions(store: Store, looked: Looked, key: Key) -> list[Submission]:
     view, point = looked.view, looked.pool.plan.text(key[0])
     by_task = await submissions_by_task(store, view, point=point, name=key[1])
+    shown = list(by_task.get((point, key[1]), ()))[-SUBMISSIONS_SHOWN_MAX:]
+    values = await store.values_of([one.task_id for one in shown])
     found = []
-    for one in list(by_task.get((point, key[1]), ()))[-SUBMISSIONS_SHOWN_MAX:]:
-        number = read_job_name(one.task_id).submit
+    for one in shown:
+        number, handed_on = read_job_name(one.task_id).submit, values.get(one.task_id)
         attempts = await store.attempts(one.task_id)
-        found.append(Submission(number, one, attempts, await store.outputs(one.task_id)))
+        said = await store.outputs(one.task_id)
+        found.append(Submission(number, one, attempts, said, handed_on))
     return found
 
 
@@ -247,6 +252,7 @@ def _submission_document(one: Submission, home: Path) -> Document:
             {"at": time_text(said.at), "output": said.output, "text": said.text}
             for said in one.said
         ],
+        "values": None if one.values is None else json.loads(one.values),
     }
 
 

@@ -19,17 +19,26 @@ def run_to_carry_on(
     is_alive: Callable[[HostProcess], bool],
     *,
     goes_further: bool,
+    request: str | None = None,
 ) -> RunView | None:
     """The newest run of the definition in a folder, if it can go on; None: begin the next.
 
     ``goes_further``: a final point was given, which may lie beyond that of a completed run.
+    ``request`` are the parameters of a SIP definition: with others it is another run, and one
+    that has failed is over.
     """
     newest = next((run for run in runs if run.folder == folder), None)
     if newest is None or is_driven(newest, now, is_alive):
         return None
+    if request is not None and not _is_answered_still(newest, request):
+        return None
     if newest.status in (CREATED, *CARRY_ON_STATUSES, *OPEN_STATUSES):
         return newest
     return newest if goes_further and newest.status == RunStatus.COMPLETED else None
+
+
+def _is_answered_still(run: RunView, request: str) -> bool:
+    return run.options.parameters == request and run.status != RunStatus.STALLED
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:

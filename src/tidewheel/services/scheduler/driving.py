@@ -27,7 +27,7 @@ from tidewheel.core.sched.effects import (
     SetTimer,
     Submit,
 )
-from tidewheel.core.sched.events import Event, JobEnded, OutputMade
+from tidewheel.core.sched.events import Event, JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import changes
 from tidewheel.core.sched.states import Key, Stage
@@ -68,6 +68,8 @@ class Surroundings:
     log_step: Callable[[Drive, Event, Outcome], None]
     poll: Callable[[Drive, tuple[Key, int], Instant], None]
     log_trigger: Callable[[Drive, Submit], None] | None = None
+    # Whether a task cannot be made at once: it waits for the end of the pass.
+    is_late: Callable[[Key], bool] | None = None
 
 
 class Drive:
@@ -92,6 +94,7 @@ class Drive:
         self.work = Work()
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
         self.todo: deque[Event] = deque()
+        self.due: dict[Key, Submit] = {}  # submitted, and not made into tasks yet
         self.stage_before: Stage | None = None  # of the task whose job is being heard
         self.failure = "ERR"  # with which signal the job failed that is being heard
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
@@ -190,7 +193,13 @@ class Drive:
         if around.players.plays(one.task):
             around.players.play(self, one, now)
             return
-        task = around.new_task(one)
+        if around.is_late is not None and around.is_late(one.task):
+            self.due[one.task] = one
+            return
+        self.enqueue(around.new_task(one), one)
+
+    def enqueue(self, task: NewTask, one: Submit) -> None:
+        """With this batch it goes into the queue."""
         self.work.submissions[task.id] = task
         self.jobs[task.id] = (one.task, one.submit)
 
@@ -198,6 +207,8 @@ class Drive:
         # Whether it would be played now is another question: the mode may have changed since.
         if self._around.players.is_playing(self, one.task):
             self._around.players.kill(self, one, now)
+        elif self.due.pop(one.task, None) is not None:
+            self.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))
         else:
             self.work.cancellations[self.task_id(one.task, one.submit)] = None
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from shlex import quote
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.core.runs.job_names import DEFINITION, JobName
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.tasks.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.platforms import Platform
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 from tidewheel.services.scheduler.job_place import ANY_WORKER, job_place
@@ -21,6 +22,9 @@ from tidewheel.services.scheduler.job_script import (
     node_text,
     polling_node,
 )
+
+if TYPE_CHECKING:
+    from tidewheel.services.scheduler.container_stage import ContainerStage
 
 SHEBANG = "#!/usr/bin/env bash\n"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -44,6 +48,7 @@ class RunFacts:
     dummy: bool = False
     uuid: str = ""  # "": made from name and number
     definition: str = ""  # its digest; "": nobody needs to know
+    priority: int = PRIORITY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +89,26 @@ class JobWriter:
             run=run.number,
             command=f"{SHEBANG}{place.head}{self._head}{_job_text(name, facts)}\n"
             f"{self._node_text(node, facts)}",
+            priority=run.priority,
             timeout_seconds=place.timeout_seconds,
             resources=place.resources,
+        )
+
+    def new_container_task(
+        self, node: NodeDef, facts: JobFacts, stage: ContainerStage
+    ) -> NewTask:
+        """The same for a stage that runs as containers, whatever else is in its command."""
+        run = self._run
+        name = JobName(run.name, facts.point, node.name, facts.submit)
+        return NewTask(
+            id=name.task_id,
+            queue=run.queue,
+            run=run.number,
+            command=f"{SHEBANG}{self._head}{_job_text(name, facts)}\n{stage.command}",
+            spec=stage.spec,
+            priority=run.priority,
+            timeout_seconds=node.time_limit_seconds or None,
+            resources=stage.resources,
         )
 
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:

@@ -64,4 +64,6 @@ def _end(event: JobEnded, outcome: Outcome, *, was_running: bool) -> News:
     for effect in outcome.effects:
         if isinstance(effect, Notice) and effect.event == "retry" and effect.task == key:
             return News(RETRY if failed else SUBMISSION_RETRY, key, submit, effect.text)
-    return News(FAILED if failed else SUBMISSION_FAILED, key, submit, str(event.how))
+    return News(
+        FAILED if failed else SUBMISSION_FAILED, key, submit, event.why or str(event.how)
+    )

@@ -58,6 +58,8 @@ class Commands:
         effects: list[Effect] = []
         for event in applied.events:
             effects += drive.step(event)
+        if isinstance(command, commands.Stop) and command.reason:
+            drive.aborted = command.reason
         return answer_of(drive.pool, applied, effects)
 
     async def _obey_itself(

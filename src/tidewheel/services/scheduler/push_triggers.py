@@ -38,6 +38,10 @@ class PushTriggers:
         if not waiting:
             self._waiting.pop(message, None)
 
+    def awaited(self) -> list[str]:
+        """The messages that tasks wait for."""
+        return list(self._waiting)
+
     def hear(self, message: str, trigger_id: str) -> Key | None:
         """The task that it lets go: of those that wait, the earliest; None: it is kept."""
         waiting = self._waiting.get(message)

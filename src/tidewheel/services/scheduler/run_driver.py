@@ -168,9 +168,11 @@ class RunDriver(Service):
         # Commands first: who gave one saw the run without what was reported since.
         for happening in sorted(inbox.happenings, key=_is_report):
             await self._hear(stage, happening)
+        await self._find_objects(stage)
         self._hear_xtriggers(stage, now)
         self._is_cut = len(inbox.happenings) == INBOX_MAX
         self._tick(stage, now)
+        await stage.late_stages.submit(drive, now)
         stage.timers.heed(drive, now)
         await self._write(stage, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
@@ -203,6 +205,12 @@ class RunDriver(Service):
         except Refused as refused:
             answer = CommandAnswer(given.number, refused=str(refused))
         stage.drive.work.answers.append(answer)
+
+    async def _find_objects(self, stage: Stage) -> None:
+        """Buffer objects that stages wait for; whoever posts one wakes this run."""
+        names = stage.awaited_objects()
+        for one in await self._store.objects_there(names) if names else ():
+            stage.xtriggers.hear(one.name, one.name)
 
     @staticmethod
     def _hear_xtriggers(stage: Stage, now: Instant) -> None:
@@ -247,7 +255,8 @@ class RunDriver(Service):
         self._surroundings.failpoint("batch_told")
         if self._on_batch is not None:
             self._on_batch(stage, work)
-        self.has_submitted = drive.pool.run.has_submitted
+        # Of a definition without any task nothing was left undone.
+        self.has_submitted = drive.pool.run.has_submitted or not drive.graph.nodes
         self.was_aborted = bool(drive.aborted)
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
 from tidewheel.core.runs.run_log import RunLog
@@ -31,10 +32,12 @@ from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.platforms import Platform
+from tidewheel.ports import TaskStore
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
+from tidewheel.services.scheduler.late_stages import LateStages
 from tidewheel.services.scheduler.news import FAILURES, news_of
 from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.obeying import Commands
@@ -82,6 +85,7 @@ class Stage:
         xtriggers: Xtriggers,
         commands: Commands,
         telling: Telling,
+        store: TaskStore,
     ) -> None:
         anew, graph = taken.anew, taken.restored.graph
         options = taken.run.options if anew is None else anew.options
@@ -112,6 +116,9 @@ class Stage:
         self._reason = taken.run.reason
         self.begun = False
         self._is_begin_told = False
+        self.late_stages = LateStages(
+            store, taken.restored.stages, self._submissions.new_stage_task
+        )
         self.drive = Drive(
             run,
             taken.lease,
@@ -125,6 +132,7 @@ class Stage:
                 log_step=self._after_step,
                 poll=self._poll,
                 log_trigger=self._log_trigger if files.has_trigger_log else None,
+                is_late=self._is_late if taken.restored.stages is not None else None,
             ),
         )
 
@@ -192,6 +200,10 @@ class Stage:
             self.nodes.put(row)
         self.drive.work.broadcasts += rows
 
+    def awaited_objects(self) -> Sequence[str]:
+        """Of a SIP definition, whatever comes from outside is an object that is posted."""
+        return self.xtriggers.awaited_messages() if self.definition.kind == SIP else ()
+
     def reload(
         self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
     ) -> None:
@@ -207,6 +219,7 @@ class Stage:
         self.players.reload(graph)
         self.task_timers = TaskTimers(graph, self.nodes)
         self._submissions.reload(self.definition.digest, restored)
+        self.late_stages.reload(restored.stages)
         self.drive.step(Reload(graph, now))
         self.restored = restored
         self.drive.graph = graph
@@ -224,6 +237,10 @@ class Stage:
                 if one.event in FAILURES:
                     drive.abort(f"aborted: {drive.text(one.key)} {one.event}")
 
+    def _is_late(self, key: Key) -> bool:
+        """A dummy needs no values."""
+        return self.nodes.mode(key) is RunMode.LIVE and self.late_stages.is_late(key)
+
     def _poll(self, drive: Drive, job: tuple[Key, int], now: Instant) -> None:
         key, submit = job
         texts = self.files.written_messages(f"{drive.text(key)}/{submit:02d}")
@@ -240,7 +257,8 @@ class Stage:
         status = self.drive.gave_up or self.drive.pool.run.status
         for notice in self.drive.work.notices:
             if notice.task is None and notice.event == status:
-                self._reason = notice.text
+                troubles = "; ".join(self.late_stages.troubles.values())
+                self._reason = f"{notice.text} ({troubles})" if troubles else notice.text
         reason = self.drive.aborted or self._reason
         return reason if status != RunStatus.RUNNING else ""
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.states import Key
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.tasks.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.platforms import Platform
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.services.scheduler.nodes import Nodes
+
+if TYPE_CHECKING:
+    from tidewheel.sources.sip.stage_rendering import RenderedStage
 
 
 class Submissions:
@@ -50,18 +55,50 @@ class Submissions:
                 utc=bool(restored.settings.scheduler.utc_mode),
                 dummy=self._run.options.mode == RunMode.DUMMY,
                 definition=definition,
+                priority=_priority(self._run.options.priority),
             ),
             self._platforms,
         )
+        self._stages = restored.stages
 
     def new_task(self, one: Submit) -> NewTask:
-        return self._writer.new_task(
-            self._nodes.node(one.task),
-            JobFacts(
-                point=self._text(one.task[0]),
-                submit=one.submit,
-                try_number=one.try_number,
-                flows=one.flows,
-                xtriggers=self._results_for(one.task),
-            ),
+        """A task of any kind, as it is known before anything has run."""
+        name = one.task[1]
+        stage = None if self._stages is None else self._stages.whole(name)
+        if stage is not None and stage.compose is not None and self._is_live(one):
+            return self.new_stage_task(one, stage)
+        return self._writer.new_task(self._nodes.node(one.task), self._facts(one))
+
+    def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
+        """A stage with all its values."""
+        from tidewheel.services.scheduler.container_stage import (  # noqa: PLC0415
+            container_stage,
         )
+        from tidewheel.sources.sip.translation import stage_scripts  # noqa: PLC0415
+
+        node, facts = self._nodes.node(one.task), self._facts(one)
+        if rendered.compose is None:
+            scripts = stage_scripts(node.name, rendered)
+            return self._writer.new_task(replace(node, scripts=scripts), facts)
+        assert self._stages is not None
+        stage = self._stages.parameters.definition.stage(node.name)
+        assert stage is not None, node.name
+        containers = container_stage(stage, rendered, node.resources)
+        return self._writer.new_container_task(node, facts, containers)
+
+    def _is_live(self, one: Submit) -> bool:
+        return self._nodes.mode(one.task) is RunMode.LIVE
+
+    def _facts(self, one: Submit) -> JobFacts:
+        return JobFacts(
+            point=self._text(one.task[0]),
+            submit=one.submit,
+            try_number=one.try_number,
+            flows=one.flows,
+            xtriggers=self._results_for(one.task),
+        )
+
+
+def _priority(given: int | None) -> int:
+    """Around that of all other tasks, from one below it: nothing said is 0."""
+    return PRIORITY_DEFAULT + (given or 0)

@@ -108,6 +108,7 @@ async def _open_stage(
             home.environment,
             MailSettings(smtp=home.smtp),
         ),
+        home.store,
     )
 
 

@@ -112,6 +112,10 @@ class Xtriggers:
         else:
             self._let_go([_Wait(key, label)], label, _named(trigger_id))
 
+    def awaited_messages(self) -> list[str]:
+        """Push triggers that tasks wait for now."""
+        return self._pushed.awaited()
+
     # ---- what was found ----
 
     def take_satisfied(self) -> list[Satisfied]:

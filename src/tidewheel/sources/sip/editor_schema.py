@@ -30,6 +30,7 @@ _TYPES: Mapping[Kind, Schema] = {
     Kind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
     Kind.BOOLEAN: {"anyOf": [{"type": "boolean"}, _TEMPLATE]},
     Kind.LIST: {"type": "array"},
+    Kind.MAPPING: {"type": "object"},
 }
 
 

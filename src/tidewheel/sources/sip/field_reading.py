@@ -122,6 +122,16 @@ class FieldReader:
             self._mismatch(name, seen, node.position)
         return ()
 
+    def fields(self, name: str) -> Fields | None:
+        """A mapping; None: absent or refused."""
+        node = self.node(name)
+        if isinstance(node, Fields):
+            return node
+        if node is not None:
+            seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
+            self._mismatch(name, seen, node.position)
+        return None
+
     def duration(self, name: str) -> float | None:
         found = self.scalar(name)
         if found is None or found.unknown:
@@ -257,6 +267,7 @@ _ACCEPTED = {
     Kind.COUNT: "a whole number from 1",
     Kind.BOOLEAN: "true or false",
     Kind.LIST: "a list; write [] if there is nothing",
+    Kind.MAPPING: "a mapping; write {} if there is nothing",
 }
 _EXAMPLES = {
     Kind.TEXT: "…",
@@ -267,4 +278,5 @@ _EXAMPLES = {
     Kind.COUNT: "1",
     Kind.BOOLEAN: "true",
     Kind.LIST: "[]",
+    Kind.MAPPING: "{}",
 }

@@ -7,7 +7,7 @@ gives one stage its values when it is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tidewheel.core.graph.checks.names import some
@@ -196,7 +196,7 @@ class _Judge:
         used: Mapping[str, tuple[str, int]],
     ) -> None:
         for spec in parameters.specs():
-            if not spec.has_default:
+            if spec.is_needed:
                 self._findings.note(
                     "required-parameter",
                     f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default",
@@ -239,8 +239,21 @@ def render_stage(
     findings: Findings,
 ) -> RenderedStage | None:
     """A stage that is due, with the outputs of those before it; None after an error."""
-    stage = parameters.definition.stage(stage_id)
-    assert stage is not None, stage_id
+    rendered = render_stages(parameters, (stage_id,), request, outputs, findings)
+    return None if rendered is None else rendered.get(stage_id)
+
+
+def render_stages(
+    parameters: ParameterSource,
+    stage_ids: Iterable[str],
+    request: Values,
+    outputs: Mapping[str, Values],
+    findings: Findings,
+) -> Mapping[str, RenderedStage] | None:
+    """Stages that are due at once and know the same outputs; None after an error in any."""
+    found = tuple(parameters.definition.stage(one) for one in stage_ids)
+    stages = tuple(one for one in found if one is not None)
+    assert len(stages) == len(found), stage_ids
     before = findings.error_count
     for made in (request, *outputs.values()):
         check_request(made, findings)
@@ -248,23 +261,23 @@ def render_stage(
         return None
     wish = Wish(
         source=parameters,
-        stages=(stage,),
+        stages=stages,
         request=request,
         moment=Moment.DUE,
         outputs=outputs,
     )
-    missing = wish.values()[stage_id].missing
-    for name in missing:
-        findings.error(
-            "missing-parameter",
-            f"stage {stage_id} needs the parameter {name!r}, and no stage before it has made "
-            "this output",
-            "a stage gives it with its outputs, or the request does",
-        )
-    if missing:
+    for stage_id, values in wish.values().items():
+        for name in values.missing:
+            findings.error(
+                "missing-parameter",
+                f"stage {stage_id} needs the parameter {name!r}, and no stage before it has "
+                "made this output",
+                "a stage gives it with its outputs, or the request does",
+            )
+    if findings.error_count > before:
         return None
     rendered = StageRenderer(wish, findings, findings).render()
-    return rendered.get(stage_id) if findings.error_count == before else None
+    return rendered if findings.error_count == before else None
 
 
 def _names(text: DefinitionText) -> Mapping[str, int]:

@@ -23,6 +23,7 @@ class Kind(Enum):
     COUNT = auto()  # a whole number from 1
     BOOLEAN = auto()
     LIST = auto()
+    MAPPING = auto()
 
 
 class Absent(Enum):

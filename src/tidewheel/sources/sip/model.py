@@ -122,16 +122,22 @@ class Stage:
         return tuple(dict.fromkeys(named))
 
     def asked(self) -> Resources:
-        """What one worker must offer: cores and memory together, flavours as labels."""
+        """What one worker must offer: the sum of each type, flavours and labels as labels.
+
+        If some of its nodes are exclusive all are: a worker gives nodes, not kinds of them.
+        """
         nodes = [one for one in self.resources if isinstance(one, NodesNeeded)]
+        buffers = [one for one in self.resources if isinstance(one, BufferNeeded)]
+        words = [word for one in nodes for word in (one.flavour, one.label)]
         return Resources(
             cpu=sum(one.cores for one in self.resources if isinstance(one, CpuNeeded)),
             memory_bytes=sum(
                 one.size for one in self.resources if isinstance(one, MemoryNeeded)
             ),
-            labels=frozenset(
-                word for one in nodes for word in (one.flavour, one.label) if word
-            ),
+            labels=frozenset(filter(None, [*words, *(one.label for one in buffers)])),
+            nodes=max(1, sum(one.number for one in nodes)),
+            exclusive=any(one.exclusive for one in nodes),
+            buffer_bytes=sum(one.size for one in buffers),
         )
 
 

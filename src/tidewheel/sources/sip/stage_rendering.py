@@ -39,6 +39,7 @@ class RenderedStage:
     """What a stage executes, with every value in its place; one of the last three is there."""
 
     stage: str
+    folder: str = ""  # of the stage, from that of the definition
     parameters: Values = field(default_factory=dict)
     args: Json = field(default_factory=dict)
     compose: str | None = None  # YAML
@@ -117,6 +118,7 @@ class StageRenderer:
             command = _words(executed.node, folder.stage, errors)
         rendered = RenderedStage(
             stage=folder.stage,
+            folder=folder.folder,
             parameters=self._values[folder.stage].known,
             args=plain_value(found.node) if found is not None else {},
             compose=compose,

@@ -9,6 +9,7 @@ stage for many, and `ext-trigger` or a posted object lets them go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from shlex import join, quote
 
 from tidewheel.core.cycling.calendar import Point
@@ -30,6 +31,7 @@ from tidewheel.sources.sip.model import (
     SipDefinition,
     Stage,
     StageCondition,
+    StageDependency,
 )
 from tidewheel.sources.sip.names import object_node
 from tidewheel.sources.sip.places import text_of_value
@@ -54,7 +56,14 @@ def workflow_of(
     """The workflow; stages that are rendered have their scripts."""
     reader = CyclingReader()
     objects = {name: object_node(name) for one in definition.stages for name in one.objects}
-    nodes = {one.id: stage_node(one, rendered.get(one.id)) for one in definition.stages}
+    required = _required(definition)
+    nodes = {
+        one.id: replace(
+            stage_node(one, rendered.get(one.id)),
+            completion=SUCCEEDED if one.id in required else "",
+        )
+        for one in definition.stages
+    }
     nodes |= {node: _object_node(node, name) for name, node in objects.items()}
     known = {one.id for one in definition.stages}
     section = GraphSection(
@@ -71,6 +80,24 @@ def workflow_of(
         special=SpecialNodes(wait_for_message={node: name for name, node in objects.items()}),
     )
     return workflow, reader
+
+
+def _required(definition: SipDefinition) -> set[str]:
+    """Stages that must succeed although others wait for their end, whichever it is.
+
+    Who waits for a failure deals with it; who cleans up after a stage does not.
+    """
+    waited: dict[str, set[StageCondition]] = {}
+    for stage in definition.stages:
+        for one in stage.dependencies:
+            if isinstance(one, StageDependency):
+                waited.setdefault(one.stage, set()).add(one.condition)
+    dealt_with = {StageCondition.FAILED, StageCondition.ABORTED}
+    return {
+        name
+        for name, conditions in waited.items()
+        if StageCondition.ENDED in conditions and conditions.isdisjoint(dealt_with)
+    }
 
 
 def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
@@ -94,12 +121,16 @@ def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
     if rendered is None or not rendered.is_whole:
         return _refusal(f"stage {stage} was not given its values before it was run")
     if rendered.command is not None:
-        main = join(rendered.command)
+        # A program, never a word of the shell; in a shell of its own, so that others go on.
+        main = f"(exec -- {join(rendered.command)})"
     elif rendered.script is not None:
         main = rendered.script
     else:
         return _refusal(f"stage {stage} runs as containers, and this runner has none")
     lines = [f"export {name}={quote(value)}" for name, value in stage_environment(rendered)]
+    lines.append(
+        f'export TIDEWHEEL_STAGE_DIR="${{TIDEWHEEL_RUN_DIR-}}"/{quote(rendered.folder)}'
+    )
     return Scripts(env="\n".join(lines), main=main)
 
 

@@ -10,6 +10,7 @@ from tidewheel.core.tasks.status import FINAL, Status, legal_steps
 from tidewheel.core.tasks.task import Change
 from tidewheel.store.memory.stream import raise_floor
 from tidewheel.store.memory.tables import Record, Tables
+from tidewheel.store.resource_rows import RESOURCE_COLUMNS
 from tidewheel.store.rows import TaskStateRow
 from tidewheel.store.transaction import Row
 
@@ -225,7 +226,7 @@ def arm_task(t: Tables, seq: int) -> list[Row]:
 
 
 def amend_task(t: Tables, seq: int, *, resources: bool, **given: Any) -> list[Row]:
-    asked = {name: given.pop(name) for name in ("cpu", "memory_bytes", "gpu", "labels")}
+    asked = {name: given.pop(name) for name in RESOURCE_COLUMNS}
     changed = {name: value for name, value in given.items() if value is not None}
     if "command" in changed:
         changed["executes"] = True
@@ -273,6 +274,8 @@ def delete_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:
             del t.message[key]
         for key in [key for key, row in t.usage.items() if row[0] == seq]:
             del t.usage[key]
+        if seq in t.values:
+            del t.values[seq]
         del t.id[t.task[seq]["id"]]
         del t.task[seq]
         deleted.append((seq,))

@@ -12,7 +12,8 @@ from tidewheel.core.tasks.limits import Bucket, Limit
 from tidewheel.core.tasks.resources import Resources, fits, prefix_that_fits
 from tidewheel.core.tasks.status import Signal, Status
 from tidewheel.store.memory.tables import Record, Tables
-from tidewheel.store.rows import ClaimedRow, resources
+from tidewheel.store.resource_rows import RESOURCE_COLUMNS, resources
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.transaction import Row
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "add_leases",
     "add_messages",
     "add_usage",
+    "add_values",
     "claim_tasks",
     "claim_tasks_by_rules",
     "count_leases",
@@ -91,12 +93,7 @@ def promote_due_tasks(t: Tables, queue: str) -> list[Row]:
 
 
 def _candidates(t: Tables, given: Record) -> list[Record]:
-    free = Resources(
-        cpu=given["cpu"],
-        memory_bytes=given["memory_bytes"],
-        gpu=given["gpu"],
-        labels=frozenset(json.loads(given["labels"])),
-    )
+    free = _free(given)
     found = [
         task
         for task in t.task.values()
@@ -115,17 +112,24 @@ def _candidates(t: Tables, given: Record) -> list[Record]:
     return sorted(found, key=lambda task: (-task["priority"], task["seq"]))
 
 
-def _asked(task: Record) -> Resources:
-    return resources(task["cpu"], task["memory_bytes"], task["gpu"], task["labels"])
-
-
-def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
-    free = Resources(
+def _free(given: Record) -> Resources:
+    return Resources(
         cpu=given["cpu"],
         memory_bytes=given["memory_bytes"],
         gpu=given["gpu"],
         labels=frozenset(json.loads(given["labels"])),
+        nodes=given["nodes"],
+        idle_nodes=given["idle_nodes"],
+        buffer_bytes=given["buffer_bytes"],
     )
+
+
+def _asked(task: Record) -> Resources:
+    return resources(*(task[name] for name in RESOURCE_COLUMNS))
+
+
+def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
+    free = _free(given)
     fitting = chosen[: prefix_that_fits(map(_asked, chosen), free)]
     for task in fitting:
         t.update(
@@ -261,6 +265,13 @@ def add_usage(t: Tables, samples: Sequence[Record]) -> list[Row]:
             t.clock(),
             *(row[name] for name in measured),
         )
+    return []
+
+
+def add_values(t: Tables, values: Sequence[Record]) -> list[Row]:
+    for row in values:
+        assert row["seq"] not in t.values, row["seq"]
+        t.values[row["seq"]] = row
     return []
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from tidewheel.core.runs.views import OPEN_STATUSES
 from tidewheel.core.sched.states import Stage
 from tidewheel.core.tasks.status import FINAL
+from tidewheel.store.memory import blocks
 from tidewheel.store.memory.leases import NO_SETTINGS
 from tidewheel.store.memory.stream import forget_run, tell_run
 from tidewheel.store.memory.tables import Record, Tables
@@ -140,12 +141,20 @@ def _is_free(t: Tables, run: Record) -> bool:
 
 
 def claim_run(
-    t: Tables, *, run: int, lease_seconds: float, dead_epoch: int | None, **owner: Any
+    t: Tables,
+    *,
+    run: int,
+    lease_seconds: float,
+    dead_epoch: int | None,
+    seen_epoch: int | None,
+    **owner: Any,
 ) -> list[Row]:
     row = t.run.get(run)
-    if row is None or row["status"] == "deleted":
+    if row is None or row["status"] == "deleted" or seen_epoch not in (None, row["epoch"]):
         return []
     if not _is_free(t, row) and row["epoch"] != dead_epoch:
+        return []
+    if blocks.waits_for_others(t, row):
         return []
     now, epoch = t.clock(), row["epoch"] + 1
     held = {"epoch": epoch, "deadline_at": now + lease_seconds, "updated_at": now}
@@ -169,10 +178,11 @@ def offer_run(t: Tables, *, run: int, given: str) -> list[Row]:
 def list_claimable_runs(t: Tables, count: int) -> list[Row]:
     found = [
         run
-        for _, run in sorted(t.run.items())
+        for run in sorted(t.run.values(), key=lambda run: (-run["priority"], run["number"]))
         if _is_free(t, run)
         and run["status"] != "deleted"
         and (run["given"] is not None or _has_died(run))
+        and not blocks.waits_for_others(t, run)
     ]
     return [_row(run) for run in found[:count]]
 
@@ -248,6 +258,7 @@ def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> lis
             and run["ended_at"] is not None
             and run["ended_at"] < before
             and run["deadline_at"] is None
+            and not blocks.list_waiting_children(t, run=number, count=1)
         )
     ]
     return [(number,) for number in found[:count]]
@@ -263,6 +274,8 @@ def erase_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:
     for seq in seqs:
         del t.id[t.task[seq]["id"]]
         del t.task[seq]
+    for seq in [seq for seq in t.values if seq in gone]:
+        del t.values[seq]
     for key in [key for key in t.message if key[0] in gone]:
         del t.message[key]
     for key in [key for key, row in t.usage.items() if row[0] in gone]:
@@ -305,6 +318,7 @@ def delete_run(t: Tables, run: int) -> list[Row]:
     for number in [n for n, command in t.command.items() if command["run"] == run]:
         del t.command[number]
     forget_run(t, run)
+    blocks.forget_run(t, run)
     del t.run[run]
     return []
 

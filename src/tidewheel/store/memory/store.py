@@ -10,8 +10,10 @@ from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.memory import (
     access,
+    blocks,
     changes,
     leases,
+    registry,
     run_batches,
     runs,
     stream,
@@ -23,7 +25,10 @@ from tidewheel.store.rows import lease_rows
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views, workers, runs, run_batches, stream, access)
+_MODULES = (
+    *(changes, leases, views, workers, runs, run_batches, stream, access),
+    *(registry, blocks),
+)
 
 
 class MemoryTransaction:

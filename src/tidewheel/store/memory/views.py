@@ -39,6 +39,7 @@ __all__ = [
     "list_queues",
     "list_ready_queues",
     "list_usage",
+    "list_values",
     "verify_attempts",
     "verify_ends",
     "verify_keys",
@@ -216,6 +217,10 @@ def list_usage(t: Tables, seq: int) -> list[Row]:
     return [row[1:] for row in t.usage.values() if row[0] == seq]
 
 
+def list_values(t: Tables, ids: Sequence[str]) -> list[Row]:
+    return [(id_, t.values[seq]["body"]) for id_ in ids if (seq := t.id.get(id_)) in t.values]
+
+
 def list_edges(t: Tables, seq: int) -> list[Row]:
     return [
         (t.task[parent]["id"], t.task[child]["id"], output, state.value)
@@ -232,8 +237,12 @@ def list_queues(t: Tables) -> list[Row]:
 
 
 def list_ready_queues(t: Tables) -> list[Row]:
-    ready = {task["queue"] for task in t.task.values() if task["status"] == Status.READY}
-    return [(queue,) for queue in sorted(ready)]
+    ready: dict[str, int] = {}
+    for task in t.task.values():
+        if task["status"] == Status.READY:
+            queue, priority = task["queue"], task["priority"]
+            ready[queue] = max(priority, ready.get(queue, priority))
+    return sorted(ready.items())
 
 
 def list_limits(t: Tables) -> list[Row]:

@@ -18,7 +18,7 @@ __all__ = [
 
 _WORKER = (
     *("name", "host", "boot_id", "pid", "process_started", "queues", "slots"),
-    *("cpu", "memory_bytes", "gpu", "labels"),
+    *("cpu", "memory_bytes", "gpu", "labels", "nodes", "buffer_bytes"),
 )
 
 

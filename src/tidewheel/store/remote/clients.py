@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -19,6 +19,7 @@ from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.store.remote.asking import Asking
+from tidewheel.store.remote.portions import BODY_BYTES_MAX, in_portions, json_list
 from tidewheel.store.remote.possible import (
     check_tasks,
     is_findable,
@@ -29,8 +30,6 @@ from tidewheel.store.remote.reading import Fields, read, read_all
 from tidewheel.store.remote.refusing import Problem, error_from
 from tidewheel.store.remote.writing import amendment_body, filter_body, queue_body, task_body
 from tidewheel.store.scripts.look import page_count
-
-BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
 
 
 class Answered(msgspec.Struct):
@@ -126,26 +125,13 @@ class RemoteClients(Asking):
         await self.transport.call("POST", path, again=True)
 
 
-def _bodies(tasks: list[NewTask], *, split: bool) -> Iterator[bytes]:
+def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:
     """Lists of tasks, each of a size that a server takes; one list unless they may be split."""
-    parts: list[bytes] = []
-    size = 0
-    for task in tasks:
-        part = msgspec.json.encode(task_body(task))
-        if size + len(part) + 1 >= BODY_BYTES_MAX:
-            if not split:
-                seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
-                raise BadSetting("tasks", seen, "less in one call to a server; use several")
-            yield _list(parts)
-            parts, size = [], 0
-        parts.append(part)
-        size += len(part) + 1
-    if parts:
-        yield _list(parts)
-
-
-def _list(parts: list[bytes]) -> bytes:
-    return b"[" + b",".join(parts) + b"]"
+    portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
+    if len(portions) > 1 and not split:
+        seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
+        raise BadSetting("tasks", seen, "less in one call to a server; use several")
+    return [json_list(portion) for portion in portions]
 
 
 def _submitted(answer: Answered) -> Submitted:

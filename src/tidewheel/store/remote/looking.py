@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from tidewheel.store.remote.possible import (
     is_possible,
     task_path,
 )
-from tidewheel.store.remote.reading import Fields, instant, read, read_all
+from tidewheel.store.remote.reading import NULL, Fields, instant, read, read_all
 from tidewheel.store.remote.writing import filter_body
 from tidewheel.store.scripts.look import page_count
 
@@ -111,6 +112,16 @@ class RemoteLooking(Asking):
     async def outputs(self, task_id: TaskId) -> list[OutputView]:
         return await self.get_all(OutputView, task_path(task_id, "outputs"), "outputs")
 
+    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+        page_count(max(1, len(task_ids)))
+        found: dict[TaskId, str] = {}
+        for task_id in dict.fromkeys(task_ids):
+            with suppress(NotFound):
+                fields = await self.get_fields(task_path(task_id, "outputs"))
+                if (values := bytes(fields["values"])) != NULL:
+                    found[task_id] = values.decode()
+        return found
+
     async def usage(self, task_id: TaskId) -> list[UsageView]:
         return await self.get_all(UsageView, task_path(task_id, "usage"), "usage")
 
@@ -138,9 +149,9 @@ class RemoteLooking(Asking):
     async def queues(self) -> list[QueueView]:
         return await self.get_all(QueueView, "/queues", "queues")
 
-    async def ready_queues(self) -> list[str]:
+    async def ready_queues(self) -> Mapping[str, int]:
         response = await self.transport.call("GET", "/ready-queues")
-        return response.part("queues", list[str])
+        return response.part("priorities", dict[str, int])
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
         return await self.get_all(WorkerView, "/workers", "workers", {"all": not live_only})

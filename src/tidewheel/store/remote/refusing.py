@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from tidewheel import errors
+from tidewheel import errors, registry_errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
 
 TRY_LATER = frozenset({408, 429})
@@ -86,7 +86,7 @@ def _classes(code: str) -> Iterator[type[TidewheelError]]:
 def _by_code() -> Mapping[str, type[TidewheelError]]:
     listed = [
         kind
-        for kind in vars(errors).values()
+        for kind in (*vars(errors).values(), *vars(registry_errors).values())
         if isinstance(kind, type) and issubclass(kind, TidewheelError)
     ]
     return {kind.code: kind for kind in listed}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tidewheel.core.graph.findings import InvalidDefinition
+from tidewheel.core.graph.findings import InvalidDefinition, finding_of
 from tidewheel.core.runs.commands import Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.meant_run import only_run
@@ -26,11 +26,11 @@ from tidewheel.run_ports import (
     LogPart,
 )
 from tidewheel.store.remote.address import Query, path_of
+from tidewheel.store.remote.portions import BODY_BYTES_MAX
 from tidewheel.store.remote.run_values import (
     SentDefinition,
     definition_body,
     definition_of,
-    finding_of,
     log_part,
     options_body,
     query_of,
@@ -47,7 +47,6 @@ RUNS_MAX = 1_000
 SERVER_WAIT_SECONDS_MAX = 60.0
 LOG_WAIT_SECONDS_MAX = 25.0
 SPARE_SECONDS = 15.0  # for the way, beyond what the server waits
-BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
 SENDING_SECONDS_MAX = 120.0
 
 
@@ -171,11 +170,11 @@ class RemoteRunDoor:
         }
         # With a key: a request whose answer was lost makes no second run.
         key = new.request or secrets.token_hex(16)
-        async with _explained(definition.workflow):
+        async with explained(definition.workflow):
             response = await self._transport.call(
                 "POST",
                 "/runs",
-                body=_bounded(body),
+                body=bounded(body),
                 key=key,
                 seconds_max=SENDING_SECONDS_MAX,
             )
@@ -192,11 +191,11 @@ class RemoteRunDoor:
         return run_view(response.json["run"])
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> None:
-        async with _explained(definition.workflow):
+        async with explained(definition.workflow):
             await self._transport.call(
                 "POST",
                 path_of("runs", run, "definitions"),
-                body=_bounded(definition_body(definition)),
+                body=bounded(definition_body(definition)),
                 again=True,
                 seconds_max=SENDING_SECONDS_MAX,
             )
@@ -207,7 +206,7 @@ class RemoteRunDoor:
         return view
 
 
-def _bounded(body: Document) -> bytes:
+def bounded(body: Document) -> bytes:
     sent = msgspec.json.encode(body)
     if len(sent) > BODY_BYTES_MAX:
         raise PayloadTooLarge("the definition with its files", len(sent), BODY_BYTES_MAX)
@@ -215,7 +214,9 @@ def _bounded(body: Document) -> bytes:
 
 
 @asynccontextmanager
-async def _explained(workflow: str) -> AsyncIterator[None]:
+async def explained(
+    workflow: str, kind: type[InvalidDefinition] = InvalidDefinition
+) -> AsyncIterator[None]:
     """What the server finds wrong with a definition, as it would be found here."""
     try:
         yield
@@ -223,4 +224,4 @@ async def _explained(workflow: str) -> AsyncIterator[None]:
         if refused.code != InvalidDefinition.code:
             raise
         findings = getattr(refused, "findings", ())
-        raise InvalidDefinition(workflow, map(finding_of, findings)) from None
+        raise kind(workflow, map(finding_of, findings)) from None

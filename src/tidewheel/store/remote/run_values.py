@@ -11,7 +11,6 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tidewheel.core.graph.findings import Finding, Position, Severity
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import HostProcess
@@ -129,19 +128,6 @@ def definition_of(sent: SentDefinition) -> StoredDefinition:
         files=tuple(
             StoredFile(one.path, base64.b64decode(one.content), one.executable)
             for one in sent.files
-        ),
-    )
-
-
-def finding_of(said: Mapping[str, Any]) -> Finding:
-    """Something that a server found in a definition."""
-    return Finding(
-        severity=Severity[str(said["severity"]).upper()],
-        code=str(said["code"]),
-        message=str(said["message"]),
-        hint=str(said.get("hint") or ""),
-        position=Position(
-            str(said.get("file") or ""), said.get("line") or 0, said.get("column") or 0
         ),
     )
 

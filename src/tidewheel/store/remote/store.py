@@ -22,6 +22,8 @@ from tidewheel.store.remote.transport import Transport
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
+    from tidewheel.block_ports import BlockDoor
+    from tidewheel.registry_ports import RegistryDoor
     from tidewheel.run_ports import RunDoor
 
 Listener = Callable[[Wake], None]
@@ -62,6 +64,18 @@ class RemoteStore(RemoteClients, RemoteWorkers, RemoteLooking, RemoteAccess, Rem
         from tidewheel.store.remote.run_door import RemoteRunDoor  # noqa: PLC0415 - heavy
 
         return RemoteRunDoor(self.transport)
+
+    def registry_door(self) -> RegistryDoor:
+        """Its registry, through the server as well."""
+        from tidewheel.store.remote.registry_door import RemoteRegistryDoor  # noqa: PLC0415
+
+        return RemoteRegistryDoor(self.transport)
+
+    def block_door(self) -> BlockDoor:
+        """Its blocks and objects, through the server as well."""
+        from tidewheel.store.remote.block_door import RemoteBlockDoor  # noqa: PLC0415
+
+        return RemoteBlockDoor(self.transport)
 
     async def close(self) -> None:
         await self.transport.close()

@@ -24,6 +24,7 @@ from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.store.remote.address import path_of
 from tidewheel.store.remote.asking import Asking
+from tidewheel.store.remote.portions import in_portions, json_list
 from tidewheel.store.remote.possible import is_possible, task_path, worker_path
 from tidewheel.store.remote.reading import Fields, read, read_all
 from tidewheel.store.remote.refusing import Problem, error_from
@@ -102,7 +103,7 @@ class RemoteWorkers(Asking):
         ]
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        """What is too large is refused here; the rest goes in one request for each worker."""
+        """What is too large is refused here; the rest goes in few requests for each worker."""
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)
@@ -116,12 +117,16 @@ class RemoteWorkers(Asking):
         return [refused.get(position) or next(rest) for position in range(len(reports))]
 
     async def _report(self, worker: WorkerId, reports: list[Report]) -> list[Reported]:
-        body = {"worker": worker, "reports": [report_body(one) for one in reports]}
+        answers: list[Reported] = []
         try:
-            response = await self.transport.call("POST", "/reports", body=body)
+            for some in in_portions(msgspec.json.encode(report_body(one)) for one in reports):
+                body = {"worker": worker, "reports": msgspec.Raw(json_list(some))}
+                response = await self.transport.call("POST", "/reports", body=body)
+                told = response.part("answers", list[ReportAnswer])
+                answers += [_reported(one) for one in told]
         except NotFound:  # a worker that was forgotten holds nothing
-            return [await self._lost(one.holder) for one in reports]
-        return [_reported(one) for one in response.part("answers", list[ReportAnswer])]
+            return answers + [await self._lost(one.holder) for one in reports[len(answers) :]]
+        return answers
 
     async def _lost(self, holder: Holder) -> Reported:
         try:

@@ -71,6 +71,9 @@ def _asked(resources: Resources) -> Body:
         "memory": resources.memory_bytes,
         "gpu": resources.gpu,
         "labels": sorted(resources.labels),
+        "nodes": resources.nodes,
+        "exclusive": resources.exclusive,
+        "buffer": resources.buffer_bytes,
     }
 
 
@@ -183,4 +186,6 @@ def _end(end: End) -> Body:
         }
     if end.metrics is not None:
         body["metrics_text"] = end.metrics
+    if end.values is not None:
+        body["values_text"] = end.values
     return body

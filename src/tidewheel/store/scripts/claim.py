@@ -13,10 +13,10 @@ from tidewheel.core.tasks.status import Signal, Status
 from tidewheel.core.tasks.steps import step
 from tidewheel.core.tasks.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, NotDue, NotFound, WrongStatus
+from tidewheel.store.resource_rows import labels_text
 from tidewheel.store.rows import (
     ClaimedRow,
     claimed,
-    labels_text,
     lease_rows,
     worker_number,
 )
@@ -120,6 +120,9 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
         "memory_bytes": free.memory_bytes,
         "gpu": free.gpu,
         "labels": labels_text(free.labels) or "[]",
+        "nodes": free.nodes,
+        "idle_nodes": free.idle,
+        "buffer_bytes": free.buffer_bytes,
         "commands": request.commands,
         "any_handler": handlers is None,
         "handlers": sorted(handlers or ()),

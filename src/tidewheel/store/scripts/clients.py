@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import limit_findings
 from tidewheel.core.tasks.requests import Amendment, Cancelled, QueueSettings, TaskFilter
+from tidewheel.core.tasks.resources import NO_RESOURCES
 from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.steps import cancel as cancel_step
 from tidewheel.core.tasks.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.tasks.task import NewTask, TaskId, TaskState
 from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
-from tidewheel.store.rows import labels_text
+from tidewheel.store.resource_rows import resource_columns
 from tidewheel.store.scripts.cascade import Effects, apply, become_what_edges_say, lock_tasks
 from tidewheel.store.scripts.edges import list_edge_states
 from tidewheel.store.scripts.look import filter_parameters, get, page_count
@@ -88,10 +89,7 @@ def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: Submit
         estimated_runtime_seconds=amendment.estimated_runtime_seconds,
         max_termination_seconds=amendment.max_termination_seconds,
         resources=asked is not None,
-        cpu=asked.cpu if asked else 0.0,
-        memory_bytes=asked.memory_bytes if asked else 0,
-        gpu=asked.gpu if asked else 0,
-        labels=labels_text(asked.labels) if asked else None,
+        **resource_columns(asked or NO_RESOURCES),
     )
 
 

@@ -175,6 +175,14 @@ def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
     ]
 
 
+def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
+    """What tasks hand to those after them; those that hand on nothing are left out."""
+    page_count(max(1, len(task_ids)))
+    wanted = list(dict.fromkeys(task_ids))
+    rows = rows_in_chunks(tx, "list_values", "ids", wanted)
+    return {TaskId(task_id): body for task_id, body in rows}
+
+
 def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
     """What the task used over time."""
     return [

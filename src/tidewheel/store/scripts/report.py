@@ -11,6 +11,7 @@ from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.steps import End, Ending, end_signal, step
 from tidewheel.core.tasks.steps import adopt as adopt_step
 from tidewheel.core.tasks.task import Change, TaskId, TaskState, WorkerId
+from tidewheel.core.tasks.values import values_text
 from tidewheel.errors import MessagesMissing, NotFound, Refused
 from tidewheel.store.rows import (
     ClaimedRow,
@@ -35,6 +36,7 @@ class _Writes:
     counts: list[dict[str, object]] = field(default_factory=list)
     usage: list[dict[str, object]] = field(default_factory=list)
     outputs: dict[int, set[str]] = field(default_factory=dict)
+    values: list[dict[str, object]] = field(default_factory=list)
     decided: list[tuple[TaskState, Change]] = field(default_factory=list)
     events: list[EventRow] = field(default_factory=list)
 
@@ -161,6 +163,7 @@ def _report_round(
     rows_in_chunks(tx, "add_messages", "messages", writes.messages)
     rows_in_chunks(tx, "count_messages", "leases", writes.counts)
     rows_in_chunks(tx, "add_usage", "samples", writes.usage)
+    rows_in_chunks(tx, "add_values", "values", writes.values)
     tell_runs(tx, writes.events, effects)
     apply(tx, writes.decided, effects, writes.outputs)
     return answers
@@ -178,11 +181,7 @@ def _accept(
     for expected, message in enumerate(fresh, start=task.lease.messages + 1):
         if message.number != expected:
             raise MessagesMissing(task.id, expected - 1, message.number)
-    change = None
-    if one.end is not None:
-        end = storable_end(one.end)
-        change = step(task, end_signal(task, end), end=end, chance=chance())
-        writes.decided.append((task, change))
+    change = None if one.end is None else _end(task, one.end, chance, writes)
     where: dict[str, object] = {"seq": task.seq, "attempt": task.attempt}
     if one.started and task.lease.started_at is None:
         writes.started.append(where)
@@ -198,6 +197,16 @@ def _accept(
         writes.outputs[task.seq] = made
     writes.usage += [where | _usage_row(sample) for sample in one.usage]
     return change.to_status if change else task.status
+
+
+def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writes) -> Change:
+    end = storable_end(given)
+    values = None if end.values is None else values_text(end.values)
+    change = step(task, end_signal(task, end), end=end, chance=chance())
+    writes.decided.append((task, change))
+    if values is not None and change.to_status is Status.SUCCEEDED:  # else: cancelled
+        writes.values.append({"seq": task.seq, "attempt": task.attempt, "body": values})
+    return change
 
 
 def _usage_row(sample: UsageSample) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidewheel.core.runs.blocks import NeedState
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.run_names import ACCEPTED, is_run_name, names_above
@@ -18,8 +19,16 @@ from tidewheel.errors import (
     NotRunning,
     RunHeld,
     RunLost,
+    RunNeeded,
+    RunWaits,
 )
-from tidewheel.store.run_rows import definition_row, options_text, run_view, stored_definition
+from tidewheel.store.run_rows import (
+    definition_row,
+    need_view,
+    options_text,
+    run_view,
+    stored_definition,
+)
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.events import COMMAND, tell_runs
 from tidewheel.store.scripts.look import page_count
@@ -75,6 +84,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         queue=queue,
         given=None if new.given is None else options_text(new.given),
         request=new.request or None,
+        priority=new.options.priority or 0,
     )[0][0]
     tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
     return get_run(tx, number)
@@ -150,11 +160,27 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
         process_started=process.started,
         lease_seconds=claim.lease_seconds,
         dead_epoch=claim.dead_epoch,
+        seen_epoch=claim.seen_epoch,
     )
     if not claimed:
-        raise _held(tx, get_run(tx, claim.run))
+        raise _why_not(tx, get_run(tx, claim.run), claim.seen_epoch)
     epoch, batch = claimed[0]
     return RunLease(run=claim.run, epoch=epoch, batch=batch, lease_seconds=claim.lease_seconds)
+
+
+def _why_not(
+    tx: Transaction, run: RunView, seen_epoch: int | None
+) -> RunWaits | RunHeld | RunLost | Conflict:
+    """It waits for others, or somebody has it, or had it since."""
+    needs = [] if run.batch else map(need_view, tx.rows("list_needs", runs=[run.number]))
+    waits = [str(one) for one in needs if one.state is not NeedState.MET]
+    if waits:
+        return RunWaits(run.name, waits)
+    if run.owner is not None:
+        return _held(tx, run)
+    if seen_epoch not in (None, run.epoch):
+        return RunLost(run.name, seen_epoch, run.epoch)
+    return Conflict("the run was let go at this moment")
 
 
 def _held(tx: Transaction, run: RunView) -> RunHeld:
@@ -219,13 +245,16 @@ def delete_part(tx: Transaction, number: int) -> bool:
     With the first part nobody sees the run or may drive it any more. Its name is free when all
     of it is gone, since the ids of its tasks begin with it.
     """
+    waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
+    if waiting:
+        raise RunNeeded(get_run(tx, number).name, [row[0] for row in waiting])
     if not tx.rows("mark_run_deleted", run=number):
         raise _held(tx, get_run(tx, number))
     if not _erase_tasks(tx, number):
         return False
     for query in (
         *("delete_pool", "delete_memory", "delete_facts", "delete_timers"),
-        *("delete_run_events", "delete_run"),
+        *("delete_run_events", "delete_empty_sbi", "delete_run"),
     ):
         tx.rows(query, run=number)
     return True

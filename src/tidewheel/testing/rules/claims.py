@@ -53,6 +53,8 @@ def _fits(asked: Resources, free: Resources) -> bool:
         asked.cpu <= free.cpu
         and asked.memory_bytes <= free.memory_bytes
         and asked.gpu <= free.gpu
+        and asked.buffer_bytes <= free.buffer_bytes
+        and (asked.nodes <= free.idle if asked.exclusive else asked.nodes <= free.nodes)
         and asked.labels.issubset(free.labels)
     )
 
@@ -66,15 +68,20 @@ def _aged(facts: TaskFacts, now: float) -> int:
 
 def _that_fit_together(found: list[TaskFacts], free: Resources) -> list[TaskFacts]:
     chosen: list[TaskFacts] = []
-    cpu, memory, gpu = free.cpu, free.memory_bytes, free.gpu
+    cpu, memory, gpu, buffer = free.cpu, free.memory_bytes, free.gpu, free.buffer_bytes
     for facts in found:
         asked = facts.asked.resources
         if asked.cpu > cpu or asked.memory_bytes > memory or asked.gpu > gpu:
             break
+        if asked.buffer_bytes > buffer or (asked.exclusive and chosen):
+            break
         cpu = round(cpu - asked.cpu, 6)
         memory -= asked.memory_bytes
         gpu -= asked.gpu
+        buffer -= asked.buffer_bytes
         chosen.append(facts)
+        if asked.exclusive:
+            break
     return chosen
 
 

@@ -198,13 +198,18 @@ def _check_room(process: str, offer: Offer, running: Sequence[Resources]) -> Non
     memory = sum(one.memory_bytes for one in running)
     gpu = sum(one.gpu for one in running)
     offered = offer.capacity
+    alone = sum(one.nodes for one in running if one.exclusive)
+    shared = [one.nodes for one in running if not one.exclusive]
     demand(
         len(running) <= offer.slots
         and cpu <= offered.cpu + 1e-6
         and memory <= offered.memory_bytes
-        and gpu <= offered.gpu,
+        and gpu <= offered.gpu
+        and sum(one.buffer_bytes for one in running) <= offered.buffer_bytes
+        and alone + max(shared, default=0) <= offered.nodes,
         "T5 no worker runs more than it has room for",
-        f"{process}: {len(running)} jobs of {offer.slots}, cpu {cpu}, gpu {gpu}, {offered}",
+        f"{process}: {len(running)} jobs of {offer.slots}, cpu {cpu}, gpu {gpu}, "
+        f"{alone} nodes alone, {shared} shared, {offered}",
     )
 
 

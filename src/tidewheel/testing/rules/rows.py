@@ -29,8 +29,9 @@ def check_created(facts: TaskFacts, row: Record) -> None:
             )
             demand(False, "T13 stored as asked", seen)
     asked = facts.asked.resources
-    stored = (row["cpu"], row["memory_bytes"], row["gpu"])
-    wanted = (asked.cpu, asked.memory_bytes, asked.gpu)
+    names = ("cpu", "memory_bytes", "gpu", "nodes", "exclusive", "buffer_bytes")
+    stored = tuple(row[name] for name in names)
+    wanted = tuple(getattr(asked, name) for name in names)
     demand(stored == wanted, "T13 stored as asked", f"{facts.id}: {stored}")
 
 

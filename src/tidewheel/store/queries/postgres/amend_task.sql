@@ -11,5 +11,8 @@ UPDATE tidewheel.task
        memory_bytes = CASE WHEN %(resources)s::boolean THEN %(memory_bytes)s::bigint ELSE memory_bytes END,
        gpu = CASE WHEN %(resources)s::boolean THEN %(gpu)s::integer ELSE gpu END,
        labels = CASE WHEN %(resources)s::boolean THEN %(labels)s::text ELSE labels END,
+       nodes = CASE WHEN %(resources)s::boolean THEN %(nodes)s::integer ELSE nodes END,
+       exclusive = CASE WHEN %(resources)s::boolean THEN %(exclusive)s::boolean ELSE exclusive END,
+       buffer_bytes = CASE WHEN %(resources)s::boolean THEN %(buffer_bytes)s::bigint ELSE buffer_bytes END,
        updated_at = tidewheel.now_seconds()
  WHERE seq = %(seq)s;

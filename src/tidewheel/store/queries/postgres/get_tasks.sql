@@ -6,6 +6,7 @@ SELECT task.seq, task.id, task.queue, task.name, task.spec, task.command, task.h
        task.attempt, task.failures, task.lapses, task.max_retries, task.retry,
        task.max_lapses, task.timeout_seconds, task.estimated_runtime_seconds,
        task.max_termination_seconds, task.cpu, task.memory_bytes, task.gpu, task.labels,
+       task.nodes, task.exclusive, task.buffer_bytes,
        task.unique_key, task.limit_key, task.tag, task.armed, 
        CASE WHEN task.status IN ('waiting', 'ready') AND task.due_at > tidewheel.now_seconds() THEN task.due_at END,
        task.created_at,

@@ -10,5 +10,8 @@ UPDATE task
        memory_bytes = CASE WHEN :resources THEN :memory_bytes ELSE memory_bytes END,
        gpu = CASE WHEN :resources THEN :gpu ELSE gpu END,
        labels = CASE WHEN :resources THEN :labels ELSE labels END,
+       nodes = CASE WHEN :resources THEN :nodes ELSE nodes END,
+       exclusive = CASE WHEN :resources THEN :exclusive ELSE exclusive END,
+       buffer_bytes = CASE WHEN :resources THEN :buffer_bytes ELSE buffer_bytes END,
        updated_at = now_seconds()
  WHERE seq = :seq;

@@ -1,9 +1,12 @@
 -- Claim: the oldest of the highest priority that fit, as many of the first as fit together.
+-- One that is exclusive weighs more than all of a claim: as the first it is taken alone, else it ends it.
 WITH candidate AS (
-    SELECT rank, task_seq, cpu, memory_bytes, gpu
+    SELECT rank, task_seq, cpu, memory_bytes, gpu, exclusive, buffer_bytes
       FROM ready
      WHERE queue = :queue AND delayed = 0
        AND cpu <= :cpu AND memory_bytes <= :memory_bytes AND gpu <= :gpu
+       AND buffer_bytes <= :buffer_bytes
+       AND nodes <= CASE WHEN exclusive THEN :idle_nodes ELSE :nodes END
        AND (labels IS NULL OR NOT EXISTS (
                 SELECT 1 FROM json_each(labels) AS asked
                  WHERE asked.value NOT IN (SELECT value FROM json_each(:labels))))
@@ -14,7 +17,9 @@ WITH candidate AS (
      LIMIT :count
 ), total AS (
     SELECT task_seq, sum(cpu) OVER earlier AS cpu, sum(memory_bytes) OVER earlier AS memory_bytes,
-           sum(gpu) OVER earlier AS gpu
+           sum(gpu) OVER earlier AS gpu,
+           sum(buffer_bytes * 1.0) OVER earlier AS buffer_bytes,
+           sum(CASE WHEN exclusive THEN 1000000 ELSE 1 END) OVER earlier AS company
       FROM candidate
     WINDOW earlier AS (ORDER BY rank, task_seq)
 )
@@ -24,6 +29,8 @@ UPDATE task
   FROM total
  WHERE task.seq = total.task_seq AND round(total.cpu, 6) <= :cpu
    AND total.memory_bytes <= :memory_bytes AND total.gpu <= :gpu
+   AND total.buffer_bytes <= :buffer_bytes AND total.company <= 1000000
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
-          memory_bytes, gpu, labels, limit_key, run, updated_at;
+          memory_bytes, gpu, labels, nodes, exclusive, buffer_bytes, limit_key, run,
+          updated_at;

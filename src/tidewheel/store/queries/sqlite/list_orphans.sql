@@ -3,7 +3,8 @@ SELECT lease.owner, worker.pid, worker.process_started, lease.messages, lease.le
        coalesce(queue.fence_kill, false),
        task.seq, task.id, task.queue, task.name, task.attempt, task.spec, task.command, task.handler,
        task.priority, task.timeout_seconds, task.max_termination_seconds, task.cpu,
-       task.memory_bytes, task.gpu, task.labels, task.limit_key, task.run,
+       task.memory_bytes, task.gpu, task.labels, task.nodes, task.exclusive, task.buffer_bytes,
+       task.limit_key, task.run,
        now_seconds()
   FROM worker
   JOIN lease ON lease.owner = 'worker-' || worker.number

@@ -1,6 +1,7 @@
 -- Workers: each with what it holds, newest first.
 SELECT 'worker-' || number, name, host, boot_id, pid, process_started, queues, slots, cpu,
-       memory_bytes, gpu, labels, coalesce(held.leases, 0), registered_at, seen_at, stopped_at,
+       memory_bytes, gpu, labels, nodes, buffer_bytes, coalesce(held.leases, 0), registered_at, seen_at,
+       stopped_at,
        trouble, abilities
   FROM worker
   LEFT JOIN (SELECT owner, count(*) AS leases FROM lease GROUP BY owner) AS held

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import sub
 from shlex import quote
 
+from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
@@ -39,7 +42,12 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
     found = [*delay_reasons(task, now), *pause_reasons(task, settings)]
     if settings.limits:
         found += limit_reasons(task, settings.limits, await _leases_by_key(store, task.queue))
-    found += worker_reasons(task, await store.workers(), now)
+    workers = await store.workers()
+    found += worker_reasons(task, workers, now)
+    if not found:
+        busy = [worker for worker in _suitable(task, workers, now) if worker.leases]
+        leased = await _leased(store) if busy else []
+        found += room_reasons(task, _suitable(task, workers, now), leased)
     if not found:
         ahead = await store.peek(task.queue, 100)
         found += place_reasons(task, [view.id for view in ahead])
@@ -104,18 +112,34 @@ def limit_reasons(task: TaskView, limits: Sequence[Limit], running: Counter[str]
 
 
 async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
+    return Counter(task.limit_key or "" for task in await _leased(store, queue))
+
+
+async def _leased(store: TaskStore, queue: str | None = None) -> list[TaskView]:
     which = TaskFilter(statuses=tuple(LEASED), queue=queue)
-    leased = await store.list_tasks(which, Page(count=LEASES_COUNTED_MAX))
-    return Counter(task.limit_key or "" for task in leased)
+    return await store.list_tasks(which, Page(count=LEASES_COUNTED_MAX))
 
 
-def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[str]:
-    """Nobody there, nobody who can, nobody big enough, or everybody busy."""
-    serving = [
+def _serving(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
+    return [
         worker
         for worker in workers
         if task.queue in Served(worker.queues) and now - worker.seen_at < SILENT_SECONDS
     ]
+
+
+def _suitable(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
+    """Those that would run it if they ran nothing else."""
+    return [
+        worker
+        for worker in _serving(task, workers, now)
+        if _can_execute(task, worker.abilities) and fits(task.resources, worker.capacity)
+    ]
+
+
+def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[str]:
+    """Nobody there, nobody who can, nobody big enough, or everybody busy."""
+    serving = _serving(task, workers, now)
     if not serving:
         return [
             f"No worker serves queue {task.queue!r}; start one: "
@@ -128,10 +152,34 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
     if not able:
         return [_unknown(task)]
     if not any(fits(task.resources, worker.capacity) for worker in able):
-        return [_missing(task.resources, [worker.capacity for worker in able])]
+        return [_missing(task, [worker.capacity for worker in able])]
     if all(worker.leases >= worker.slots for worker in able):
         return [f"The workers of queue {task.queue!r} are busy in every slot."]
     return []
+
+
+def room_reasons(
+    task: TaskView, suitable: Sequence[WorkerView], leased: Iterable[TaskView]
+) -> list[str]:
+    """Those who could run it have something running that leaves too little."""
+    held: dict[str, list[TaskView]] = {worker.id: [] for worker in suitable}
+    for one in leased:
+        if one.owner in held:
+            held[one.owner].append(one)
+    for worker in suitable:
+        taken = (one.resources for one in held[worker.id])
+        if fits(task.resources, reduce(sub, taken, worker.capacity)):
+            return []
+    if not suitable:
+        return []
+    for worker_id, running in held.items():
+        for one in running:
+            if one.resources.exclusive:
+                return [f"Task {one.id} has nodes of {worker_id} for itself; it waits for it."]
+    if task.resources.exclusive:
+        nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
+        return [f"It wants {nodes} for itself; on those of every worker something runs."]
+    return ["Workers that could run it have too little free; it waits for what they run."]
 
 
 def _can_execute(task: TaskView, abilities: Abilities) -> bool:
@@ -154,28 +202,37 @@ def _unknown(task: TaskView) -> str:
     )
 
 
-def _missing(asked: Resources, offered: Sequence[Resources]) -> str:
+_AMOUNTS = {
+    "cpu": "{} cores",
+    "memory_bytes": "{} of memory",
+    "gpu": "{} GPUs",
+    "nodes": "{} nodes (tidewheel worker --nodes)",
+    "buffer_bytes": "{} of buffer (tidewheel worker --buffer)",
+}
+
+
+def _amount(name: str, number: float) -> str:
+    return show_size(number) if name.endswith("_bytes") else f"{number:g}"
+
+
+def _missing(task: TaskView, offered: Sequence[Resources]) -> str:
     """The first thing that no worker has enough of."""
-    if asked.cpu > max(one.cpu for one in offered):
-        most = max(one.cpu for one in offered)
-        return f"It asks for {asked.cpu:g} cores; the largest worker offers {most:g}."
-    if asked.memory_bytes > max(one.memory_bytes for one in offered):
-        most_bytes = max(one.memory_bytes for one in offered)
-        return (
-            f"It asks for {show_size(asked.memory_bytes)} of memory; "
-            f"the largest worker offers {show_size(most_bytes)}."
-        )
-    if asked.gpu > max(one.gpu for one in offered):
-        most_gpus = max(one.gpu for one in offered)
-        return f"It asks for {asked.gpu} GPUs; the largest worker offers {most_gpus}."
+    asked = task.resources
+    for name, words in _AMOUNTS.items():
+        most = max(getattr(one, name) for one in offered)
+        if getattr(asked, name) > most:
+            seen = words.format(_amount(name, getattr(asked, name)))
+            return f"It asks for {seen}; the largest worker offers {_amount(name, most)}."
     known = frozenset().union(*(one.labels for one in offered))
     if absent := sorted(asked.labels - known):
         runner = absent[0].removeprefix(RUNNER_LABEL_PREFIX)
         option = "--label" if runner == absent[0] else "--runner"
-        how = f"tidewheel worker {option} {quote(runner)}"
+        runner = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
+        how = f"tidewheel worker --queue {quote(task.queue)} {option} {quote(runner)}"
         return f"No worker offers the label {absent[0]!r}; start one: {how}"
     return (
-        "No single worker offers all that it asks for: cores, memory, GPUs and labels together."
+        "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer and "
+        "labels together."
     )
 
 

@@ -1,0 +1,86 @@
+"""``tidewheel sbi``: ask for the blocks of a scheduling block instance; list or show some."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidewheel.cli.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tidewheel.block_ports import Document
+    from tidewheel.client import AsyncClient
+
+EPILOG = """\b
+Examples:
+  tidewheel sbi submit observation.json
+  tidewheel sbi
+  tidewheel sbi show SBI-20261115-sip-0001
+"""
+ACTIONS = ("list", "submit", "show")
+STDIN = "-"
+
+
+@session_command("sbi", epilog=EPILOG)
+@click.argument("action", type=click.Choice(ACTIONS), default="list")
+@click.argument("what", metavar="[FILE|ID]", default="")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many.")
+def command(session: Session, action: str, what: str, limit: int) -> int:
+    """List scheduling block instances, or ask for one in a JSON or YAML file.
+
+    submit takes all of its processing blocks or none, with every mistake at once; the same
+    again changes nothing. Each block is a run of a registered workflow, which any scheduler
+    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
+    """
+    from tidewheel.cli.registry_page import tell_refusal
+    from tidewheel.core.graph.findings import InvalidDefinition
+
+    if action != "list" and not what:
+        missing = "FILE" if action == "submit" else "ID"
+        raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
+    try:
+        told = session.ask(lambda client: _ask(client, action, what, limit))
+    except InvalidDefinition as error:
+        return tell_refusal(error, as_json=session.as_json)
+    _say(session, action, told)
+    return 0
+
+
+async def _ask(client: AsyncClient, action: str, what: str, limit: int) -> Document:
+    blocks = client.blocks
+    match action:
+        case "submit" if what == STDIN:
+            content = sys.stdin.buffer.read()
+            kind = "json" if content.lstrip().startswith(b"{") else "yaml"
+            return await blocks.submit_text(f"stdin.{kind}", content)
+        case "submit":
+            return await blocks.submit_text(what, _content(what))
+        case "show":
+            return await blocks.sbi(what)
+        case _:
+            return await blocks.sbis(limit)
+
+
+def _content(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "no such file").lower()
+        raise click.UsageError(f"{name} cannot be read: {reason}") from None
+
+
+def _say(session: Session, action: str, told: Document) -> None:
+    from tidewheel.cli import block_page
+    from tidewheel.cli.printing import say_json
+
+    if session.as_json:
+        say_json(told)
+    elif action == "submit":
+        block_page.say_submitted(told)
+    elif action == "show":
+        block_page.say_sbi(told)
+    else:
+        block_page.say_sbis(told)

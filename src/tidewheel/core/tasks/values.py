@@ -1,0 +1,77 @@
+"""What an attempt that ended well hands to those after it: a JSON object of bounded size."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from tidewheel.errors import BadValues
+
+VALUES_BYTES_MAX = 64 * 1024
+DIGITS_MAX = 20  # of an integer, with its sign
+
+
+def values_text(text: str) -> str:
+    """As they are stored: the text without white space around it; BadValues if they cannot be.
+
+    What is accepted any JSON reader can read: no halves of characters, no numbers beyond 64
+    bits. Letters and numbers stay as they were written.
+    """
+    kept = text.strip()
+    size = len(kept.encode(errors="replace"))
+    if size > VALUES_BYTES_MAX:
+        raise BadValues(
+            f"they have {size} bytes; at most {VALUES_BYTES_MAX} are accepted. Write larger "
+            "ones to a file and hand on its name"
+        )
+    try:
+        found = json.loads(
+            kept, parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise BadValues("they are nested too deeply") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise BadValues(f"not valid JSON ({error.msg} at {where}); {_ACCEPTED}") from None
+    if not isinstance(found, dict):
+        kind = _KINDS.get(type(found), "a number")
+        raise BadValues(f"{kind} instead of an object; {_ACCEPTED}")
+    if "\\u" in kept and _has_half_characters(found):
+        raise BadValues("a text has half of a surrogate pair (\\ud800 to \\udfff alone)")
+    return kept
+
+
+_ACCEPTED = 'accepted is one object, for example {"beams": 4}'
+_KINDS: dict[type, str] = {
+    list: "an array",
+    str: "a text",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def _has_half_characters(found: object) -> bool:
+    """Python reads them; most other programs refuse the whole text."""
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _integer(digits: str) -> int:
+    """One that other programs can hold as well."""
+    if len(digits) > DIGITS_MAX or not -(2**63) <= int(digits) < 2**64:
+        raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a text")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise BadValues(f"{digits[:DIGITS_MAX]} is too large a number; write it as a text")
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise BadValues(f"{name} is no number in JSON; use null or a text")

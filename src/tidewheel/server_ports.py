@@ -1,0 +1,72 @@
+"""What a server needs of its store beside tasks and runs, as Protocols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from tidewheel.core.tasks.task import Instant, WorkerId
+from tidewheel.core.tasks.views import Figure
+
+if TYPE_CHECKING:
+    # Loading them takes as long as all of the queue.
+    from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
+    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.tasks.job_words import JobWords
+
+
+class AccessStore(Protocol):
+    """Who may speak to a server, what they did, and what they were answered."""
+
+    async def create_token(self, new: NewToken) -> TokenView: ...
+    async def token(self, number: int) -> tuple[TokenView, Instant]:
+        """A token, and the time at the database; NotFound if there is none."""
+        ...
+
+    async def tokens(self) -> list[TokenView]:
+        """All of them, newest first."""
+        ...
+
+    async def revoke_token(self, number: int) -> TokenView: ...
+    async def spend_token(self, number: int) -> bool:
+        """Use up a login; of several that try, one hears that it was the one."""
+        ...
+
+    async def touch_token(self, number: int) -> None:
+        """It was used now."""
+        ...
+
+    async def assign_worker(self, worker: WorkerId, token: int) -> None:
+        """The worker belongs to this token from now on; the first one counts."""
+        ...
+
+    async def worker_token(self, worker: WorkerId) -> int | None:
+        """Whose worker it is; None if it came past every server."""
+        ...
+
+    async def hear_job(self, words: JobWords) -> None:
+        """What a job said by itself, not through its worker; LeaseLost if it has no lease.
+        With an answer to keep: only the first of several with that key counts."""
+        ...
+
+    async def add_audit(self, entry: AuditEntry) -> None: ...
+    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+        """Newest first, those with smaller numbers than ``before``."""
+        ...
+
+    async def figures(self) -> list[Figure]:
+        """`pool` of each run by its number, and what the database says about itself."""
+        ...
+
+    async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """For a day; the first answer to a key counts."""
+        ...
+
+
+class EventStore(Protocol):
+    """What happened, in the order in which it became final: none is missed, none told twice."""
+
+    async def events_head(self) -> EventCursor: ...
+    async def events_after(
+        self, cursor: EventCursor, which: EventFilter, count: int = 1_000
+    ) -> EventPage: ...

@@ -1,0 +1,149 @@
+"""Stages of a SIP run that need values of earlier ones: made when they are due.
+
+Theory of operation. Most stages are known as a whole when a run is asked for. One whose
+parameters are outputs of earlier stages is put aside when the core submits it. In the same
+pass, before the batch is written, the values that those stages left are read from the store and
+the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
+if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
+whoever takes the run over in the middle of it does the same again, with the same values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
+from tidewheel.core.runs.run_log import Line
+from tidewheel.core.sched.effects import Notice, Submit
+from tidewheel.core.sched.events import JobEnd, JobEnded
+from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId
+from tidewheel.ports import TaskStore
+from tidewheel.services.scheduler.driving import Drive
+
+if TYPE_CHECKING:
+    from tidewheel.services.sip_definitions import StageSource
+    from tidewheel.sources.sip.parameters import Values
+    from tidewheel.sources.sip.stage_rendering import RenderedStage
+
+SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
+ERRORS_TOLD_MAX = 3
+
+# What a stage executes, or why that cannot be said.
+Made = dict[str, "RenderedStage | str"]
+
+
+class LateStages:
+    """Those of one run. Without a source, as in all but SIP definitions, none is late."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        source: StageSource | None,
+        new_task: Callable[[Submit, RenderedStage], NewTask],
+    ) -> None:
+        self._store = store
+        self._source = source
+        self._new_task = new_task
+        self.troubles: dict[Key, str] = {}  # why the last submission of a stage failed
+
+    def reload(self, source: StageSource | None) -> None:
+        self._source = source
+
+    def is_late(self, key: Key) -> bool:
+        return self._source is not None and self._source.is_late(key[1])
+
+    async def submit(self, drive: Drive, now: Instant) -> None:
+        """Every stage that was put aside; also those that follow from one that fails here."""
+        while drive.due:
+            due, drive.due = drive.due, {}
+            assert self._source is not None, due
+            stages = sorted({key[1] for key in due})
+            values = await self._values(drive, stages)
+            made = await asyncio.to_thread(_made, self._source, values)
+            for one in due.values():
+                found = made[one.task[1]]
+                if isinstance(found, str):
+                    self.troubles[one.task] = found
+                    _cannot(drive, one, found, now)
+                else:
+                    self.troubles.pop(one.task, None)
+                    drive.enqueue(self._new_task(one, found), one)
+            drive.drain()
+
+    async def _values(
+        self, drive: Drive, stages: Sequence[str]
+    ) -> dict[str, Mapping[str, Values]]:
+        """What the stages before each of these have left, by stage."""
+        assert self._source is not None
+        definition = self._source.parameters.definition
+        before = {stage: tuple(definition.upstream(stage)) for stage in stages}
+        earlier = dict.fromkeys(name for names in before.values() for name in names)
+        ids = {name: _task_ids(drive, name) for name in earlier}
+        wanted = [task_id for some in ids.values() for task_id in some]
+        texts = await self._store.values_of(wanted) if wanted else {}
+        newest: dict[str, Values] = {}
+        for name, some in ids.items():
+            left = next((texts[one] for one in some if one in texts), None)
+            if left is not None:
+                newest[name] = json.loads(left)
+        return {
+            stage: {name: newest[name] for name in names if name in newest}
+            for stage, names in before.items()
+        }
+
+
+def _task_ids(drive: Drive, stage: str) -> list[TaskId]:
+    """The submissions of a stage, the newest first."""
+    point = drive.graph.cycling.initial
+    memory = drive.pool.recall(point, stage)
+    last = 0 if memory is None else memory.submits
+    first = max(1, last - SUBMISSIONS_MAX + 1)
+    return [drive.task_id((point, stage), number) for number in range(last, first - 1, -1)]
+
+
+def _cannot(drive: Drive, one: Submit, why: str, now: Instant) -> None:
+    drive.work.log.append(Line("ERROR", f"[{drive.text(one.task)}/{one.submit:02d}] {why}"))
+    drive.work.notices.append(Notice("job failed", one.task, why))
+    told = f"{JobEnd.NOT_STARTED}: {why}"
+    drive.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
+
+
+def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
+    """Those that know the same of earlier stages at once: a process costs more than they do."""
+    groups: list[tuple[Mapping[str, Values], list[str]]] = []
+    for stage, known in values.items():
+        same = next((names for other, names in groups if other == known), None)
+        if same is None:
+            groups.append((known, [stage]))
+        else:
+            same.append(stage)
+    made: Made = {}
+    for known, names in groups:
+        made |= _rendered(source, names, known)
+    return made
+
+
+def _rendered(source: StageSource, names: Sequence[str], known: Mapping[str, Values]) -> Made:
+    from tidewheel.sources.sip.judging import render_stages  # noqa: PLC0415 - reads YAML
+
+    findings = Findings()
+    found = render_stages(source.parameters, names, source.request, known, findings)
+    if found is not None:
+        return dict(found)
+    if len(names) == 1:
+        return {names[0]: _words(findings)}
+    # One of them is wrong; the others need not suffer for it.
+    return {name: _rendered(source, (name,), known)[name] for name in names}
+
+
+def _words(findings: Findings) -> str:
+    errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
+    told = [
+        one.message if one.position == NOWHERE else f"{one.position}: {one.message}"
+        for one in errors[:ERRORS_TOLD_MAX]
+    ]
+    return "; ".join(told)

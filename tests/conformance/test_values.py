@@ -1,0 +1,115 @@
+"""What an attempt that ended well hands to those after it: a JSON object, in every store."""
+
+import pytest
+
+from tidewheel.core.tasks.requests import Report
+from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.tasks.values import VALUES_BYTES_MAX
+from tidewheel.errors import BadValues
+
+WITH_SPACE = '\n {"beams" : 4, "name": "Ω", "n": 1.50e0, "many": 12345678901234567890} \t'
+
+
+@pytest.mark.req("R004-44")
+def test_values_are_kept_letter_by_letter_with_the_end_of_the_attempt(store):
+    store.put("a", "b", "c")
+    assert store.finish(store.hold("a"), values=WITH_SPACE, exit_status=0) == "succeeded"
+    assert store.finish(store.hold("b"), exit_status=0) == "succeeded"
+    assert store.finish(store.hold("c"), values="{}") == "succeeded"
+    found = store.values_of(["c", "a", "b", "a", "no such task"])
+    assert found == {"a": WITH_SPACE.strip(), "c": "{}"}
+    assert store.values_of([]) == {}
+
+
+def test_values_that_hold_what_no_text_column_can_are_kept_as_they_are_spelled(store):
+    store.put("a")
+    spelled = '{"nul": "\\u0000", "pair": "\\ud83d\\ude00", "quote": "\\"\\\\"}'
+    store.finish(store.hold("a"), values=spelled)
+    assert store.values_of(["a"]) == {"a": spelled}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("", "not valid JSON"),
+        ('{"a": ', "not valid JSON"),
+        ('["a"]', "an array instead of an object"),
+        ('"a"', "a text instead of an object"),
+        ("3", "a number instead of an object"),
+        ("null", "null instead of an object"),
+        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": 1e400}', "1e400 is too large a number"),
+        ('{"a": 18446744073709551616}', "needs more than 64 bits"),
+        ('{"a": ["\\ud800"]}', "half of a surrogate pair"),
+        ('{"a": ' + "[" * 30_000 + "]" * 30_000 + "}", "nested too deeply"),
+        ('{"a": "' + "x" * VALUES_BYTES_MAX + '"}', f"at most {VALUES_BYTES_MAX} are accepted"),
+    ],
+)
+def test_what_is_no_object_of_bearable_size_is_refused_and_the_attempt_goes_on(
+    store, text, seen
+):
+    store.put("a", "b")
+    worker = store.hire()
+    bad, good = store.hold("a", worker), store.hold("b", worker)
+    answers = store.report(
+        [
+            Report(holder=bad.holder, end=End(ending=Ending.SUCCEEDED, values=text)),
+            Report(holder=good.holder, end=End(ending=Ending.SUCCEEDED, values='{"x": 1}')),
+        ]
+    )
+    assert isinstance(answers[0].refused, BadValues)
+    assert seen in str(answers[0].refused)
+    assert store.statuses("a", "b") == ["running", "succeeded"]
+    assert store.values_of(["a", "b"]) == {"b": '{"x": 1}'}
+    assert store.finish(bad, values='{"y": 2}') == "succeeded"
+
+
+def test_as_many_bytes_as_are_accepted_are_kept(store):
+    store.put("a")
+    text = '{"a": "' + "x" * (VALUES_BYTES_MAX - 9) + '"}'
+    assert len(text) == VALUES_BYTES_MAX
+    store.finish(store.hold("a"), values=text)
+    assert store.values_of(["a"]) == {"a": text}
+
+
+def test_many_large_values_in_one_report_are_all_kept(store):
+    names = [f"t{number}" for number in range(200)]
+    store.put(*names)
+    text = '{"a": "' + "x" * (VALUES_BYTES_MAX - 9) + '"}'
+    held = store.take(200, worker=store.hire(slots=200))
+    end = End(ending=Ending.SUCCEEDED, values=text)
+    answers = store.report([Report(holder=one.holder, end=end) for one in held])
+    assert {answer.status for answer in answers} == {"succeeded"}
+    assert store.values_of(names) == dict.fromkeys(names, text)
+
+
+def test_a_task_that_was_cancelled_meanwhile_hands_on_nothing(store):
+    store.put("a")
+    held = store.hold("a")
+    store.cancel_one("a")
+    assert store.finish(held, values='{"x": 1}') == "cancelled"
+    assert store.values_of(["a"]) == {}
+
+
+def test_an_end_that_is_not_the_owners_leaves_no_values(store):
+    store.put("a")
+    held = store.hold("a")
+    store.finish(held, "yielded")
+    again = store.hold("a")
+    refused = store.report(
+        [Report(holder=held.holder, end=End(ending=Ending.SUCCEEDED, values='{"x": 1}'))]
+    )[0].refused
+    assert refused is not None and store.values_of(["a"]) == {}
+    store.finish(again, values='{"x": 2}')
+    assert store.values_of(["a"]) == {"a": '{"x": 2}'}
+
+
+def test_values_go_with_their_task(store):
+    store.put("a", "b")
+    store.finish(store.hold("a"), values='{"x": 1}')
+    store.finish(store.hold("b"), values='{"x": 2}')
+    assert store.delete(["a"]) == 1
+    assert store.values_of(["a", "b"]) == {"b": '{"x": 2}'}
+    store.put("a")
+    store.finish(store.hold("a"))
+    assert store.values_of(["a"]) == {}

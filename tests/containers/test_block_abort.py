@@ -1,0 +1,84 @@
+"""Processing blocks whose stages are real containers, aborted in the middle of one."""
+
+import json
+
+import pytest
+
+from tests.support.patience import eventually, eventually_told
+from tests.support.run_crew import run_crew
+from tests.support.sip_files import waiting, write_sip
+from tests.support.sips import definition, stage
+
+ABORTED, OTHER = "PB-20261115-sip-aborted", "PB-20261115-sip-other"
+
+
+def instance():
+    """Two blocks of one workflow, as a request writes them."""
+    flow = {"id": "flow", "version": "1.0.0"}
+    return {
+        "id": "SBI-20261115-sip-1",
+        "version": "2.0",
+        "scheduling_block": {"id": "SB-1"},
+        "processing_blocks": [
+            {"id": name, "type": "offline", "workflow": flow} for name in (ABORTED, OTHER)
+        ],
+    }
+
+
+@pytest.fixture
+def crew(tmp_path, engine):
+    with run_crew(tmp_path) as crew:
+        crew.environment |= engine.environment
+        text = definition(stage("a"), stage("b", "a complete"))
+        write_sip(tmp_path / "flow", "flow-1.0.0.yaml", text, {n: waiting(n) for n in "ab"})
+        (tmp_path / "sbi.json").write_text(json.dumps(instance()))
+        yield crew
+
+
+def share(crew, block):
+    return crew.home / "runs" / block / "share"
+
+
+def containers(engines, block):
+    """The names of its containers on either node, whether they run or not."""
+    asked = ("ps", "--all", "--filter", "label=tidewheel.runner")
+    rows = [row for engine in engines for row in engine.rows(*asked)]
+    return [row["Names"] for row in rows if block.lower() in row["Names"]]
+
+
+def blocks(crew):
+    status, said = crew.ask("blocks", "--json")
+    assert status == 0, said
+    return {one["id"]: one for one in json.loads(said)["blocks"]}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.req("R004-60", "R004-61", "R004-57")
+def test_an_aborted_block_leaves_no_container_and_the_other_one_alone(crew, swarm):
+    for words in (("register", "flow/flow-1.0.0.yaml"), ("sbi", "submit", "sbi.json")):
+        status, said = crew.ask(*words)
+        assert status == 0, said
+    crew.scheduler()
+    crew.start("worker", "--queue", "run:*", "--runner", "swarm")
+    for block in (ABORTED, OTHER):
+        journal = share(crew, block) / "journal"
+        eventually(journal.exists, f"{block} has begun", 60.0)
+        assert len(containers(swarm, block)) == 1
+    assert crew.ask("blocks", "abort", ABORTED, "--reason", "wrong field")[0] == 0
+    eventually_told(lambda: not containers(swarm, ABORTED), "nothing of it is left", 60.0)
+    assert len(containers(swarm, OTHER)) == 1
+    for block in (ABORTED, OTHER):
+        (share(crew, block) / "go").touch()
+    eventually_told(
+        lambda: blocks(crew)[OTHER]["status"] == "completed", "the other ends", 60.0
+    )
+    assert blocks(crew)[ABORTED]["status"] == "stopped"
+    assert (share(crew, ABORTED) / "journal").read_text() == "begin a\n"
+    shown = json.loads(crew.ask("blocks", "show", ABORTED, "--json")[1])
+    assert "wrong field" in shown["reason"]
+    states = {one["stage"]: one["state"] for one in shown["stages"]}
+    assert states["a"] == "failed"
+    for engine in swarm:
+        eventually_told(
+            lambda each=engine: each.docker("ps", "-aq") == "", "docker ps is empty"
+        )

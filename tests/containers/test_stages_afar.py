@@ -1,0 +1,62 @@
+"""Stages of a worker that knows nothing but a server: logs, words, tokens, and its death."""
+
+import json
+
+import pytest
+
+from tests.support.afar import afar
+from tests.support.http_server import Caller, in_path
+from tests.support.patience import eventually, eventually_told
+from tests.support.stages import SAY, compose_text, service
+
+LONG_LEASE_SECONDS = 600.0
+SCRIPT = f"""
+echo one; echo oh >&2
+{SAY}'{{"text": "half way", "output": "half"}}'
+echo $$TIDEWHEEL_TOKEN > /data/token
+until [ -e /data/go ]; do sleep 0.1; done
+echo two
+"""
+
+
+@pytest.fixture
+def far(tmp_path):
+    with afar(tmp_path, None) as made:
+        yield made
+
+
+def log(far, task_id, stream="out"):
+    reply = far.caller("read").get(f"/tasks/{in_path(task_id)}/logs/{stream}?attempt=1")
+    return reply.body.decode() if reply.status == 200 else None
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.req("R004-58", "R004-62")
+@pytest.mark.parametrize("kind", ["compose", "swarm"])
+def test_a_stage_behind_a_server_is_read_heard_and_adopted(far, engine, kind):
+    with far.client() as client:
+        client.configure_queue("default", lease_seconds=LONG_LEASE_SECONDS)
+        first = far.worker_afar("w", "--runner", kind, **engine.environment)
+        text = compose_text(a=service(SCRIPT, volumes=["./data:/data"]))
+        client.submit(id="x", runner=kind, compose=text)
+        eventually_told(lambda: log(far, "x") == "a | one\n", "its first line is at the server")
+        eventually_told(lambda: log(far, "x", "err") == "a | oh\n", "its errors, too")
+        [data] = far.home_of("w").glob("tasks/*/*/1/files/data")
+
+        token = eventually(lambda: (data / "token").read_text().strip(), "it has a token")
+        assert token.startswith("twa.") and token != far.token
+        job = Caller(far.caller("read").address, token)
+        sent = job.post("/job/messages", {"text": "by token"}, Idempotency_Key="once")
+        assert sent.status < 300, sent.body
+        assert job.get("/tasks").status in (401, 403)
+
+        first.kill()
+        far.worker_afar("w", "--runner", kind, **engine.environment).says("adopted")
+        (data / "go").touch()
+        eventually(lambda: client.get("x").status.value == "succeeded", "it ends", 60.0)
+        eventually_told(lambda: log(far, "x") == "a | one\na | two\n", "all of its log")
+        said = sorted((one.text, one.output) for one in client.outputs("x"))
+        assert said == [("by token", None), ("half way", "half")]
+        assert client.get("x").attempt == 1
+    eventually_told(lambda: not engine.left_behind(), "nothing is left")
+    assert "token" not in json.dumps(engine.rows("ps", "-a"))

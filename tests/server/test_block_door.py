@@ -1,0 +1,283 @@
+"""Blocks and objects near and far: the same documents and refusals on a store and a server."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.http_server import running_server
+from tests.support.workflow_folders import put, sip_files
+from tidewheel.client import AsyncClient
+from tidewheel.core.graph.findings import Severity
+from tidewheel.core.runs.blocks import InvalidSbi
+from tidewheel.errors import BadSetting, NotFound, Refused, SbiTaken
+
+A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")
+SBI = "SBI-20261115-sip-1"
+
+
+def block(name, after=(), workflow="vis", **changed):
+    parameters = changed.pop("parameters", {"site": "north"})
+    return {
+        "id": name,
+        "type": "offline",
+        "workflow": {"id": workflow, "version": "1.0.0", "parameters": parameters},
+        "dependencies": [
+            {"type": "processing_block", "value": parent, "condition": word}
+            for parent, word in after
+        ],
+        **changed,
+    }
+
+
+def sbi(*blocks, name=SBI):
+    return {
+        "id": name,
+        "version": "2.0",
+        "scheduling_block": {"id": "SB-1"},
+        "processing_blocks": list(blocks),
+    }
+
+
+class Visitor:
+    """Somebody who comes near or far."""
+
+    def __init__(self, where, token=None):
+        self._where, self._token = where, token
+
+    def ask(self, question):
+        async def session():
+            async with AsyncClient(self._where, token=self._token) as client:
+                return await question(client)
+
+        return asyncio.run(session())
+
+    def __getattr__(self, name):
+        return lambda *args, **options: self.ask(
+            lambda client: getattr(client.blocks, name)(*args, **options)
+        )
+
+    def codes(self, request):
+        with pytest.raises(InvalidSbi) as refused:
+            self.submit(request)
+        errors = [one for one in refused.value.findings if one.severity is Severity.ERROR]
+        return [one.code for one in errors]
+
+    def is_empty(self):
+        runs = self.ask(lambda client: client.runs.list())["runs"]
+        return not (runs or self.sbis()["sbis"] or self.list()["blocks"])
+
+
+@pytest.fixture
+def store(tmp_path):
+    """With a workflow that is registered."""
+    url = f"sqlite:///{tmp_path}/t.db"
+    folder = put(tmp_path / "workflows", sip_files())
+    Visitor(url).ask(lambda client: client.workflows.register(folder))
+    return url
+
+
+@pytest.fixture(params=["near", "far"])
+def where(request):
+    return request.param
+
+
+@pytest.fixture
+def visitor(where, store, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEWHEEL_HOME", str(tmp_path / "home"))
+    if where == "near":
+        yield Visitor(store)
+        return
+    with running_server(store, home=tmp_path / "home") as server:
+        yield Visitor(f"http://{server.address}", server.caller("submit", "operate").token)
+
+
+# ---- instances ----
+
+
+@pytest.mark.req("R004-43", "R004-53")
+def test_an_instance_becomes_runs_called_by_the_ids_of_its_blocks(visitor):
+    told = visitor.submit(sbi(block(A, priority=7), block(B, after=[(A, "complete")])))
+    assert told["is_new"] and [one["id"] for one in told["blocks"]] == [A, B]
+    first, second = told["blocks"]
+    assert (first["workflow"], first["version"], first["priority"]) == ("vis", "1.0.0", 7)
+    assert first["parameters"] == {"site": "north"}
+    assert (first["status"], first["offered"], first["waits"]) == ("created", True, [])
+    assert second["waits"] == [f"{A} to be complete (it has not begun)"]
+    assert not second["never"]
+    run = visitor.ask(lambda client: client.runs.find(A))
+    assert json.loads(run.options.parameters) == {"site": "north"}
+    assert run.options.priority == 7
+    assert visitor.sbi(SBI)["request"]["scheduling_block"] == {"id": "SB-1"}
+    assert [one["id"] for one in visitor.sbis()["sbis"]] == [SBI]
+    assert [one["id"] for one in visitor.list(sbi=SBI)["blocks"]] == [B, A]
+    assert visitor.list(sbi="SBI-x")["blocks"] == []
+
+
+@pytest.mark.req("R004-53")
+def test_the_same_instance_again_is_a_no_op_and_another_is_refused(visitor):
+    assert visitor.submit(sbi(block(A)))["is_new"]
+    assert not visitor.submit(sbi(block(A)))["is_new"]
+    with pytest.raises(SbiTaken, match=SBI):
+        visitor.submit(sbi(block(B)))
+    assert [one["id"] for one in visitor.list()["blocks"]] == [A]
+
+
+@pytest.mark.req("R004-54")
+def test_nothing_is_stored_unless_every_block_can_run(visitor):
+    good = block(A)
+    cases = {
+        "unknown-workflow": block(B, workflow="vos"),
+        "unknown-version": {**good, "id": B, "workflow": {"id": "vis", "version": "9"}},
+        "missing-parameter": block(B, parameters={}),
+        "unknown-block": block(B, after=[("PB-20261115-sip-z", "complete")]),
+        "duplicate-block": block(A),
+        "circle": block(B, after=[(A, "complete")]),
+    }
+    for code, wrong in cases.items():
+        first = block(A, after=[(B, "complete")]) if code == "circle" else good
+        assert visitor.codes(sbi(first, wrong)) == [code], code
+        assert visitor.is_empty()
+
+
+@pytest.mark.req("R004-54")
+def test_every_block_is_judged_before_anything_is_refused(visitor):
+    wrong = sbi(block(A, workflow="vos"), block(B, parameters={}))
+    assert sorted(visitor.codes(wrong)) == ["missing-parameter", "unknown-workflow"]
+
+
+@pytest.mark.req("R004-54")
+def test_the_id_of_a_block_is_not_given_twice(visitor):
+    visitor.submit(sbi(block(A)))
+    other = sbi(block(A), name="SBI-20261115-sip-2")
+    assert visitor.codes(other) == ["duplicate-block"]
+    assert [one["id"] for one in visitor.sbis()["sbis"]] == [SBI]
+
+
+def test_a_workflow_that_cannot_run_is_refused(visitor, store, tmp_path):
+    files = sip_files("odd-1.0.0.yaml")
+    files["odd-1.0.0.yaml"] = files["odd-1.0.0.yaml"].replace("value: a,", "value: nobody,")
+    folder = put(tmp_path / "odd", files)
+    Visitor(store).ask(lambda client: client.workflows.register(folder))
+    assert visitor.codes(sbi(block(A, workflow="odd"))) == ["unknown-stage"]
+    assert visitor.is_empty()
+
+
+def test_findings_name_the_file_and_the_line(visitor, tmp_path):
+    path = tmp_path / "request.yaml"
+    path.write_text(
+        f"id: {SBI}\nversion: '2.0'\nprocessing_blocks:\n  - id: {A}\n    tipe: x\n"
+    )
+    with pytest.raises(InvalidSbi) as refused:
+        visitor.submit(path)
+    places = {(one.code, str(one.position)) for one in refused.value.findings}
+    assert ("unknown-key", "request.yaml:5:5") in places
+
+
+# ---- blocks ----
+
+
+@pytest.mark.req("R004-56", "R004-61")
+def test_a_block_shows_what_it_waits_for_and_its_stages(visitor):
+    visitor.submit(sbi(block(A), block(B, after=[(A, "failed")])))
+    shown = visitor.show(B)
+    assert shown["needs"] == [
+        {"block": A, "condition": "failed", "status": "created", "state": "open"}
+    ]
+    assert [(one["stage"], one["state"]) for one in shown["stages"]] == [
+        ("a", "waiting"),
+        ("b", "waiting"),
+    ]
+    visitor.abort(A)
+    shown = visitor.show(B)
+    assert shown["never"] and shown["waits"] == [f"{A} to be failed (it is stopped)"]
+    why = visitor.ask(lambda client: client.runs.why(B, "1/a"))["tasks"]
+    assert f"{B} can never begin: it needs {A} to be failed" in json.dumps(why)
+    run = visitor.ask(lambda client: client.runs.show(B))
+    assert f"{A} to be failed" in json.dumps(run["waits"])
+
+
+@pytest.mark.req("R004-56")
+def test_a_block_never_begins_that_waits_for_one_that_never_does(visitor):
+    visitor.submit(sbi(block(A), block(B, after=[(A, "complete")])))
+    chain = sbi(block(C, after=[(B, "finished")]), name="SBI-20261115-sip-2")
+    assert not visitor.submit(chain)["blocks"][0]["never"]
+    visitor.abort(A)
+    for told in (visitor.list()["blocks"], visitor.sbi("SBI-20261115-sip-2")["blocks"]):
+        assert {one["id"]: one["never"] for one in told} | {A: False, B: True} == {
+            A: False,
+            B: True,
+            C: True,
+        }
+    assert visitor.show(C)["never"]
+
+
+@pytest.mark.req("R004-60")
+def test_a_block_that_has_not_begun_is_aborted_at_once(visitor):
+    visitor.submit(sbi(block(A)))
+    told = visitor.abort(A, "wrong field")
+    assert (told["status"], told["changed"], told["offered"]) == ("stopped", True, False)
+    assert told["reason"].startswith("aborted by ") and told["reason"].endswith(": wrong field")
+    again = visitor.abort(A)
+    assert (again["changed"], again["reason"]) == (False, told["reason"])
+
+
+def test_what_is_not_there_is_not_found(visitor):
+    for ask in (visitor.show, visitor.abort, visitor.sbi, visitor.remove_object):
+        with pytest.raises(NotFound, match="PB-x"):
+            ask("PB-x")
+
+
+# ---- objects ----
+
+
+@pytest.mark.req("R004-29")
+def test_objects_are_posted_listed_and_removed(visitor):
+    visitor.post_objects("a/b c", "z", facts={"size": 3})
+    found = visitor.objects()["objects"]
+    assert [(one["name"], one["facts"]) for one in found] == [
+        ("a/b c", {"size": 3}),
+        ("z", {"size": 3}),
+    ]
+    assert visitor.objects(after="b")["objects"] == found[1:]
+    assert visitor.remove_object("a/b c") == found[0]
+    assert [one["name"] for one in visitor.objects()["objects"]] == ["z"]
+
+
+@pytest.mark.parametrize("wrong", [(), ("a\nb",), ("x" * 201,)])
+def test_an_object_that_cannot_be_is_refused(visitor, wrong):
+    with pytest.raises(Refused):
+        visitor.post_objects(*wrong)
+    with pytest.raises((BadSetting, Refused)):
+        visitor.post_objects("a", facts={"x": "y" * 20_000})
+    assert visitor.objects()["objects"] == []
+
+
+# ---- who may ----
+
+
+def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
+    with running_server(store, home=tmp_path / "home") as server:
+        url = f"http://{server.address}"
+        everybody = Visitor(url, server.caller("submit", "operate").token)
+        everybody.submit(sbi(block(A)))
+        other = Visitor(
+            url, server.caller("submit", "operate", workflows=["other", "PB-*"]).token
+        )
+        reader = Visitor(url, server.caller("read").token)
+        for ask in (
+            lambda: other.submit(sbi(block(B), name="SBI-20261115-sip-2")),
+            lambda: other.show(A),
+            lambda: other.sbi(SBI),
+            lambda: other.abort(A),
+            lambda: reader.submit(sbi(block(B), name="SBI-20261115-sip-2")),
+            lambda: reader.abort(A),
+            lambda: reader.post_objects("x"),
+            lambda: reader.remove_object("x"),
+        ):
+            with pytest.raises(Refused) as refused:
+                ask()
+            assert refused.value.code == "forbidden"
+        assert other.sbis()["sbis"] == other.list()["blocks"] == []
+        assert reader.show(A)["status"] == "created"
+        assert len(everybody.list()["blocks"]) == 1
