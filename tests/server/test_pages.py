@@ -26,7 +26,7 @@ def test_a_link_that_was_used_leads_a_browser_to_how_to_get_another(server, clie
     assert log_in(server, code, Accept=HTML).status == 303
     page = log_in(server, code, Accept=HTML)
     assert page.status == 401
-    assert b"login-links" in page.body
+    assert b"tidewheel token link" in page.body
 
 
 def test_a_stranger_s_program_is_told_as_everywhere(server):

@@ -78,6 +78,24 @@ def test_the_link_it_prints_logs_a_browser_in_once(tidewheel):
         assert again.status == 401
 
 
+def test_a_further_link_is_made_for_whoever_has_its_token(tidewheel):
+    """S8: without naming the server, which is found through the state directory."""
+    with started(tidewheel) as up:
+        url = welcome(up)["url"]
+        link = tidewheel("token", "link", "--json").json["login"]
+        assert link.startswith(f"{url}/login?code=")
+        code = parse_qs(urlsplit(link).query)["code"][0]
+        browser = Caller(urlsplit(link).netloc)
+        reply = browser.post("//login", f"code={code}".encode(), Content_Type=FORM)
+        assert reply.status == 303
+        assert tidewheel("token", "link", "--server", url).out.startswith(url)
+
+
+def test_without_a_server_there_is_nothing_to_log_in_to(tidewheel):
+    said = tidewheel("token", "link")
+    assert said.status == 3 and "tidewheel up" in said.err
+
+
 def test_clients_find_it_through_the_state_directory_while_it_lives(tidewheel):
     """S31: the file is its user's alone, and holds no password."""
     path = tidewheel.state / "server.json"

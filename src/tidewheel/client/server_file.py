@@ -12,8 +12,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tidewheel import wiring
-from tidewheel.config import SERVER_FILE, found_server
+from tidewheel.config import SERVER_FILE, found_server, home_directory, store_url
 from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.errors import BadSetting, StoreUnreachable
 
 
 def without_password(address: str) -> str:
@@ -62,3 +63,18 @@ def remove_server_file(home: Path) -> None:
     found = found_server(home)
     if found is not None and found.process == wiring.this_process():
         (home / SERVER_FILE).unlink(missing_ok=True)
+
+
+def server_url(where: str | None) -> str:
+    """The server that was named, or that this user runs, whatever store it stands before."""
+    if where or store_url():
+        url = wiring.store_settings(where).url
+        if wiring.is_remote(url):
+            return url
+        raise BadSetting("server", url, "http://HOST:PORT or https://HOST (--server URL)")
+    found = found_server(home_directory())
+    if found is not None and wiring.is_process_alive(found.process):
+        return found.url
+    raise StoreUnreachable(
+        "no server of yours is running; start one (`tidewheel up`) or name one: --server URL"
+    )

@@ -27,7 +27,7 @@ LOGIN_NEEDED = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
 <h1>tidewheel</h1><p>Open the link that <code>tidewheel up</code> printed. It is good once and
 for five minutes; whoever has a token makes another:</p>
-<pre>curl -X POST -H "Authorization: Bearer TOKEN" THIS-SERVER/api/v1/login-links</pre>
+<pre>tidewheel token link</pre>
 </body></html>
 """
 

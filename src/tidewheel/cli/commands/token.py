@@ -1,4 +1,4 @@
-"""``tidewheel token``: make, list and revoke the tokens that a server accepts."""
+"""``tidewheel token``: the tokens that a server accepts, and links that log a browser in."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ Examples:
   tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
   tidewheel token list
   tidewheel token revoke 3
+  tidewheel token link
 """
 
 
@@ -36,7 +37,7 @@ class Options(TypedDict):
 
 
 @session_command("token", epilog=EPILOG)
-@click.argument("action", type=click.Choice(["create", "list", "revoke"]))
+@click.argument("action", type=click.Choice(["create", "list", "revoke", "link"]))
 @click.argument("name", required=False)
 @click.option(
     "--scope",
@@ -50,10 +51,13 @@ class Options(TypedDict):
 def command(session: Session, action: str, name: str | None, **options: Unpack[Options]) -> int:
     """Make a token called NAME, list tokens, or revoke the one with this number.
 
-    The token is printed once; the store keeps a hash of it.
+    The token is printed once; the store keeps a hash of it. `link` prints an address that logs
+    a browser in, once and within five minutes, with what your own token allows.
     """
     if action == "list":
         return _list(session)
+    if action == "link":
+        return _link(session)
     if name is None:
         raise click.UsageError(f"say which: tidewheel token {action} " + _WANTED[action])
     return _create(session, name, options) if action == "create" else _revoke(session, name)
@@ -108,6 +112,22 @@ def _revoke(session: Session, number: str) -> int:
         say_json(_document(view))
     else:
         note(f"token {view.number} ({safe(view.name)}) opens nothing any more")
+    return 0
+
+
+def _link(session: Session) -> int:
+    from tidewheel.client.server_file import server_url
+    from tidewheel.store.remote import RemoteStore
+
+    async def ask(client: AsyncClient) -> str:
+        return await cast("RemoteStore", client.store).login_link()
+
+    link = session._replace(store=server_url(session.store)).ask(ask)
+    if session.as_json:
+        say_json({"login": link})
+    else:
+        say(link)
+        note("good once, for five minutes")
     return 0
 
 

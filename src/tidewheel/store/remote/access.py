@@ -42,6 +42,11 @@ class RemoteAccess(Asking):
         path = path_of("tokens", str(number), "revoke")
         return _token(await self.post_fields(path, again=True))
 
+    async def login_link(self) -> str:
+        """Where a browser logs in, once, with what the token of this store allows."""
+        response = await self.transport.call("POST", "/login-links")
+        return self.transport.url + response.part("path", str)
+
     async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
         query: Query = {"before": before, "limit": count}
         response = await self.transport.call("GET", "/audit", query=query)
