@@ -67,7 +67,7 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
 
 def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) -> Document:
     pool = looked.pool
-    flows = _flows(looked, key, task)
+    flows = flows_of(looked, key)
     value = leaf_value(pool, leaf, key[0], flows)
     satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
     parent = leaf.parent_point(key[0], pool.plan.initial)
@@ -108,7 +108,9 @@ def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator
     yield from sorted(found, key=lambda one: bool(one["made"]))
 
 
-def _flows(looked: Looked, key: Key, task: Task | None) -> Flows:
+def flows_of(looked: Looked, key: Key) -> Flows:
+    """The flows in which a task is, was, or would be."""
+    task = looked.pool.tasks.get(key)
     if task is not None:
         return task.flows
     memory = looked.pool.recall(*key)

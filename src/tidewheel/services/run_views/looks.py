@@ -16,6 +16,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
 from tidewheel.services.run_views.dry_run import dry_run_document
+from tidewheel.services.run_views.graph_document import graph_document
 from tidewheel.services.run_views.history import history_document
 from tidewheel.services.run_views.loading import Looked, gather, submissions_by_task
 from tidewheel.services.run_views.log_document import (
@@ -30,7 +31,9 @@ from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_document import known_tasks, run_document
 from tidewheel.services.run_views.run_facts import Document, facts_document, runs_document
+from tidewheel.services.run_views.run_summary import summary_document
 from tidewheel.services.run_views.task_document import task_document
+from tidewheel.services.run_views.task_rows import task_rows_document
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
@@ -125,6 +128,24 @@ async def _tree(store: Store, ground: Ground, view: RunView, arguments: Argument
     return tree_document(looked, known, submissions, points_max=points)
 
 
+async def _summary(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
+    return summary_document(await ground.gather(store, view))
+
+
+async def _tasks(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
+    """The cursor is read first: the rows are at least as new as it."""
+    cursor = str(await store.events_head())
+    looked = await ground.gather(store, view)
+    return task_rows_document(looked, await submissions_by_task(store, view), cursor)
+
+
+async def _graph(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view)
+    ids, edges = _texts(arguments, "ids"), _number(arguments, "window")
+    keys = find_tasks(looked, ids) if ids else ()
+    return graph_document(looked, keys, 1 if edges is None else edges)
+
+
 async def _dump(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
     return pool_document(await ground.gather(store, view))
 
@@ -201,6 +222,9 @@ LOOKS: dict[str, Look] = {
     "facts": _facts,
     "why": _why,
     "tree": _tree,
+    "summary": _summary,
+    "tasks": _tasks,
+    "graph": _graph,
     "dump": _dump,
     "history": _history,
     "log": _log,

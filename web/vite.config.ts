@@ -1,0 +1,26 @@
+/// <reference types="vitest/config" />
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const server = process.env.TIDEWHEEL_SERVER ?? "http://127.0.0.1:8450";
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    // The server sends what lies here; git ignores it, the wheel does not.
+    outDir: "../src/tidewheel/server/site",
+    emptyOutDir: true,
+    target: "es2023",
+    // Everything is a file of its own: the policy of the page allows nothing inline.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 1200,
+  },
+  worker: {
+    format: "es",
+    // The server gives files of this name, and only those, leave to compile WebAssembly.
+    rollupOptions: { output: { entryFileNames: "assets/worker-[hash].js" } },
+  },
+  server: { proxy: { "/api": server, "/login": server, "/status": server } },
+  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+});
