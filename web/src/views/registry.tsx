@@ -1,0 +1,28 @@
+/** Every view of a run. To add one: a folder beside this file, and a line here. */
+import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+
+export interface ViewDefinition {
+  id: string; // in the address
+  title: string;
+  keys: string; // the shortcut that shows or hides it
+  says: string;
+  /** Takes nothing: useRunPage, useLive, useViewOption and useTicks tell all it needs. */
+  View: LazyExoticComponent<ComponentType>;
+}
+
+export const VIEWS: readonly ViewDefinition[] = [
+  {
+    id: "graph",
+    title: "Graph",
+    keys: "v g",
+    says: "Tasks and what they wait for, around those that are live",
+    View: lazy(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView }))),
+  },
+  {
+    id: "table",
+    title: "Table",
+    keys: "v t",
+    says: "Every task as a row: sort, filter, act on many",
+    View: lazy(() => import("./table/TableView").then((module) => ({ default: module.TableView }))),
+  },
+];
