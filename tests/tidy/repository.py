@@ -22,6 +22,7 @@ GENERATED = {
     "build",
     "dist",
     "node_modules",
+    "site",
     "__pycache__",
     ".hypothesis",
     ".import_linter_cache",

@@ -16,6 +16,10 @@ from tidewheel.server.doorman import SECURITY_HEADERS
 BUILT = Path(__file__).parent / "site"  # where `make web` and the wheel put it
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_AN_HOUR = "public, max-age=3600"
+# For pages that the server writes by itself; where nothing is built they are plainer still.
+PLAIN_HEAD = """<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="/assets/favicon.svg"><link rel="stylesheet" href="/assets/plain.css">"""
 HASHED = "-"  # a built name is NAME-HASH.KIND; what is copied as it is has no hash
 COMPRESSED_MIN = 1_024
 

@@ -30,7 +30,7 @@ export function Consequences({ tried }: { tried: DryRun }) {
       <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: id }))} />
       <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: one.id, note: one.triggered ? "at once" : one.after.length ? `after ${one.after.join(", ")}` : "" }))} />
       <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: one.id, note: one.reasons[0]?.text ?? "" }))} />
-      {tried.notices.map((notice) => <p key={notice} className="notice">{notice}</p>)}
+      {tried.notices.length > 0 && <p className="muted notices">The run would say: {tried.notices.join(" · ")}</p>}
       {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
     </div>
   );

@@ -20,7 +20,8 @@ const routes = [
     getParentRoute: () => root,
     path: "/",
     beforeLoad: () => {
-      throw redirect({ to: "/runs" });
+      // The router takes what is thrown here as where to go.
+      throw redirect({ to: "/runs" }); // eslint-disable-line @typescript-eslint/only-throw-error
     },
   }),
   createRoute({ getParentRoute: () => root, path: "/runs", component: RunsPage }),

@@ -30,7 +30,7 @@ function AtomLine({ atom }: { atom: Atom }) {
   return (
     <div className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
-      <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>
+      {atom.members.length > 0 ? <span className="mono">{atom.id}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>}
       <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
       <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
       {atom.members.length > 0 && (

@@ -47,7 +47,7 @@ export function Ago({ at }: { at: string | null }) {
   const here = useNow();
   if (at === null) return null;
   const seconds = secondsBetween(at, here);
-  const text = seconds < 5 ? "just now" : `${durationText(Math.round(seconds)).split(" ").slice(0, 2).join(" ")} ago`;
+  const text = seconds < 5 ? "just now" : `${durationText(Math.round(seconds)).replace(".0", "").split(" ").slice(0, 2).join(" ")} ago`;
   return <time dateTime={at} title={exactTime(at)}>{text}</time>;
 }
 

@@ -68,7 +68,7 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
 def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) -> Document:
     pool = looked.pool
     flows = flows_of(looked, key)
-    value = leaf_value(pool, leaf, key[0], flows)
+    value = value_of(looked, key[0], leaf, flows)
     satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
     parent = leaf.parent_point(key[0], pool.plan.initial)
     state = Value.TRUE if satisfied else value
@@ -94,6 +94,20 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
     at = pool.plan.nodes[leaf.node].is_at(parent)
     there = words.text if at else "no such task"
     return {"id": name, "text": text, "parent": there, "members": []} | common
+
+
+def value_of(looked: Looked, point: Point, leaf: Leaf, flows: Flows) -> Value:
+    """Where an atom stands; a family that is no longer counted is counted again."""
+    pool = looked.pool
+    value = leaf_value(pool, leaf, point, flows)
+    if leaf.group is None or value is not Value.OPEN:
+        return value
+    parent = leaf.parent_point(point, pool.plan.initial)
+    made = (
+        member_value(pool.recall(parent, member), leaf.group, flows) is Value.TRUE
+        for member in leaf.group.members
+    )
+    return Value.TRUE if (all(made) if leaf.group.every else any(made)) else value
 
 
 def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator[Document]:

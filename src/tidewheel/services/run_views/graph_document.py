@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from tidewheel.core.sched.conditions import leaf_value, member_value
+from tidewheel.core.sched.conditions import member_value
 from tidewheel.core.sched.plan import ArrowPlan, Leaf
 from tidewheel.core.sched.states import Flows, Key, Value
-from tidewheel.services.run_views.conditions import VALUE_WORDS, flows_of
+from tidewheel.services.run_views.conditions import VALUE_WORDS, flows_of, value_of
 from tidewheel.services.run_views.event_documents import pooled_document
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_document import known_tasks
@@ -95,7 +95,7 @@ class _Drawing:
         flows = flows_of(self._looked, key)
         task = pool.tasks.get(key)
         parent = leaf.parent_point(key[0], pool.plan.initial)
-        value = leaf_value(pool, leaf, key[0], flows)
+        value = value_of(self._looked, key[0], leaf, flows)
         met = task is not None and base is not None and task.true >> (base + leaf.number) & 1
         facts: Document = {
             "to": self._looked.id_of(key),

@@ -26,7 +26,7 @@ export function RunHeader() {
         <span className="faint">/</span>
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
-        {run.reason !== "" && run.reason !== run.status && <span className="muted ellipsis">{run.reason}</span>}
+        {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{run.reason}</span>}
       </div>
       {summary && (
         <div className="run-bar">

@@ -80,7 +80,7 @@ function Canvas({ drawing }: { drawing: Drawing }) {
     <ReactFlow<GraphNode, DependencyEdge>
       nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} edgeTypes={EDGE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => select(null)}
       nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} elevateEdgesOnSelect={false} onlyRenderVisibleElements={nodes.length > 150}
-      minZoom={0.05} maxZoom={2} fitView fitViewOptions={{ maxZoom: 1.1, padding: 0.08 }} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
+      minZoom={0.05} maxZoom={2} fitView fitViewOptions={{ minZoom: 0.3, maxZoom: 1.1, padding: 0.08 }} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
       aria-label="Graph of tasks"
     >
       <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
@@ -142,7 +142,7 @@ function edgesOf(drawing: Drawing, placed: Placed, selected: string | null): Dep
     const lit = selected !== null && (edge.from === selected || edge.to === selected);
     found.push({
       id, source: edge.from, target: edge.to, type: "dependency", data: { edge, ...line, lit }, zIndex: lit ? 1 : -1,
-      markerEnd: { type: MarkerType.ArrowClosed, width: 13, height: 13, color: `var(--edge-${edge.state.replace(" ", "-")})` },
+      markerEnd: { type: MarkerType.ArrowClosed, markerUnits: "userSpaceOnUse", width: 16, height: 16, color: `var(--edge-${edge.state.replace(" ", "-")})` },
     });
   }
   return found;

@@ -14,11 +14,31 @@ export interface Drawing {
 }
 
 export const HEIGHT = 38;
-const LETTER = 7.1;
-const WIDTH_MAX = 240;
+const WIDTH_MAX = 260;
+const AROUND = 50; // icon, gaps and borders
+const REMARK = " · incomplete"; // has room, so that a remark moves nothing
 
-export const boxWidth = (name: string, point: string): number =>
-  Math.min(WIDTH_MAX, Math.max(46 + LETTER * name.length, 46 + 5.6 * point.length));
+/** How wide a text is, in the fonts of the boxes. */
+const measure = (() => {
+  const known = new Map<string, number>();
+  let canvas: CanvasRenderingContext2D | null | undefined;
+  return (font: string, letter: number, text: string): number => {
+    const key = font + text;
+    let width = known.get(key);
+    if (width === undefined) {
+      canvas ??= typeof OffscreenCanvas === "undefined" ? null : document.createElement("canvas").getContext("2d");
+      if (canvas) canvas.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+      width = canvas ? canvas.measureText(text).width : letter * text.length;
+      known.set(key, width);
+    }
+    return width;
+  };
+})();
+
+export function boxWidth(name: string, point: string): number {
+  const below = point === "" ? 0 : measure("10.5px", 6.5, point.length < 6 ? point + REMARK : point);
+  return Math.min(WIDTH_MAX, Math.ceil(AROUND + Math.max(measure("600 13px", 8.2, name), below)));
+}
 
 export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "LR" | "TB", isShown: (task: TaskWords) => boolean): Drawing {
   const shown = graph.tasks.filter(isShown);

@@ -27,7 +27,7 @@ export function TableView() {
   const shown = useMemo(() => rows.filter(rowFilter(filters, (name) => nodes[name]?.families ?? [])), [rows, filters, nodes]);
   const sorting = useMemo(() => readSort(sort), [sort]);
   const table = useReactTable({
-    data: shown as TaskRow[],
+    data: shown,
     columns: COLUMNS,
     state: { sorting },
     getRowId: (row) => row.id,

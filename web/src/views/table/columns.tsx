@@ -35,7 +35,7 @@ export const COLUMNS = [
     sortingFn: (a, b) => (stateRank.get(a.original.state) ?? 99) - (stateRank.get(b.original.state) ?? 99),
   }),
   column.accessor((row) => row.flows.join(", "), { id: "flows", header: "Flows", size: 70 }),
-  column.accessor("submit", { header: "Submits", size: 80, cell: (cell) => cell.getValue() || "" }),
+  column.accessor("submit", { header: "Submit", size: 80, cell: (cell) => cell.getValue() || "" }),
   column.accessor("queued_at", { header: "Queued", size: 100, cell: (cell) => <At at={cell.getValue()} />, sortUndefined: "last" }),
   column.accessor("started_at", { header: "Began", size: 100, cell: (cell) => <At at={cell.getValue()} /> }),
   column.accessor((row) => ranSeconds(row, Date.now()), {
