@@ -85,7 +85,7 @@ bench: setup ## Measure tidewheel and its peers side by side
 	$(BIN)/python -m bench.compile
 
 # The page is built where npm is there; without it the server has a plain one.
-WEB_PAGE := src/tidewheel/server/site/index.html
+WEB_PAGE := src/tidewheel/server/built_page/index.html
 WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) \
 	web/index.html web/package.json web/tsconfig.json web/vite.config.ts
 NPM := npm --prefix web
@@ -145,7 +145,7 @@ lock: ## Pin the newest dependencies again, with their hashes
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf .venv build dist web/node_modules src/tidewheel/server/site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist web/node_modules src/tidewheel/server/built_page .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python

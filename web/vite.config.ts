@@ -8,7 +8,7 @@ export default defineConfig({
   plugins: [react()],
   build: {
     // The server sends what lies here; git ignores it, the wheel does not.
-    outDir: "../src/tidewheel/server/site",
+    outDir: "../src/tidewheel/server/built_page",
     emptyOutDir: true,
     target: "es2023",
     // Everything is a file of its own: the policy of the page allows nothing inline.

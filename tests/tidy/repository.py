@@ -22,7 +22,7 @@ GENERATED = {
     "build",
     "dist",
     "node_modules",
-    "site",
+    "built_page",
     "__pycache__",
     ".hypothesis",
     ".import_linter_cache",

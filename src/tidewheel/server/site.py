@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidewheel.server.doorman import SECURITY_HEADERS
 
-BUILT = Path(__file__).parent / "site"  # where `make web` and the wheel put it
+BUILT = Path(__file__).parent / "built_page"  # where `make web` and the wheel put it
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_AN_HOUR = "public, max-age=3600"
 # For pages that the server writes by itself; where nothing is built they are plainer still.

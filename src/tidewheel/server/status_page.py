@@ -26,7 +26,8 @@ _FOOT = """<p><a href="/api/v1/docs">REST API</a> · <a href="/metrics">figures<
 LOGIN_NEEDED = f"""<!doctype html>
 <html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
 <body class="door"><main class="door"><h1>tidewheel</h1>
-<p>Open the link that <code>tidewheel up</code> printed. It is good once and for five minutes; whoever has a token makes another:</p>
+<p>Open the link that <code>tidewheel up</code> printed. It is good once and for
+five minutes; whoever has a token makes another:</p>
 <pre>curl -X POST -H "Authorization: Bearer TOKEN" THIS-SERVER/api/v1/login-links</pre>
 </main></body></html>
 """

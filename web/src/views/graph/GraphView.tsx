@@ -118,11 +118,12 @@ function nodesOf(drawing: Drawing, placed: Placed, selected: string | null, fits
     type: "frame", position: { x: frame.x, y: frame.y }, width: frame.width, height: frame.height, zIndex: -2,
     data: { name: frame.name, depth: frame.depth }, ...still,
   }));
+  const sizes = new Map(drawing.request.boxes.map((box) => [box.id, box]));
   for (const [id, position] of placed.boxes) {
     const task = drawing.tasks.get(id);
     const group = drawing.groups.get(id);
     if (task) {
-      const box = drawing.request.boxes.find((one) => one.id === id);
+      const box = sizes.get(id);
       found.push({
         id, type: "task", position, width: box?.width ?? 120, height: box?.height ?? 38, focusable: true, ariaLabel: `${id}, ${task.state}`,
         data: { task, selected: id === selected, faded: !fits(task) },
