@@ -11,6 +11,7 @@ export default tseslint.config(
       "max-lines": ["error", 400],
       // TanStack's tables and virtual lists are not for the compiler, which is not used here.
       "react-hooks/incompatible-library": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_" }],
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       // What is shown to people is text, or it is not shown: no HTML from data, ever (S10).

@@ -55,6 +55,7 @@ export function ActionDialog({ run, action: given, onClose }: { run: string; act
 /** What else can be said with this verb. */
 function Choices({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {
   if (action.verb === "trigger") return <FlowChoice action={action} onChange={onChange} />;
+  if (action.verb === "set" && action.prerequisites === undefined) return <OutputChoice action={action} onChange={onChange} />;
   if (action.verb === "stop") {
     return (
       <fieldset className="choices">
@@ -66,6 +67,21 @@ function Choices({ action, onChange }: { action: Action; onChange: (action: Acti
     );
   }
   return null;
+}
+
+function OutputChoice({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {
+  const [text, setText] = useState("");
+  const take = () => {
+    const { outputs: _, ...rest } = action;
+    const outputs = text.split(/[\s,]+/).filter(Boolean);
+    onChange(outputs.length > 0 ? { ...rest, outputs } : rest);
+  };
+  return (
+    <label className="choices">
+      <span className="muted">Which outputs, with commas; none: those that make it complete</span>
+      <input className="input" placeholder="succeeded" value={text} onChange={(event) => setText(event.target.value)} onBlur={take} onKeyDown={(event) => { if (event.key === "Enter") take(); }} />
+    </label>
+  );
 }
 
 function FlowChoice({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {

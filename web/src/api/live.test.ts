@@ -47,6 +47,13 @@ test("a batch that comes twice does no harm", () => {
   expect(live.snapshot().points).toEqual(["1", "2"]);
 });
 
+test("rows stand by point and as in the definition, whenever they came", () => {
+  live.hear(batch(8, [words("10/a", "waiting"), words("2/b", "waiting"), words("2/a", "waiting")]));
+  vi.runAllTimers();
+  expect(live.snapshot().rows.map((one) => one.id)).toEqual(["1/a", "1/b", "2/a", "2/b", "10/a"]);
+  expect(live.snapshot().points).toEqual(["1", "2", "10"]);
+});
+
 test("many events are told once", () => {
   let told = 0;
   live.subscribe(() => told++);

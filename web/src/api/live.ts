@@ -5,6 +5,7 @@
  * row alone. Watchers of everything are told at most every FLUSH_MS, however fast events come.
  */
 import { get, inPath, Problem } from "./http";
+import { comparePoints } from "./points";
 import { setConnection } from "./connection";
 import type { ServerEvent } from "./sse";
 import { EventStream } from "./stream";
@@ -37,6 +38,7 @@ const EMPTY: LiveState = {
 
 export class RunLive {
   private state: LiveState = EMPTY;
+  private unordered = false;
   private byId = new Map<string, TaskRow>();
   private stream: EventStream | null = null;
   private readonly listeners = new Set<() => void>();
@@ -142,6 +144,7 @@ export class RunLive {
     if (old === undefined) {
       const times = { queued_at: null, started_at: null, ended_at: null };
       this.byId.set(words.id, { ...words, ...times, exit_status: null, worker: null });
+      this.unordered = true;
       if (!(words.name in this.state.nodes)) this.reload();
     } else {
       this.byId.set(words.id, { ...old, ...words });
@@ -181,7 +184,18 @@ export class RunLive {
     const rows = [...this.byId.values()];
     const known = new Set(this.state.points);
     const fresh = [...new Set(rows.map((row) => row.point))].filter((point) => !known.has(point));
-    return { rows, points: fresh.length ? [...this.state.points, ...fresh.sort()] : this.state.points };
+    const points = fresh.length ? [...this.state.points, ...fresh].sort(comparePoints) : this.state.points;
+    if (this.unordered) this.inOrder(rows);
+    return { rows, points };
+  }
+
+  /** By point, then as the definition has them: new rows came at the end. */
+  private inOrder(rows: TaskRow[]): void {
+    const { nodes } = this.state;
+    const rank = (row: TaskRow) => nodes[row.name]?.rank ?? 0;
+    rows.sort((a, b) => comparePoints(a.point, b.point) || rank(a) - rank(b));
+    this.byId = new Map(rows.map((row) => [row.id, row]));
+    this.unordered = false;
   }
 
   private put(state: LiveState): void {

@@ -1,7 +1,7 @@
 /** The graph of a run around its live tasks: window n, grouped, live. */
 import { useQuery } from "@tanstack/react-query";
 import { Background, BackgroundVariant, Controls, MarkerType, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
-import { useEffect, useMemo, useRef } from "react";
+import { useEffect, useMemo, useRef, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { graphQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
@@ -12,13 +12,14 @@ import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { lookOf } from "../../ui/palette";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import { drawGraph, type Drawing, type Grouping } from "./drawing";
-import type { Placed } from "./layout";
+import type { LayoutRequest, Placed } from "./layout";
 import { DependencyLine, FrameBox, GroupBox, TaskBox, type DependencyEdge, type GraphNode } from "./nodes";
 import { useLayout } from "./useLayout";
 import "./graph.css";
 
 const NODE_TYPES = { task: TaskBox, group: GroupBox, frame: FrameBox };
 const EDGE_TYPES = { dependency: DependencyLine };
+const FIT = { minZoom: 0.3, maxZoom: 1.1, padding: 0.08 };
 const GROUPINGS: readonly [Grouping, string][] = [["point", "point"], ["family", "family"], ["both", "point and family"], ["none", "nothing"]];
 
 export function GraphView() {
@@ -66,6 +67,7 @@ function Canvas({ drawing }: { drawing: Drawing }) {
   if (held.current.key !== drawing.key) held.current = drawing; // eslint-disable-line react-hooks/refs -- what is kept follows from what is given
   const { placed, request, error } = useLayout(held.current.request); // eslint-disable-line react-hooks/refs
   const fits = useMemo(() => rowFilter(filters), [filters]);
+  const moved = useRef(false); // by hand: from then on the view stays where it was put
   const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected, fits) : []), [drawing, placed, selected, fits]);
   const edges = useMemo(() => (placed ? edgesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
   const onNodeClick: NodeMouseHandler<GraphNode> = (event, node) => {
@@ -80,13 +82,15 @@ function Canvas({ drawing }: { drawing: Drawing }) {
     <ReactFlow<GraphNode, DependencyEdge>
       nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} edgeTypes={EDGE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => select(null)}
       nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} elevateEdgesOnSelect={false} onlyRenderVisibleElements={nodes.length > 150}
-      minZoom={0.05} maxZoom={2} fitView fitViewOptions={{ minZoom: 0.3, maxZoom: 1.1, padding: 0.08 }} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
+      minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
+      onMoveStart={(event) => { if (event !== null) moved.current = true; }}
       aria-label="Graph of tasks"
     >
       <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
-      <Controls showInteractive={false} />
+      <Controls showInteractive={false} onFitView={() => { moved.current = false; }} fitViewOptions={FIT} />
       {drawing.tasks.size > 30 && <MiniMap pannable zoomable nodeColor={miniColour} nodeStrokeWidth={0} />}
-      <Follow selected={selected} placed={placed} of={request} />
+      <Follow selected={selected} placed={placed} />
+      <Fit of={request} moved={moved} />
     </ReactFlow>
   );
 }
@@ -94,7 +98,7 @@ function Canvas({ drawing }: { drawing: Drawing }) {
 const miniColour = (node: GraphNode): string => (node.type === "task" ? lookOf(node.data.task.state).colour : "transparent");
 
 /** A task that was selected elsewhere is brought into sight. */
-function Follow({ selected, placed, of }: { selected: string | null; placed: Placed; of: unknown }) {
+function Follow({ selected, placed }: { selected: string | null; placed: Placed }) {
   const { setCenter, getViewport, getZoom } = useReactFlow();
   const seen = useRef<string | null>(selected);
   useEffect(() => {
@@ -107,7 +111,19 @@ function Follow({ selected, placed, of }: { selected: string | null; placed: Pla
     const [left, top] = [box.x * zoom + x, box.y * zoom + y];
     const visible = pane && left > 0 && top > 0 && left < pane.width - 80 && top < pane.height - 40;
     if (!visible) void setCenter(box.x + 60, box.y + 20, { zoom: Math.max(getZoom(), 0.7), duration: 400 });
-  }, [selected, placed, of, setCenter, getViewport, getZoom]);
+  }, [selected, placed, setCenter, getViewport, getZoom]);
+  return null;
+}
+
+/** A graph that has grown is shown whole, unless somebody looks at a part of it. */
+function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean> }) {
+  const { fitView } = useReactFlow();
+  const seen = useRef(of);
+  useEffect(() => {
+    if (of === seen.current) return;
+    seen.current = of;
+    if (!moved.current) window.setTimeout(() => void fitView({ ...FIT, duration: 300 }), 60);
+  }, [of, moved, fitView]);
   return null;
 }
 

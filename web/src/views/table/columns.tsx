@@ -1,5 +1,6 @@
 /** The columns of the table of tasks, and how each sorts. */
 import { createColumnHelper } from "@tanstack/react-table";
+import { comparePoints } from "../../api/points";
 import type { TaskRow } from "../../api/types";
 import { TASK_STATES } from "../../ui/palette";
 import { StateWord } from "../../ui/StateIcon";
@@ -7,13 +8,6 @@ import { At, secondsBetween, Took } from "../../ui/time";
 
 const column = createColumnHelper<TaskRow>();
 const stateRank = new Map(TASK_STATES.map((state, place) => [state, place]));
-
-/** Points are numbers or dates written so that texts compare; numbers do not. */
-export function comparePoints(a: string, b: string): number {
-  const numbers = [Number(a), Number(b)] as const;
-  if (Number.isInteger(numbers[0]) && Number.isInteger(numbers[1]) && a.length < 8 && b.length < 8) return numbers[0] - numbers[1];
-  return a < b ? -1 : a > b ? 1 : 0;
-}
 
 export function ranSeconds(row: TaskRow, now: number): number {
   if (row.started_at === null) return -1;
