@@ -42,7 +42,7 @@ check: static ## Before each commit, under a minute: format, lint, types, contra
 	$(BIN)/python -m pytest -q -n 2 $(wildcard tests/unit tests/spec tests/tidy)
 
 .PHONY: test
-test: static web chromium ## Everything, each suite within its budget of seconds
+test: static weblint chromium ## Everything, each suite within its budget of seconds
 	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
 
 .PHONY: static
@@ -105,9 +105,12 @@ web/node_modules/.installed: web/package-lock.json
 $(WEB_PAGE): web/node_modules/.installed $(WEB_SOURCES)
 	$(NPM) run --silent build
 
+.PHONY: weblint
+weblint: web
+	@if command -v npm >/dev/null; then $(NPM) run --silent lint; fi
+
 .PHONY: webcheck
-webcheck: web ## Lint and units of the web page
-	$(NPM) run --silent lint
+webcheck: weblint ## Lint and units of the web page
 	$(NPM) run --silent test
 
 # What tests/browser drives. Root can be served at once; others are told what to ask for.

@@ -22,5 +22,6 @@ export default defineConfig({
     rollupOptions: { output: { entryFileNames: "assets/worker-[hash].js" } },
   },
   server: { proxy: { "/api": server, "/login": server, "/status": server } },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+  // A document is made only for tests that draw something (*.test.tsx says so in its first line).
+  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
 });

@@ -1,4 +1,4 @@
-"""The units of the web page, by their own tools: vitest and eslint."""
+"""The units of the web page, by their own tool."""
 
 import shutil
 import subprocess
@@ -10,9 +10,8 @@ WEB = Path(__file__).parents[2] / "web"
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-@pytest.mark.parametrize("script", ["test", "lint"])
-def test_the_units_hold(script):
+def test_the_units_hold():
     done = subprocess.run(
-        ["npm", "run", "--silent", script], cwd=WEB, capture_output=True, text=True, check=False
+        ["npm", "run", "--silent", "test"], cwd=WEB, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { RunLive } from "./live";
 import type { RunFacts, TaskRow, TaskRows, TaskWords } from "./types";
