@@ -47,13 +47,13 @@ export const inPath = (name: string): string => encodeURIComponent(name);
 
 export const address = (path: string): string => API + path;
 
-/** Text with the headers that say which part of a log it is. */
-export async function getText(
+/** Bytes with the headers that say which part of a log they are. */
+export async function getBytes(
   path: string,
   signal?: AbortSignal,
-): Promise<{ text: string; headers: Headers }> {
+): Promise<{ bytes: Uint8Array; headers: Headers }> {
   const answer = await answered("GET", path, undefined, signal);
-  return { text: await answer.text(), headers: answer.headers };
+  return { bytes: new Uint8Array(await answer.arrayBuffer()), headers: answer.headers };
 }
 
 async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {

@@ -25,4 +25,11 @@ export const VIEWS: readonly ViewDefinition[] = [
     says: "Every task as a row: sort, filter, act on many",
     View: lazy(() => import("./table/TableView").then((module) => ({ default: module.TableView }))),
   },
+  {
+    id: "logs",
+    title: "Logs",
+    keys: "v l",
+    says: "What jobs and the scheduler wrote: follow, search, wrap",
+    View: lazy(() => import("./logs/LogsView").then((module) => ({ default: module.LogsView }))),
+  },
 ];
