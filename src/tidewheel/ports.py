@@ -58,7 +58,13 @@ if TYPE_CHECKING:
         StoredRun,
     )
     from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
-    from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+    from tidewheel.core.runs.views import (
+        ChangesView,
+        CommandView,
+        RunAttempt,
+        RunView,
+        SubmissionView,
+    )
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
@@ -196,8 +202,10 @@ class RunStore(Protocol):
         of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
         ...
 
-    async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
-        """Newest first."""
+    async def runs(
+        self, *, workflow: str | None = None, count: int = 100, before: int | None = None
+    ) -> list[RunView]:
+        """Newest first; only those made before the one with this number."""
         ...
 
     async def delete_run(self, number: int) -> None:
@@ -255,10 +263,8 @@ class RunStore(Protocol):
     # looking
     async def submissions(
         self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
-    ) -> list[SubmissionView]:
-        """Newest first."""
-        ...
-
+    ) -> list[SubmissionView]: ...  # newest first
+    async def run_attempts(self, run: int, count: int) -> list[RunAttempt]: ...  # newest first
     async def run_changes(
         self, run: int, after: int = 0, count: int = 100
     ) -> list[ChangesView]: ...
@@ -276,19 +282,13 @@ class AccessStore(Protocol):
         """A token, and the time at the database; NotFound if there is none."""
         ...
 
-    async def tokens(self) -> list[TokenView]:
-        """All of them, newest first."""
-        ...
-
+    async def tokens(self) -> list[TokenView]: ...  # all of them, newest first
     async def revoke_token(self, number: int) -> TokenView: ...
     async def spend_token(self, number: int) -> bool:
         """Use up a login; of several that try, one hears that it was the one."""
         ...
 
-    async def touch_token(self, number: int) -> None:
-        """It was used now."""
-        ...
-
+    async def touch_token(self, number: int) -> None: ...  # it was used now
     async def assign_worker(self, worker: WorkerId, token: int) -> None:
         """The worker belongs to this token from now on; the first one counts."""
         ...

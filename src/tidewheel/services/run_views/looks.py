@@ -15,6 +15,8 @@ from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
+from tidewheel.services.run_views.attempts_document import attempts_document
+from tidewheel.services.run_views.critical_path import critical_path_document
 from tidewheel.services.run_views.dry_run import dry_run_document
 from tidewheel.services.run_views.graph_document import graph_document
 from tidewheel.services.run_views.history import history_document
@@ -72,7 +74,8 @@ async def look(
     """A view; `run` among the arguments says of which run, except for the list of runs."""
     if name == "runs":
         workflow = _text(arguments, "workflow") or None
-        return await runs_document(store, workflow, _number(arguments, "count") or 100)
+        count, before = _number(arguments, "count") or 100, _number(arguments, "before")
+        return await runs_document(store, workflow, count, before)
     read = definition_of or definitions_of(store, home)
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, read, arguments)
@@ -209,6 +212,19 @@ async def _submissions(
     return await submissions_document(store, view, point, name, count)
 
 
+async def _attempts(store: Store, _: Ground, view: RunView, arguments: Arguments) -> Document:
+    return await attempts_document(store, view, _number(arguments, "count") or 1_000)
+
+
+async def _critical_path(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    looked = await ground.gather(store, view)
+    text = _text(arguments, "id")
+    last = find_task(looked, text)[0] if text else None
+    return critical_path_document(looked, await submissions_by_task(store, view), last)
+
+
 async def _changes(
     store: Store, ground: Ground, view: RunView, arguments: Arguments
 ) -> Document:
@@ -232,6 +248,8 @@ LOOKS: dict[str, Look] = {
     "dry-run": _dry_run,
     "select": _select,
     "submissions": _submissions,
+    "attempts": _attempts,
+    "critical-path": _critical_path,
     "changes": _changes,
 }
 

@@ -48,9 +48,11 @@ def facts_document(view: RunView, now: Instant) -> Document:
 
 
 async def runs_document(
-    store: Store, workflow: str | None = None, count: int = 100
+    store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
 ) -> Document:
-    """The list of runs, newest first."""
+    """The list of runs, newest first; `next` is what `before` is for the page after."""
     now = await store.now()
-    found = await store.runs(workflow=workflow, count=min(count, RUNS_MAX))
-    return {"runs": [run_facts(view, now) for view in found]}
+    limit = min(count, RUNS_MAX)
+    found = await store.runs(workflow=workflow, count=limit, before=before)
+    following = found[-1].number if len(found) == limit else None
+    return {"runs": [run_facts(view, now) for view in found], "next": following}

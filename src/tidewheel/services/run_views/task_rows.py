@@ -11,6 +11,7 @@ from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_document import Submissions, known_tasks
 from tidewheel.services.run_views.run_facts import Document, run_facts
 from tidewheel.services.run_views.task_words import words_of
+from tidewheel.services.run_views.tree import ROOT
 from tidewheel.vocabulary import time_text
 
 ROWS_MAX = 20_000  # the newest points, as many as fit
@@ -40,11 +41,24 @@ def task_rows_document(looked: Looked, submissions: Submissions, cursor: str) ->
 
 def _node(looked: Looked, name: str) -> Document:
     definition = looked.pool.plan.nodes[name].definition
+    families = [one for one in definition.lineage if one != name]
     return {
-        "families": [one for one in definition.lineage if one != name],
+        "families": families,
+        "branch": _branch(looked, families[:1]),
         "title": dict(definition.meta).get("title", ""),
         "rank": looked.pool.plan.nodes[name].rank,
     }
+
+
+def _branch(looked: Looked, first: Sequence[str]) -> list[str]:
+    """The families in which it is drawn, the outermost first; the root is none."""
+    found: list[str] = []
+    family = first[0] if first else ""
+    while family not in ("", ROOT, *found):
+        found.insert(0, family)
+        definition = looked.graph.families.get(family)
+        family = "" if definition is None else definition.parent or ""
+    return found
 
 
 def _row(looked: Looked, key: Key, submissions: Submissions) -> Document:

@@ -35,7 +35,7 @@ def window(pool: Pool, edges: int, middle: Iterable[Key] | None = None) -> dict[
 
 def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
     """The parents and the children of a task that lie within the run."""
-    for other in (*_parents(pool, key), *_children(pool, key)):
+    for other in (*parents(pool, key), *_children(pool, key)):
         point, name = other
         final = pool.plan.final
         inside = point >= pool.run.start and (final is None or point <= final)
@@ -43,7 +43,8 @@ def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
             yield other
 
 
-def _parents(pool: Pool, key: Key) -> Iterator[Key]:
+def parents(pool: Pool, key: Key) -> Iterator[Key]:
+    """Every task that an arrow into this one names, also of points outside of the run."""
     for arrow, _ in pool.plan.nodes[key[1]].arrows_at(key[0]):
         for leaf in arrow.leaves:
             parent = leaf.parent_point(key[0], pool.plan.initial)
