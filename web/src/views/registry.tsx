@@ -19,6 +19,13 @@ export const VIEWS: readonly ViewDefinition[] = [
     View: lazy(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView }))),
   },
   {
+    id: "tree",
+    title: "Tree",
+    keys: "v e",
+    says: "Points, families, tasks and their attempts, with counts",
+    View: lazy(() => import("./tree/TreeView").then((module) => ({ default: module.TreeView }))),
+  },
+  {
     id: "table",
     title: "Table",
     keys: "v t",
@@ -26,10 +33,31 @@ export const VIEWS: readonly ViewDefinition[] = [
     View: lazy(() => import("./table/TableView").then((module) => ({ default: module.TableView }))),
   },
   {
+    id: "timeline",
+    title: "Timeline",
+    keys: "v i",
+    says: "When jobs waited and ran, and what made the run take so long",
+    View: lazy(() => import("./timeline/TimelineView").then((module) => ({ default: module.TimelineView }))),
+  },
+  {
+    id: "analysis",
+    title: "Analysis",
+    keys: "v a",
+    says: "How long tasks wait and run, and what they use of what they ask for",
+    View: lazy(() => import("./analysis/AnalysisView").then((module) => ({ default: module.AnalysisView }))),
+  },
+  {
     id: "logs",
     title: "Logs",
     keys: "v l",
     says: "What jobs and the scheduler wrote: follow, search, wrap",
     View: lazy(() => import("./logs/LogsView").then((module) => ({ default: module.LogsView }))),
+  },
+  {
+    id: "history",
+    title: "History",
+    keys: "v h",
+    says: "The run as it was: a slider back through everything that changed it",
+    View: lazy(() => import("./history/HistoryView").then((module) => ({ default: module.HistoryView }))),
   },
 ];

@@ -101,6 +101,13 @@ class ChangesQuery(In):
     limit: Count = 100
 
 
+class PastQuery(In):
+    """Behind a batch, or at a time; without either, as it is now."""
+
+    batch: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    at: str = ""
+
+
 class LogQuery(PartQuery):
     """Which log: of the run, or of a job (the latest submission and attempt).
 
@@ -330,6 +337,7 @@ _VIEWS: tuple[_View, ...] = (
         ChangesQuery,
         "What happened to tasks, batch by batch, oldest first.",
     ),
+    ("/past", "past", _as_given, PastQuery, "The run as it was, and what happened then."),
 )
 ROUTES = (
     Route(

@@ -28,6 +28,7 @@ from tidewheel.services.run_views.log_document import (
 )
 from tidewheel.services.run_views.log_files import TEXT_BYTES_MAX
 from tidewheel.services.run_views.naming import TASKS_MAX, find_task, find_tasks
+from tidewheel.services.run_views.past import past_document, read_moment
 from tidewheel.services.run_views.past_changes import changes_document, submissions_document
 from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
@@ -233,6 +234,12 @@ async def _changes(
     return await changes_document(store, looked, after, count)
 
 
+async def _past(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view, recall=False)
+    batch, at = _number(arguments, "batch"), read_moment(_text(arguments, "at"))
+    return await past_document(store, looked, batch, at)
+
+
 LOOKS: dict[str, Look] = {
     "show": _show,
     "facts": _facts,
@@ -251,6 +258,7 @@ LOOKS: dict[str, Look] = {
     "attempts": _attempts,
     "critical-path": _critical_path,
     "changes": _changes,
+    "past": _past,
 }
 
 
