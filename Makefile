@@ -46,7 +46,7 @@ parts: setup ## Install the engines that tests start: Docker and Slurm; quick wh
 	$(BIN)/python -m tests.support.parts
 
 .PHONY: test
-test: static parts ## Everything, each suite within its budget of seconds
+test: static weblint parts chromium ## Everything, each suite within its budget of seconds
 	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
 
 .PHONY: static
@@ -90,6 +90,46 @@ bench: setup ## Measure tidewheel and its peers side by side
 	$(BIN)/python -m bench.scheduler
 	$(BIN)/python -m bench.compile
 
+# The page is built where npm is there; without it the server has a plain one.
+WEB_PAGE := src/tidewheel/server/built_page/index.html
+WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) \
+	web/index.html web/package.json web/tsconfig.json web/vite.config.ts
+NPM := npm --prefix web
+
+.PHONY: web
+ifeq ($(shell command -v npm),)
+web: ## Build the web page into the server's package
+	@echo "npm is not here, so the web page is not built (Node 20.19 or newer brings it)." >&2
+else
+web: $(WEB_PAGE) ## Build the web page into the server's package
+endif
+
+web/node_modules/.installed: web/package-lock.json
+	$(NPM) ci --silent
+	@touch $@
+
+$(WEB_PAGE): web/node_modules/.installed $(WEB_SOURCES)
+	$(NPM) run --silent build
+
+.PHONY: weblint
+weblint: web
+	@if command -v npm >/dev/null; then $(NPM) run --silent lint; fi
+
+.PHONY: webcheck
+webcheck: weblint ## Lint and units of the web page
+	$(NPM) run --silent test
+
+# What tests/browser drives. Root can be served at once; others are told what to ask for.
+.PHONY: chromium
+chromium:
+	@if ! command -v chromium >/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing the Debian package chromium ..." >&2; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+				apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+		else echo "chromium is not here, so tests/browser is skipped (apt-get install chromium)." >&2; fi; \
+	fi
+
 .PHONY: traceability
 traceability: setup ## Which requirements no test proved in the last `make test`
 	$(BIN)/python tests/traceability.py
@@ -114,7 +154,7 @@ lock: ## Pin the newest dependencies again, with their hashes
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist web/node_modules src/tidewheel/server/built_page .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python

@@ -88,6 +88,7 @@ SUITES = (
         workers=2,
         args=("--timeout=110",),  # one test is ten thousand requests
     ),
+    Suite(name="browser", paths=("tests/browser",), budget_seconds=120, args=("--timeout=60",)),
     Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
     Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
     Suite(

@@ -59,7 +59,13 @@ if TYPE_CHECKING:
         RunLease,
         StoredRun,
     )
-    from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+    from tidewheel.core.runs.views import (
+        ChangesView,
+        CommandView,
+        RunAttempt,
+        RunView,
+        SubmissionView,
+    )
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.tasks.statistics import EndedAttempt
@@ -202,8 +208,10 @@ class RunStore(Protocol):
         of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
         ...
 
-    async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
-        """Newest first."""
+    async def runs(
+        self, *, workflow: str | None = None, count: int = 100, before: int | None = None
+    ) -> list[RunView]:
+        """Newest first; only those made before the one with this number."""
         ...
 
     async def delete_run(self, number: int) -> None:
@@ -261,10 +269,8 @@ class RunStore(Protocol):
     # looking
     async def submissions(
         self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
-    ) -> list[SubmissionView]:
-        """Newest first."""
-        ...
-
+    ) -> list[SubmissionView]: ...  # newest first
+    async def run_attempts(self, run: int, count: int) -> list[RunAttempt]: ...  # newest first
     async def run_changes(
         self, run: int, after: int = 0, count: int = 100
     ) -> list[ChangesView]: ...

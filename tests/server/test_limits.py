@@ -80,7 +80,7 @@ def test_every_answer_carries_the_headers_that_protect_browsers(admin, server):
         assert "default-src 'self'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert not any(name.startswith("access-control") for name in headers)
         assert "server" not in headers
 

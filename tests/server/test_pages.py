@@ -8,13 +8,13 @@ HTML = "text/html,application/xhtml+xml"
 
 def shown(caller, text):
     """The page, once it shows this: what it shows may be a second old."""
-    look = lambda: caller.get("//", Accept=HTML)  # noqa: E731 - a name for one line
+    look = lambda: caller.get("//status", Accept=HTML)  # noqa: E731 - a name for one line
     eventually(lambda: text.encode() in look().body, f"{text} on the page")
     return look()
 
 
 def test_a_stranger_s_browser_is_told_how_to_log_in(server):
-    page = server.stranger().get("//", Accept=HTML)
+    page = server.stranger().get("//status", Accept=HTML)
     assert page.status == 401
     assert page.headers["content-type"].startswith("text/html")
     assert b"tidewheel up" in page.body
@@ -30,7 +30,7 @@ def test_a_link_that_was_used_leads_a_browser_to_how_to_get_another(server, clie
 
 
 def test_a_stranger_s_program_is_told_as_everywhere(server):
-    assert server.stranger().get("//").code == "unauthenticated"
+    assert server.stranger().get("//status").code == "unauthenticated"
 
 
 def test_a_session_and_a_token_see_runs_queues_and_workers(server, admin, worker):

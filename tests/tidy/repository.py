@@ -22,6 +22,7 @@ GENERATED = {
     "build",
     "dist",
     "node_modules",
+    "built_page",
     "__pycache__",
     ".hypothesis",
     ".import_linter_cache",

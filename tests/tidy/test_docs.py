@@ -7,8 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def writer_of(name):
-    path = ROOT / f"docs/{name}.py"
+def writer_of(name, folder="docs"):
+    path = ROOT / folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -19,6 +19,13 @@ def test_the_page_of_commands_is_what_the_commands_say():
     writer = writer_of("write_cli_page")
     assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), (
         "run: .venv/bin/python docs/write_cli_page.py"
+    )
+
+
+def test_the_states_of_the_web_page_look_as_on_the_command_line():
+    writer = writer_of("write_palette", "web")
+    assert writer.PLACE.read_text(encoding="utf-8") == writer.text(), (
+        "run: .venv/bin/python web/write_palette.py"
     )
 
 

@@ -73,6 +73,7 @@ class Call:
     body: Any = None
     key: str | None = None  # idempotency
     last_event_id: str | None = None  # up to which a stream was read before
+    takes_gzip: bool = False  # whether the caller can unpack an answer
     fingerprint: str = ""  # of the whole request
     token: TokenView | None = None
     job: JobIdentity | None = None  # if a job calls with a token of its own

@@ -20,7 +20,9 @@ SECURITY_HEADERS = {
     "base-uri 'none'; form-action 'self'; object-src 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    # Other sites hear nothing. With `no-referrer` a browser hides from our own form, too, where
+    # it came from, and the login would be refused as that of another site.
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",

@@ -150,6 +150,7 @@ class Gateway:
             hub=self._hub,
             doors=self._doors,
             last_event_id=request.headers.get("last-event-id"),
+            takes_gzip="gzip" in request.headers.get("accept-encoding", ""),
             quota=self._quota,
             settings=self._settings,
             metrics=self._metrics,
@@ -166,7 +167,7 @@ class Gateway:
     async def _read(self, route: Route, request: Request, call: Call) -> None:
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
-        elif request.query_params:
+        elif request.query_params and not route.page:
             raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
         if not route.changes:
             return

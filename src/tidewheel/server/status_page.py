@@ -9,13 +9,13 @@ from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.views import QueueView, WorkerView
 from tidewheel.quantities import show_duration
 from tidewheel.server.metrics import Seen
+from tidewheel.server.site import PLAIN_HEAD
 from tidewheel.vocabulary import time_text
 
 ROWS_MAX = 100
 
-_HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tidewheel</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
+_HEAD = f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel</title>
 <meta http-equiv="refresh" content="5"></head><body>
 <h1>tidewheel</h1>
 """
@@ -23,12 +23,13 @@ _FOOT = """<p><a href="/api/v1/docs">REST API</a> · <a href="/metrics">figures<
 </body></html>
 """
 
-LOGIN_NEEDED = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
-<h1>tidewheel</h1><p>Open the link that <code>tidewheel up</code> printed. It is good once and
-for five minutes; whoever has a token makes another:</p>
+LOGIN_NEEDED = f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
+<body class="door"><main class="door"><h1>tidewheel</h1>
+<p>Open the link that <code>tidewheel up</code> printed. It is good once and for
+five minutes; whoever has a token makes another:</p>
 <pre>tidewheel token link</pre>
-</body></html>
+</main></body></html>
 """
 
 

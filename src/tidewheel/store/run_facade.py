@@ -25,7 +25,13 @@ if TYPE_CHECKING:
         RunLease,
         StoredRun,
     )
-    from tidewheel.core.runs.views import ChangesView, CommandView, RunView, SubmissionView
+    from tidewheel.core.runs.views import (
+        ChangesView,
+        CommandView,
+        RunAttempt,
+        RunView,
+        SubmissionView,
+    )
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.sched.states import Flows
@@ -100,10 +106,12 @@ class RunOperations(ABC):
 
         return await self.look(lambda tx: runs.find_run(tx, text))
 
-    async def runs(self, *, workflow: str | None = None, count: int = 100) -> list[RunView]:
+    async def runs(
+        self, *, workflow: str | None = None, count: int = 100, before: int | None = None
+    ) -> list[RunView]:
         from tidewheel.store.scripts import runs
 
-        return await self.look(lambda tx: runs.list_runs(tx, workflow, count))
+        return await self.look(lambda tx: runs.list_runs(tx, workflow, count, before))
 
     async def delete_run(self, number: int) -> None:
         while not await self.delete_run_part(number):
@@ -193,6 +201,11 @@ class RunOperations(ABC):
         from tidewheel.store.scripts import run_batch
 
         return await self.look(lambda tx: run_batch.submissions(tx, run, point, name, count))
+
+    async def run_attempts(self, run: int, count: int) -> list[RunAttempt]:
+        from tidewheel.store.scripts import run_batch
+
+        return await self.look(lambda tx: run_batch.run_attempts(tx, run, count))
 
     async def run_changes(
         self, run: int, after: int = 0, count: int = 100

@@ -19,7 +19,7 @@ from tidewheel.core.runs.requests import (
     JobSaid,
     JobStarted,
 )
-from tidewheel.core.runs.views import CommandView, RunView, SubmissionView
+from tidewheel.core.runs.views import CommandView, RunAttempt, RunView, SubmissionView
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant, TaskId
 
@@ -152,6 +152,18 @@ def submission_view(row: Sequence[Any]) -> SubmissionView:
         *("exit_status", "error", "worker"),
     )
     return SubmissionView(**dict(zip(names, row, strict=True)))
+
+
+def run_attempt(row: Sequence[Any]) -> RunAttempt:
+    """From list_run_attempts, without the number of the task."""
+    names = (
+        *("task_id", "submitted_at", "attempt", "worker", "claimed_at", "started_at"),
+        *("ended_at", "ended_by", "exit_status"),
+        *("cpu_asked", "memory_asked_bytes", "gpu_asked"),
+        *("memory_used_bytes", "cpu_used_percent", "gpu_used_percent"),
+        "gpu_memory_used_bytes",
+    )
+    return RunAttempt(**dict(zip(names, row, strict=True)))
 
 
 def happening(row: Sequence[Any]) -> Happening:

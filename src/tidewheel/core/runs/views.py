@@ -70,6 +70,31 @@ class SubmissionView:
     worker: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAttempt:
+    """An attempt at a submission of a run: when it waited and ran, what it asked for and used.
+
+    One that nobody has claimed yet has no worker and no times.
+    """
+
+    task_id: TaskId
+    submitted_at: Instant
+    attempt: int
+    worker: str | None
+    claimed_at: Instant | None
+    started_at: Instant | None
+    ended_at: Instant | None
+    ended_by: str | None
+    exit_status: int | None
+    cpu_asked: float
+    memory_asked_bytes: int
+    gpu_asked: int
+    memory_used_bytes: int | None  # the peak
+    cpu_used_percent: float | None  # the mean, of one core
+    gpu_used_percent: float | None  # the mean
+    gpu_memory_used_bytes: int | None  # the peak
+
+
 @dataclass(frozen=True, slots=True)
 class ChangesView:
     """The changes of one batch, as JSON: the run as it was can be made from them."""

@@ -22,6 +22,7 @@ from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workfl
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
 
+SUMMARIES_MAX = 50  # each reads a whole run
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -32,10 +33,12 @@ READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, 
 
 
 class RunsQuery(In):
-    """Which runs."""
+    """Which runs; with summaries there are at most 50 to a page."""
 
     workflow: str | None = None
     limit: Count = 100
+    before: Number | None = None
+    summary: bool = False
 
 
 class TasksQuery(In):
@@ -79,11 +82,30 @@ class SubmissionsQuery(In):
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
+class AttemptsQuery(In):
+    """At how many of the newest submissions."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+class PathQuery(In):
+    """To which task; without one, to what ended last."""
+
+    id: str = ""
+
+
 class ChangesQuery(In):
     """The batches behind one; `next` of an answer is the `after` of the next request."""
 
     after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
     limit: Count = 100
+
+
+class PastQuery(In):
+    """Behind a batch, or at a time; without either, as it is now."""
+
+    batch: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    at: str = ""
 
 
 class LogQuery(PartQuery):
@@ -112,11 +134,23 @@ def run_door(call: Call) -> RunDoor:
 
 async def list_runs(call: Call) -> object:
     query = call.query_as(RunsQuery)
-    asked = {"workflow": query.workflow, "count": query.limit}
+    count = min(query.limit, SUMMARIES_MAX) if query.summary else query.limit
+    asked = {"workflow": query.workflow, "count": count, "before": query.before}
     found = await run_door(call).look("runs", asked)
     listed: Any = found["runs"]
     shown = [one for one in listed if covers_workflow(call.grant, one["workflow"])]
+    if query.summary:
+        shown = [one | {"summary": await _summary(call, one["name"])} for one in shown]
     return found | {"runs": shown}
+
+
+async def _summary(call: Call, run: str) -> Document | None:
+    """None for a run that cannot be looked into: the others are shown all the same."""
+    try:
+        looking = run_door(call).look("summary", {"run": run})
+        return {**await call.doors.apart(looking), "run": run}
+    except (Refused, OSError):
+        return None
 
 
 def _looking(name: str, arguments: Callable[[Call], Document]) -> Handler:
@@ -160,8 +194,8 @@ def _select(call: Call) -> Document:
     return _needed_ids(call) | {"all_at_point": call.query_as(SelectQuery).all_at_point}
 
 
-def _state(call: Call) -> Document:
-    return msgspec.structs.asdict(call.query_as(StateQuery))
+def _as_given(call: Call) -> Document:
+    return msgspec.structs.asdict(call.query)
 
 
 def _nothing(call: Call) -> Document:
@@ -249,13 +283,22 @@ _VIEWS: tuple[_View, ...] = (
     ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
     ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
     ("/pool", "tree", _pool, TreeQuery, "Everything within n edges of the live tasks."),
+    ("/graph", "graph", _pool, TreeQuery, "Tasks and edges around the live tasks."),
+    (
+        "/tasks",
+        "tasks",
+        _nothing,
+        None,
+        "Every task as a row; cursor: where events go on.",
+    ),
+    ("/summary", "summary", _nothing, None, "How far a run is, and what keeps it back."),
     ("/dump", "dump", _nothing, None, "Every task of the pool, one by one."),
     ("/select", "select", _select, SelectQuery, "The tasks that some ids mean."),
     ("/broadcasts", "broadcasts", _nothing, None, "Settings that were changed by hand."),
     (
         "/workflow-state",
         "workflow-state",
-        _state,
+        _as_given,
         StateQuery,
         "Which tasks have got so far, as other workflows ask.",
     ),
@@ -274,12 +317,27 @@ _VIEWS: tuple[_View, ...] = (
         "Every job: when it was queued, began and ended, and who ran it.",
     ),
     (
+        "/attempts",
+        "attempts",
+        _counted,
+        AttemptsQuery,
+        "Every attempt: when it waited and ran, what it asked for and what it used.",
+    ),
+    (
+        "/critical-path",
+        "critical-path",
+        _as_given,
+        PathQuery,
+        "The chain of jobs that made the run take as long as it took.",
+    ),
+    (
         "/changes",
         "changes",
         _counted,
         ChangesQuery,
         "What happened to tasks, batch by batch, oldest first.",
     ),
+    ("/past", "past", _as_given, PastQuery, "The run as it was, and what happened then."),
 )
 ROUTES = (
     Route(
@@ -287,7 +345,7 @@ ROUTES = (
         path=f"{API}/runs",
         guard=Needs(scopes=(Scope.READ,), queues=no_queue),
         handler=list_runs,
-        says="Runs, newest first.",
+        says="Runs, newest first, page by page; with summary=true how far each is.",
         query=RunsQuery,
         answers=Document,
     ),

@@ -19,6 +19,7 @@ from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Open, Route, no_queue
+from tidewheel.server.site import PLAIN_HEAD
 from tidewheel.server.wire.forms import In, Out
 from tidewheel.server_ports import AccessStore
 
@@ -26,11 +27,16 @@ LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0
 AFTER_LOGIN = "/"
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tidewheel: log in</title></head><body>
-<h1>tidewheel</h1><form method="post" action="/login">
-<input type="hidden" name="code" value="{code}"><button>Log in</button></form></body></html>
+_PAGE = (
+    f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
 """
+    """<body class="door"><main class="door"><h1>tidewheel</h1>
+<p>One click, and this browser is known here for twelve hours.</p>
+<form method="post" action="/login"><input type="hidden" name="code" value="{code}">
+<button autofocus>Log in</button></form></main></body></html>
+"""
+)
 
 
 class LoginQuery(In):

@@ -67,8 +67,8 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
 
 def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) -> Document:
     pool = looked.pool
-    flows = _flows(looked, key, task)
-    value = leaf_value(pool, leaf, key[0], flows)
+    flows = flows_of(looked, key)
+    value = value_of(looked, key[0], leaf, flows)
     satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
     parent = leaf.parent_point(key[0], pool.plan.initial)
     state = Value.TRUE if satisfied else value
@@ -96,6 +96,20 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
     return {"id": name, "text": text, "parent": there, "members": []} | common
 
 
+def value_of(looked: Looked, point: Point, leaf: Leaf, flows: Flows) -> Value:
+    """Where an atom stands; a family that is no longer counted is counted again."""
+    pool = looked.pool
+    value = leaf_value(pool, leaf, point, flows)
+    if leaf.group is None or value is not Value.OPEN:
+        return value
+    parent = leaf.parent_point(point, pool.plan.initial)
+    made = (
+        member_value(pool.recall(parent, member), leaf.group, flows) is Value.TRUE
+        for member in leaf.group.members
+    )
+    return Value.TRUE if (all(made) if leaf.group.every else any(made)) else value
+
+
 def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator[Document]:
     """Those that have not made it first: they are what is waited for."""
     assert leaf.group is not None
@@ -108,7 +122,9 @@ def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator
     yield from sorted(found, key=lambda one: bool(one["made"]))
 
 
-def _flows(looked: Looked, key: Key, task: Task | None) -> Flows:
+def flows_of(looked: Looked, key: Key) -> Flows:
+    """The flows in which a task is, was, or would be."""
+    task = looked.pool.tasks.get(key)
     if task is not None:
         return task.flows
     memory = looked.pool.recall(*key)

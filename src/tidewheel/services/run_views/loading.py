@@ -12,7 +12,7 @@ from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import RunView, SubmissionView
 from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import Past, Pool
 from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
 from tidewheel.core.sched.states import Key, Memory
@@ -72,16 +72,17 @@ async def gather(
     stored = await store.read_run(view.number)
     view = await store.run(view.number)
     restored = await (definition_of or definitions_of(store, home))(view)
-    pool = _pool_of(restored.graph, stored, store, view)
+    pool = pool_of(restored.graph, stored, store.past(view.number), view)
     if recall:
-        _recall(pool, await store.forgotten(view.number))
+        recall_all(pool, await store.forgotten(view.number))
     needs = () if view.batch else await store.needs_of([view.number])
     waits = tuple(one for one in needs if one.state is not NeedState.MET)
     now = await store.now()
     return Looked(restored.graph, pool, view, stored, restored.reader, now, waits)
 
 
-def _recall(pool: Pool, rows: Iterable[PutMemory]) -> None:
+def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:
+    """What the pool has forgotten is remembered again, for people to see."""
     for row in rows:
         point, name = row.key
         if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
@@ -92,8 +93,8 @@ def _recall(pool: Pool, rows: Iterable[PutMemory]) -> None:
         memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
 
 
-def _pool_of(graph: Graph, stored: StoredRun, store: Store, view: RunView) -> Pool:
-    past = store.past(view.number)
+def pool_of(graph: Graph, stored: StoredRun, past: Past, view: RunView) -> Pool:
+    """The pool that these rows describe; an empty one for a run that has not begun."""
     if not any(isinstance(row, PutRun) for row in stored.changes):
         across = view.options.prune_across_points
         return new_pool(graph, past=past, prune_across_points=across)

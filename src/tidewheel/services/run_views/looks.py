@@ -15,7 +15,10 @@ from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
+from tidewheel.services.run_views.attempts_document import attempts_document
+from tidewheel.services.run_views.critical_path import critical_path_document
 from tidewheel.services.run_views.dry_run import dry_run_document
+from tidewheel.services.run_views.graph_document import graph_document
 from tidewheel.services.run_views.history import history_document
 from tidewheel.services.run_views.loading import Looked, gather, submissions_by_task
 from tidewheel.services.run_views.log_document import (
@@ -25,12 +28,15 @@ from tidewheel.services.run_views.log_document import (
 )
 from tidewheel.services.run_views.log_files import TEXT_BYTES_MAX
 from tidewheel.services.run_views.naming import TASKS_MAX, find_task, find_tasks
+from tidewheel.services.run_views.past import past_document, read_moment
 from tidewheel.services.run_views.past_changes import changes_document, submissions_document
 from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_document import known_tasks, run_document
 from tidewheel.services.run_views.run_facts import Document, facts_document, runs_document
+from tidewheel.services.run_views.run_summary import summary_document
 from tidewheel.services.run_views.task_document import task_document
+from tidewheel.services.run_views.task_rows import task_rows_document
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
@@ -69,7 +75,8 @@ async def look(
     """A view; `run` among the arguments says of which run, except for the list of runs."""
     if name == "runs":
         workflow = _text(arguments, "workflow") or None
-        return await runs_document(store, workflow, _number(arguments, "count") or 100)
+        count, before = _number(arguments, "count") or 100, _number(arguments, "before")
+        return await runs_document(store, workflow, count, before)
     read = definition_of or definitions_of(store, home)
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, read, arguments)
@@ -123,6 +130,24 @@ async def _tree(store: Store, ground: Ground, view: RunView, arguments: Argument
     known = [key for there in known_tasks(looked).values() for key in there]
     points = None if arguments.get("all") else TREE_POINTS
     return tree_document(looked, known, submissions, points_max=points)
+
+
+async def _summary(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
+    return summary_document(await ground.gather(store, view))
+
+
+async def _tasks(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
+    """The cursor is read first: the rows are at least as new as it."""
+    cursor = str(await store.events_head())
+    looked = await ground.gather(store, view)
+    return task_rows_document(looked, await submissions_by_task(store, view), cursor)
+
+
+async def _graph(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view)
+    ids, edges = _texts(arguments, "ids"), _number(arguments, "window")
+    keys = find_tasks(looked, ids) if ids else ()
+    return graph_document(looked, keys, 1 if edges is None else edges)
 
 
 async def _dump(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:
@@ -188,6 +213,19 @@ async def _submissions(
     return await submissions_document(store, view, point, name, count)
 
 
+async def _attempts(store: Store, _: Ground, view: RunView, arguments: Arguments) -> Document:
+    return await attempts_document(store, view, _number(arguments, "count") or 1_000)
+
+
+async def _critical_path(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    looked = await ground.gather(store, view)
+    text = _text(arguments, "id")
+    last = find_task(looked, text)[0] if text else None
+    return critical_path_document(looked, await submissions_by_task(store, view), last)
+
+
 async def _changes(
     store: Store, ground: Ground, view: RunView, arguments: Arguments
 ) -> Document:
@@ -196,11 +234,20 @@ async def _changes(
     return await changes_document(store, looked, after, count)
 
 
+async def _past(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
+    looked = await ground.gather(store, view, recall=False)
+    batch, at = _number(arguments, "batch"), read_moment(_text(arguments, "at"))
+    return await past_document(store, looked, batch, at)
+
+
 LOOKS: dict[str, Look] = {
     "show": _show,
     "facts": _facts,
     "why": _why,
     "tree": _tree,
+    "summary": _summary,
+    "tasks": _tasks,
+    "graph": _graph,
     "dump": _dump,
     "history": _history,
     "log": _log,
@@ -208,7 +255,10 @@ LOOKS: dict[str, Look] = {
     "dry-run": _dry_run,
     "select": _select,
     "submissions": _submissions,
+    "attempts": _attempts,
+    "critical-path": _critical_path,
     "changes": _changes,
+    "past": _past,
 }
 
 

@@ -58,12 +58,13 @@ async def changes_document(store: Store, looked: Looked, after: int, count: int)
     found = await store.run_changes(looked.view.number, after, min(count, BATCHES_MAX))
     return {
         "run": looked.view.name,
-        "batches": [_batch(looked, one) for one in found],
+        "batches": [batch_of(looked, one) for one in found],
         "next": found[-1].batch if len(found) == count else None,
     }
 
 
-def _batch(looked: Looked, one: ChangesView) -> Document:
+def batch_of(looked: Looked, one: ChangesView) -> Document:
+    """What one batch left of the tasks that it touched."""
     changes = read_changes(one.changes)
     last = _last_of_each(looked, changes)
     # The words for a task follow from a pool, so the rows are made into one.

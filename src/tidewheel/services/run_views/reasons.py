@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.core.sched.explain import Reason, why
@@ -38,6 +39,7 @@ def reason_document(run: str, reason: Reason) -> Document:
         "text": reason.text,
         "passes": reason.passes,
         "commands": command_lines(run, reason.command),
+        "actions": actions(reason.command),
     }
 
 
@@ -57,7 +59,30 @@ def _queue_reason(sentence: str) -> Document:
     """One that ends with a command needs somebody to give it."""
     text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
     commands = [f"{PROGRAM} {command}"] if colon else []
-    return {"text": text, "passes": not commands, "commands": commands}
+    return {"text": text, "passes": not commands, "commands": commands, "actions": []}
+
+
+# How the core's words for a command are fields of one (core.runs.commands).
+_OPTIONS = {"--pre": "prerequisites", "--flow": "flow", "--reflow": "flow"}
+
+
+def actions(command: str) -> list[Document]:
+    """The same commands as values of REST: a verb and its fields; `run` carries a run on."""
+    return [_action(one.split()) for one in command.split(", or ") if one]
+
+
+def _action(words: Sequence[str]) -> Document:
+    found: Document = {"verb": words[0]}
+    rest = iter(words[1:])
+    for word in rest:
+        match _OPTIONS.get(word):
+            case None:
+                found["ids"] = [word]
+            case "prerequisites":
+                found["prerequisites"] = [next(rest)]
+            case _:
+                found["flow"] = "new" if word == "--reflow" else next(rest)
+    return found
 
 
 def command_lines(run: str, command: str) -> list[str]:

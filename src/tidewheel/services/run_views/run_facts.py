@@ -50,15 +50,15 @@ def facts_document(view: RunView, now: Instant) -> Document:
 
 
 async def runs_document(
-    store: Store, workflow: str | None = None, count: int = 100
+    store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
 ) -> Document:
-    """The list of runs, newest first."""
+    """The list of runs, newest first; `next` is what `before` is for the page after."""
     now = await store.now()
-    found = await store.runs(workflow=workflow, count=min(count, RUNS_MAX))
+    limit = min(count, RUNS_MAX)
+    found = await store.runs(workflow=workflow, count=limit, before=before)
     waits = await _waits(store, found)
-    return {
-        "runs": [run_facts(view, now) | {"waits": waits.get(view.number, [])} for view in found]
-    }
+    rows = [run_facts(view, now) | {"waits": waits.get(view.number, [])} for view in found]
+    return {"runs": rows, "next": found[-1].number if len(found) == limit else None}
 
 
 async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:

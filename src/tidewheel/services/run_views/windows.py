@@ -5,7 +5,8 @@ What lies behind is known from history, what lies ahead from the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.states import Key
@@ -14,10 +15,13 @@ EDGES_MAX = 10  # how far one may look
 TASKS_MAX = 5_000  # of one window
 
 
-def window(pool: Pool, edges: int) -> dict[Key, int]:
-    """Every task of the window with its distance from the pool; cut if there are too many."""
-    found = dict.fromkeys(pool.tasks, 0)
-    front = list(pool.tasks)
+def window(pool: Pool, edges: int, middle: Iterable[Key] | None = None) -> dict[Key, int]:
+    """Every task of the window with its distance from the pool; cut if there are too many.
+
+    With a `middle` the distance is that from these tasks.
+    """
+    found = dict.fromkeys(islice(pool.tasks if middle is None else middle, TASKS_MAX), 0)
+    front = list(found)
     for distance in range(1, min(edges, EDGES_MAX) + 1):
         following: list[Key] = []
         for key in front:
@@ -31,7 +35,7 @@ def window(pool: Pool, edges: int) -> dict[Key, int]:
 
 def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
     """The parents and the children of a task that lie within the run."""
-    for other in (*_parents(pool, key), *_children(pool, key)):
+    for other in (*parents(pool, key), *_children(pool, key)):
         point, name = other
         final = pool.plan.final
         inside = point >= pool.run.start and (final is None or point <= final)
@@ -39,7 +43,8 @@ def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
             yield other
 
 
-def _parents(pool: Pool, key: Key) -> Iterator[Key]:
+def parents(pool: Pool, key: Key) -> Iterator[Key]:
+    """Every task that an arrow into this one names, also of points outside of the run."""
     for arrow, _ in pool.plan.nodes[key[1]].arrows_at(key[0]):
         for leaf in arrow.leaves:
             parent = leaf.parent_point(key[0], pool.plan.initial)

@@ -34,6 +34,7 @@ __all__ = [
     "list_forgotten",
     "list_memory",
     "list_pool",
+    "list_run_attempts",
     "list_run_changes",
     "list_timers",
     "list_xtriggers",
@@ -286,3 +287,42 @@ def list_broadcasts(t: Tables, run: int) -> list[Row]:
 def list_run_changes(t: Tables, *, run: int, after: int, count: int) -> list[Row]:
     found = [(batch, *row) for (of, batch), row in sorted(t.run_change.items()) if of == run]
     return [row for row in found if row[0] > after][:count]
+
+
+# ---- attempts ----
+
+_TRIED = ("worker", "claimed_at", "started_at", "ended_at", "ended_by", "exit_status")
+
+
+def list_run_attempts(t: Tables, *, run: int, count: int) -> list[Row]:
+    latest = [seq for seq in sorted(t.task, reverse=True) if t.task[seq]["run"] == run][:count]
+    found: list[Row] = []
+    for seq in latest:
+        task, lease = t.task[seq], t.lease.get(seq)
+        over = [(number, row) for (of, number), row in t.attempt.items() if of == seq]
+        tried = [(number, tuple(row[name] for name in _TRIED)) for number, row in over]
+        if lease is not None:
+            live = (lease["owner"], lease["claimed_at"], lease["started_at"])
+            tried.append((lease["attempt"], live + (None,) * 3))
+        if task["status"] in ("waiting", "ready"):
+            tried.append((task["attempt"] + 1, (None,) * 6))
+        for number, facts in sorted(tried, reverse=True):
+            asked = (task["cpu"], task["memory_bytes"], task["gpu"])
+            created = (seq, task["id"], task["created_at"], number)
+            found.append((*created, *facts, *asked, *_used(t, seq, number)))
+    return found
+
+
+def _used(t: Tables, seq: int, attempt: int) -> Row:
+    """Peak memory, mean share of a core, mean share of GPUs, peak of their memory."""
+    samples = [one[3:] for one in t.usage.values() if one[:2] == (seq, attempt)]
+    columns = list(zip(*samples, strict=True)) or [()] * 4
+    memory, cpu, gpu, gpu_memory = (
+        [value for value in column if value is not None] for column in columns
+    )
+    return (
+        max(memory, default=None),
+        sum(cpu) / len(cpu) if cpu else None,
+        sum(gpu) / len(gpu) if gpu else None,
+        max(gpu_memory, default=None),
+    )

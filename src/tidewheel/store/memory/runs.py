@@ -108,8 +108,12 @@ def find_last_run_number(t: Tables, prefix: str) -> list[Row]:
     return [(max(numbers, default=0),)]
 
 
-def list_runs(t: Tables, *, workflow: str | None, count: int) -> list[Row]:
-    found = [run for run in _present(t) if workflow in (None, run["workflow"])]
+def list_runs(t: Tables, *, workflow: str | None, count: int, before: int | None) -> list[Row]:
+    found = [
+        run
+        for run in _present(t)
+        if workflow in (None, run["workflow"]) and (before is None or run["number"] < before)
+    ]
     return [_row(run) for run in found[:count]]
 
 

@@ -20,7 +20,7 @@ from tidewheel.core.runs.requests import (
     TimerKey,
     XtriggerResult,
 )
-from tidewheel.core.runs.views import ChangesView, CommandView, SubmissionView
+from tidewheel.core.runs.views import ChangesView, CommandView, RunAttempt, SubmissionView
 from tidewheel.core.sched.records import Change, PutMemory
 from tidewheel.core.sched.states import Flows
 from tidewheel.core.tasks.status import Status
@@ -29,7 +29,13 @@ from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
 from tidewheel.store.rows import new_task_row
-from tidewheel.store.run_rows import command_view, happening, options_text, submission_view
+from tidewheel.store.run_rows import (
+    command_view,
+    happening,
+    options_text,
+    run_attempt,
+    submission_view,
+)
 from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count
@@ -252,6 +258,12 @@ def submissions(
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
+
+
+def run_attempts(tx: Transaction, number: int, count: int) -> list[RunAttempt]:
+    """At the newest submissions, so many of them; newest first."""
+    rows = tx.rows("list_run_attempts", run=get_run(tx, number).number, count=page_count(count))
+    return [run_attempt(row[1:]) for row in rows]
 
 
 def command(tx: Transaction, number: int) -> CommandView:

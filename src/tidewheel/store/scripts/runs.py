@@ -128,7 +128,7 @@ def find_run(tx: Transaction, text: str) -> RunView:
         numbered = tx.rows("get_run", run=int(text))
         if numbered:
             return run_view(numbered[0])
-    newest = tx.rows("list_runs", workflow=text, count=1)
+    newest = tx.rows("list_runs", workflow=text, count=1, before=None)
     if newest:
         return run_view(newest[0])
     found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
@@ -139,9 +139,11 @@ def find_run(tx: Transaction, text: str) -> RunView:
     return get_run(tx, found[0][0])
 
 
-def list_runs(tx: Transaction, workflow: str | None, count: int) -> list[RunView]:
+def list_runs(
+    tx: Transaction, workflow: str | None, count: int, before: int | None = None
+) -> list[RunView]:
     """Newest first."""
-    rows = tx.rows("list_runs", workflow=workflow, count=page_count(count))
+    rows = tx.rows("list_runs", workflow=workflow, count=page_count(count), before=before)
     return [run_view(row) for row in rows]
 
 

@@ -1,0 +1,59 @@
+"""One `tidewheel up` and one browser for all; a window and a session for each test."""
+
+import pytest
+
+from tests.support.browser import MISSING, Site, chromium
+from tests.support.command_line import CommandLine
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if MISSING and "/tests/browser/" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason=MISSING))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    with Site(CommandLine(tmp_path_factory.mktemp("site"))).running() as found:
+        yield found
+
+
+class Window:
+    """A page, with everything it asked for and complained about."""
+
+    def __init__(self, context):
+        self.page = context.new_page()
+        self.complaints, self.asked = [], []
+        self.page.on("console", lambda said: self._hear(said.type, said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def _hear(self, kind, text):
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    def log_in(self, link):
+        self.page.goto(link)
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.wait_for_url("**/runs")
+        return self.page
+
+
+@pytest.fixture
+def window(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(15_000)
+    yield Window(context)
+    context.close()
+
+
+@pytest.fixture
+def page(window, site):
+    """Somebody who may do everything, at the list of runs."""
+    return window.log_in(site.link())

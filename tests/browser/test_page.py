@@ -1,0 +1,199 @@
+"""The web page in a real browser, before a real server with real runs (S8, S10)."""
+
+import re
+from urllib.parse import quote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.http_server import Caller
+
+HARBOUR = """
+[scheduling]
+    [[graph]]
+        R1 = pilot => dock => unload => customs => leave
+[runtime]
+    [[pilot, dock, unload, leave]]
+        script = true
+    [[customs]]
+        script = test -e {papers}
+"""
+HOSTILE = "<img src=x onerror=window.hit=1>"
+TIDE = f"""
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    runahead limit = P3
+    [[graph]]
+        P1 = '''
+            gauge & wind => MODELS
+            MODELS:succeed-all => merge
+            merge[-P1] => merge
+        '''
+[runtime]
+    [[root]]
+        script = true
+    [[MODELS]]
+    [[tide, wave]]
+        inherit = MODELS
+    [[gauge, wind]]
+    [[merge]]
+        script = echo '{HOSTILE}'; exit 1
+        [[[meta]]]
+            title = {HOSTILE}
+"""
+
+
+@pytest.fixture(scope="module")
+def tide(site):
+    """A cycling run that stalls, with a name for a title that is none."""
+    return site.begin("tide", TIDE)
+
+
+def address(site, run, query=""):
+    return f"{site.url}/runs/{quote(run, safe='')}{query}"
+
+
+def test_a_newcomer_comes_from_the_link_to_a_mended_stall(site, window, tmp_path):
+    papers = tmp_path / "papers"
+    run = site.begin("harbour", HARBOUR.format(papers=papers))
+    page = window.log_in(site.link())
+    line = page.locator(".run-line", has_text=run)
+    expect(line).to_contain_text("stalled")
+    expect(line).to_contain_text("1/customs failed and is incomplete")
+    line.get_by_role("link", name="1/customs").click()
+    panel = page.get_by_role("complementary", name="Task 1/customs")
+    expect(panel).to_contain_text("It stays so until somebody does something")
+    papers.touch()
+    panel.get_by_label("Why it does not run").get_by_role(
+        "button", name="Trigger 1/customs"
+    ).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("now stalled, would be running")
+    expect(dialog).to_contain_text("1/leave after 1/customs")
+    dialog.get_by_role("button", name="Trigger 1/customs").click()
+    expect(page.locator(".run-header")).to_contain_text("completed")
+    expect(page.locator(".run-causes")).to_have_count(0)
+    assert window.complaints == []
+
+
+def test_nothing_comes_from_elsewhere_and_hostile_texts_stay_texts(site, tide, window):
+    """S10: a title, a log and a name with markup are shown as they are."""
+    page = window.log_in(site.link())
+    page.goto(address(site, tide, "?views=graph,table&select=1/merge"))
+    expect(page.get_by_role("complementary", name="Task 1/merge")).to_contain_text(HOSTILE)
+    expect(page.locator(".task-box").first).to_be_visible()
+    assert page.evaluate("window.hit") is None
+    assert {urlsplit(url).netloc for url in window.asked} == {urlsplit(site.url).netloc}
+    assert window.complaints == [], "the policy refused something of ours"
+
+
+def test_the_graph_shows_states_edges_and_as_much_as_is_wanted(site, tide, page):
+    page.goto(address(site, tide))
+    merge = page.get_by_label("1/merge, failed")
+    expect(merge).to_be_visible()
+    expect(
+        page.locator(".react-flow__edge-path.lost, .react-flow__edge-path.open").first
+    ).to_be_attached()
+    expect(page.get_by_label("1/gauge", exact=False)).to_have_count(0)
+    page.get_by_label("Edges around live tasks").fill("2")
+    expect(page.get_by_label("1/gauge, succeeded")).to_be_visible()
+    assert "graph.n=2" in page.url
+    merge.click()
+    expect(page.get_by_role("complementary", name="Task 1/merge")).to_contain_text("1/MODELS")
+    page.get_by_label("group by").select_option("both")
+    expect(page.locator(".frame-box", has_text="MODELS").first).to_be_visible()
+
+
+def test_the_table_filters_by_what_the_address_says_and_acts_on_many(site, tide, page):
+    page.goto(address(site, tide, "?views=table&state=failed"))
+    rows = page.locator(".rows-space [role=row]")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Clear").click()
+    expect(rows).not_to_have_count(1)
+    page.get_by_label("Name or family").fill("MOD*")
+    page.get_by_label("Point, with").fill("2")
+    expect(rows).to_have_count(2)
+    page.get_by_label("Tick all that are shown").check()
+    page.get_by_role("group", name="Actions on ticked tasks").get_by_role(
+        "button", name="Hold"
+    ).click()
+    dialog = page.get_by_role("dialog", name="Hold 2 tasks")
+    expect(dialog.get_by_role("button", name="Hold 2 tasks")).to_be_enabled()
+    dialog.get_by_role("button", name="Leave it").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_reader_sees_everything_and_no_button_that_would_be_refused(site, tide, window):
+    token = site.caller().post("/tokens", {"name": "reader", "scopes": ["read"]}).json["token"]
+    page = window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
+    expect(page.locator(".run-line", has_text=tide)).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Pause|Stop|Carry on"))).to_have_count(0)
+    page.goto(address(site, tide, "?views=table&select=1/merge"))
+    expect(page.get_by_label("Why it does not run")).to_be_visible()
+    expect(
+        page.get_by_role("button", name=re.compile("Trigger|Hold|Remove|Reload"))
+    ).to_have_count(0)
+    expect(page.get_by_role("checkbox")).to_have_count(0)
+
+
+def test_a_session_that_ended_says_so_and_what_to_do(site, tide, page):
+    numbers = [
+        one["number"]
+        for one in site.caller().get("/tokens").json["tokens"]
+        if one["kind"] == "session"
+    ]
+    for number in numbers:
+        site.caller().post(f"/tokens/{number}/revoke")
+    page.get_by_role("link", name=tide).click()
+    expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("login-links")
+
+
+def test_everything_can_be_reached_by_keys(tide, page):
+    expect(page.get_by_role("link", name=tide)).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type(tide)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{quote(tide, safe='')}")
+    expect(page.locator(".task-box").first).to_be_visible()
+    page.keyboard.press("v")
+    page.keyboard.press("t")
+    expect(page.get_by_role("table", name="Tasks")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("wind")
+    expect(page.locator(".rows-space [role=row]")).to_have_count(3)
+    page.keyboard.press("Tab")
+    page.locator(".rows-space [role=row]").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary")).to_have_count(0)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_contain_text("Go to Workers")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+
+
+def test_every_page_is_there_after_a_reload(page):
+    for name in ("Runs", "Workflows", "Tasks & queues", "Workers", "Statistics", "Tokens"):
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+        page.reload()
+        expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
+def test_a_run_that_nobody_knows_is_said_to_be_unknown(site, page):
+    page.goto(address(site, "nobody/run9"))
+    expect(page.get_by_role("alert")).to_contain_text("nobody/run9")
+
+
+def test_dark_is_remembered(page):
+    page.keyboard.press("t")
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    assert theme in ("dark", "light")
+    page.reload()
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") == theme

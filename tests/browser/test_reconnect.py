@@ -1,0 +1,38 @@
+"""A server that dies under the page: it says so, and comes back by itself."""
+
+import signal
+from urllib.parse import quote
+
+from playwright.sync_api import expect
+
+from tests.support.browser import Site
+from tests.support.command_line import CommandLine
+
+GATED = """
+[scheduling]
+    [[graph]]
+        R1 = first => second
+[runtime]
+    [[first]]
+        script = true
+    [[second]]
+        script = false
+"""
+
+
+def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, window):
+    site = Site(CommandLine(tmp_path))
+    with site.running():
+        run = site.begin("gate", GATED)
+        page = window.log_in(site.login)
+        page.goto(f"{site.url}/runs/{quote(run, safe='')}?views=table")
+        sign = page.locator(".connection")
+        expect(sign).to_have_text("live")
+        expect(page.get_by_role("row", name="second")).to_contain_text("failed")
+        site.up.send(signal.SIGKILL)
+        expect(sign).to_have_text("reconnecting")
+    with site.running():
+        expect(sign).to_have_text("live", timeout=30_000)
+        given = site.tidewheel("set", run, "1/second", "--server", site.url)
+        assert given.status == 0, given
+        expect(page.locator(".run-header")).to_contain_text("completed", timeout=30_000)

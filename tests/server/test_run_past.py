@@ -1,0 +1,74 @@
+"""A run as it was: made again from what every batch changed."""
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import in_path, running_server
+from tests.support.prepared_run import PreparedRun
+
+TIMES = {"queued_at", "started_at", "ended_at", "exit_status", "worker"}
+
+
+@pytest.fixture(scope="module")
+def look(tmp_path_factory):
+    """A run that went on for a while; somebody held a task."""
+    tidewheel = CommandLine(tmp_path_factory.mktemp("past"))
+    run = PreparedRun(tidewheel).starts().succeeds("1/prep")
+    run.succeeds("1/model_a").succeeds("1/model_b").succeeds("1/post").succeeds("2/prep")
+    run.fails("2/model_a")
+    with running_server(tidewheel.store, home=tidewheel.state) as running:
+        reader = running.caller("read")
+        path = f"/runs/{in_path(run.name)}"
+        yield lambda view: reader.get(path + view)
+
+
+def rows(document):
+    return {
+        one["id"]: {name: value for name, value in one.items() if name not in TIMES}
+        for one in document["tasks"]
+    }
+
+
+def test_the_last_batch_is_the_present(look):
+    now = look("/tasks").json
+    for query in ("", f"?batch={now['batch']}", "?batch=999999", "?at=2999-01-01T00:00:00Z"):
+        then = look(f"/past{query}").json
+        assert rows(then) == rows(now), query
+        assert then["batch"] <= then["last_batch"] == now["batch"]
+        assert then["status"] == now["run"]["status"]
+
+
+def test_behind_each_batch_is_what_that_batch_left(look):
+    """Batch by batch: whatever a batch touched is, behind it, as the batch says."""
+    changes = look("/changes").json["batches"]
+    assert len(changes) > 5
+    for one in changes:
+        then = look(f"/past?batch={one['batch']}").json
+        assert then["batch"] == one["batch"] and then["at"] == one["at"]
+        found = rows(then)
+        for task in one["tasks"]:
+            if task["state"] != "future":
+                there = found[task["id"]]
+                assert (there["state"], there["in_pool"]) == (task["state"], task["in_pool"])
+        pooled = {key for key, row in found.items() if row["in_pool"]}
+        assert not pooled & set(one["left_pool"])
+
+
+def test_what_came_later_is_not_known_then(look):
+    first = look("/past?batch=1").json
+    assert "2/model_a" not in rows(first)
+    assert {"1/prep"} <= rows(first).keys()
+    assert first["around"][0]["batch"] == 1 and len(first["around"]) > 1
+
+
+def test_before_everything_there_is_nothing(look):
+    for query in ("?batch=0", "?at=1999-01-01T00:00:00Z"):
+        then = look(f"/past{query}").json
+        assert then["tasks"] == [] and then["batch"] == 0 and then["status"] == "created"
+        assert then["around"], "what happened next is shown"
+
+
+def test_a_time_that_is_none_says_how_to_write_one(look):
+    refused = look("/past?at=yesterday")
+    assert 400 <= refused.status < 500 and "2030-01-01" in refused.json["message"]
+    assert look("/past?batch=-1").status == 422

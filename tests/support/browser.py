@@ -1,0 +1,84 @@
+"""Debian's Chromium, driven by Playwright, before a real `tidewheel up`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import Caller
+from tidewheel.server.site import BUILT
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+MISSING = (
+    "chromium is not installed"
+    if CHROMIUM is None
+    else ""
+    if (BUILT / "index.html").exists()
+    else "the web page is not built: make web"
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser without a window."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - a second to load
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Site:
+    """Everything on one machine, as somebody has started it who now opens a browser."""
+
+    def __init__(self, tidewheel: CommandLine) -> None:
+        self.tidewheel = tidewheel
+        self.port = "0"
+        self.up: Any = None
+        self.login = ""
+
+    @contextmanager
+    def running(self) -> Iterator[Site]:
+        """Started again, it answers at the same place."""
+        # A scheduler that was killed is followed soon.
+        soon = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "2"}
+        with self.tidewheel.started("up", "--port", self.port, "--json", **soon) as self.up:
+            said = json.loads(self.up.read_until('"url"'))
+            self.url, self.login = said["url"], said["login"]
+            self.port = self.url.rpartition(":")[2]
+            yield self
+
+    def caller(self) -> Caller:
+        token = (self.tidewheel.state / "token").read_text().strip()
+        return Caller(urlsplit(self.url).netloc, token)
+
+    def link(self, caller: Caller | None = None) -> str:
+        """Another link, good once."""
+        return self.url + (caller or self.caller()).post("/login-links").json["path"]
+
+    def begin(self, name: str, flow: str) -> str:
+        """A run of this workflow; what it is called."""
+        folder = Path(self.tidewheel.folder, name)
+        folder.mkdir()
+        (folder / "flow.cylc").write_text(flow)
+        answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach")
+        assert answer.status == 0, answer
+        return f"{name}/run1"

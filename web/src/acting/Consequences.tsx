@@ -1,0 +1,37 @@
+/** A dry run in words: what changes at once, what would then run, what would wait. */
+import type { DryRun } from "../api/types";
+
+const SHOWN_MAX = 12;
+
+function Some({ title, lines }: { title: string; lines: readonly { key: string; text: string; note?: string }[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <section>
+      <h3>{title} <span className="faint">{lines.length}</span></h3>
+      <ul>
+        {lines.slice(0, SHOWN_MAX).map((line) => (
+          <li key={line.key}><code>{line.text}</code>{line.note && <span className="muted"> {line.note}</span>}</li>
+        ))}
+        {lines.length > SHOWN_MAX && <li className="faint">and {lines.length - SHOWN_MAX} more</li>}
+      </ul>
+    </section>
+  );
+}
+
+export function Consequences({ tried }: { tried: DryRun }) {
+  const { status } = tried;
+  const nothing = tried.changes.length + tried.runs.length + tried.killed.length + tried.polled.length === 0 && status.before === status.after;
+  return (
+    <div className="consequences">
+      {status.before !== status.after && <p>The run, now {status.before}, would be <b>{status.after}</b>.</p>}
+      {nothing && <p className="muted">Nothing would change at once.</p>}
+      <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: one.id, note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
+      <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: id }))} />
+      <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: id }))} />
+      <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: one.id, note: one.triggered ? "at once" : one.after.length ? `after ${one.after.join(", ")}` : "" }))} />
+      <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: one.id, note: one.reasons[0]?.text ?? "" }))} />
+      {tried.notices.length > 0 && <p className="muted notices">The run would say: {tried.notices.join(" · ")}</p>}
+      {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
+    </div>
+  );
+}

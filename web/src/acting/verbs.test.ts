@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { actionText, TASK_VERBS } from "./verbs";
+
+test.each([
+  [{ verb: "trigger", ids: ["1/a"] }, "Trigger 1/a"],
+  [{ verb: "hold", ids: ["1/a", "2/a"] }, "Hold 2 tasks"],
+  [{ verb: "trigger", ids: ["1/a"], flow: "new" }, "Trigger 1/a in a new flow"],
+  [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "Satisfy 1/a:succeeded for 1/b"],
+  [{ verb: "pause" }, "Pause"],
+  [{ verb: "run" }, "Carry on"],
+])("%o is said so", (action, text) => {
+  expect(actionText(action)).toBe(text);
+});
+
+test("a job that runs can be killed, one that waits cannot", () => {
+  const kill = TASK_VERBS.find((one) => one.verb === "kill");
+  expect(kill?.fits?.({ state: "running", remarks: [], in_pool: true })).toBe(true);
+  expect(kill?.fits?.({ state: "waiting", remarks: [], in_pool: true })).toBe(false);
+});

@@ -1,0 +1,48 @@
+/** The verbs of operators in the words of buttons; the same verbs as on the command line. */
+import type { Action, TaskRow } from "../api/types";
+
+export interface Verb {
+  verb: string;
+  button: string;
+  says: string; // of what it does, in one sentence
+  danger?: boolean;
+  /** For which tasks it makes sense; left out: for the run. */
+  fits?: (row: Pick<TaskRow, "state" | "remarks" | "in_pool">) => boolean;
+}
+
+const ACTIVE = ["preparing", "submitted", "running"];
+const isActive = (row: { state: string }) => ACTIVE.includes(row.state);
+
+export const TASK_VERBS: readonly Verb[] = [
+  { verb: "trigger", button: "Trigger", says: "Run now, whatever it waits for.", fits: (row) => !isActive(row) },
+  { verb: "set", button: "Set outputs", says: "Complete its outputs by hand, as if it had run.", fits: (row) => row.state !== "succeeded" },
+  { verb: "hold", button: "Hold", says: "Keep it from being submitted.", fits: (row) => !row.remarks.includes("held") && !isActive(row) },
+  { verb: "release", button: "Release", says: "Let it go on.", fits: (row) => row.remarks.includes("held") },
+  { verb: "kill", button: "Kill", says: "End its job.", danger: true, fits: isActive },
+  { verb: "poll", button: "Poll", says: "Ask how its job is.", fits: isActive },
+  { verb: "remove", button: "Remove", says: "Take it out of its flows.", danger: true, fits: (row) => row.in_pool },
+];
+
+export const RUN_VERBS: readonly Verb[] = [
+  { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
+  { verb: "resume", button: "Resume", says: "Go on submitting." },
+  { verb: "stop", button: "Stop", says: "Submit nothing more, and stop when the jobs have ended.", danger: true },
+  { verb: "run", button: "Carry on", says: "Any scheduler goes on with the run." },
+  { verb: "reload", button: "Reload", says: "Read the definition again." },
+];
+
+export function verbOf(name: string): Verb {
+  const found = [...TASK_VERBS, ...RUN_VERBS].find((one) => one.verb === name);
+  return found ?? { verb: name, button: name, says: "" };
+}
+
+/** "Trigger 1/model", "Hold 3 tasks", "Satisfy 1/a for 1/b". */
+export function actionText(action: Action): string {
+  const { ids = [] } = action;
+  const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${ids[0]}` : ` ${ids.length} tasks`;
+  const prerequisites = action.prerequisites as string[] | undefined;
+  if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
+  const flow = action.flow === "new" ? " in a new flow" : "";
+  const word = action.verb === "set" ? "Set outputs of" : verbOf(action.verb).button;
+  return `${word}${what}${flow}`;
+}

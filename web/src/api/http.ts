@@ -1,0 +1,105 @@
+/** Requests to the server that sent this page; whatever goes wrong is a Problem with words. */
+
+const API = "/api/v1";
+
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly findings: string[] = [],
+  ) {
+    super(message);
+  }
+
+  /** Nobody answered, or was too busy: the same request may be answered later. */
+  get passes(): boolean {
+    return this.status === 0 || this.status === 429 || this.status === 503;
+  }
+}
+
+let csrf: string | null = null;
+const endings = new Set<() => void>();
+
+/** What the session says goes with every change. */
+export function setCsrf(token: string | null): void {
+  csrf = token;
+}
+
+/** Called once the server knows this browser no longer. */
+export function onSessionEnd(listener: () => void): () => void {
+  endings.add(listener);
+  return () => endings.delete(listener);
+}
+
+export function tellSessionEnd(): void {
+  endings.forEach((listener) => listener());
+}
+
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  ask<T>("GET", path, undefined, signal);
+export const post = <T>(path: string, body?: unknown): Promise<T> => ask<T>("POST", path, body);
+export const patch = <T>(path: string, body: unknown): Promise<T> => ask<T>("PATCH", path, body);
+export const remove = <T>(path: string): Promise<T> => ask<T>("DELETE", path);
+
+/** The path of a run, a task, …: names may hold anything. */
+export const inPath = (name: string): string => encodeURIComponent(name);
+
+export const address = (path: string): string => API + path;
+
+/** Bytes with the headers that say which part of a log they are. */
+export async function getBytes(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ bytes: Uint8Array; headers: Headers }> {
+  const answer = await answered("GET", path, undefined, signal);
+  return { bytes: new Uint8Array(await answer.arrayBuffer()), headers: answer.headers };
+}
+
+async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await answered(method, path, body, signal);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+async function answered(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const headers: Record<string, string> = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (method !== "GET" && csrf !== null) headers["X-CSRF-Token"] = csrf;
+  let answer: Response;
+  try {
+    answer = await fetch(address(path), {
+      method,
+      headers,
+      credentials: "same-origin",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Problem(0, "unreachable", "The server does not answer. This page tries again by itself.");
+  }
+  if (answer.status === 401) tellSessionEnd();
+  if (!answer.ok) throw await problemOf(answer);
+  return answer;
+}
+
+async function problemOf(answer: Response): Promise<Problem> {
+  try {
+    const told = (await answer.json()) as { code?: string; message?: string; findings?: unknown[] };
+    const findings = (told.findings ?? []).map(findingText);
+    return new Problem(answer.status, told.code ?? "", told.message ?? answer.statusText, findings);
+  } catch {
+    return new Problem(answer.status, "", `The server answered ${answer.status} ${answer.statusText}.`);
+  }
+}
+
+function findingText(finding: unknown): string {
+  if (typeof finding === "string") return finding;
+  const { message } = finding as { message?: unknown };
+  return typeof message === "string" ? message : JSON.stringify(finding);
+}

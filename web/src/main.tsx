@@ -1,0 +1,11 @@
+/** Where the page begins. */
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./App";
+import { applyTheme } from "./ui/theme";
+import "./ui/base.css";
+
+applyTheme();
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root");
+createRoot(root).render(<StrictMode><App /></StrictMode>);

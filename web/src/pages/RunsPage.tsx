@@ -1,0 +1,151 @@
+/** All runs: those that need somebody first, each with how far it is and what keeps it. */
+import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { ActingProvider, useActing } from "../acting/Acting";
+import { setConnection } from "../api/connection";
+import { runsQuery, summaryQuery } from "../api/queries";
+import { useMay } from "../api/session";
+import { EventStream } from "../api/stream";
+import type { RunEvent, RunFacts, RunSummary } from "../api/types";
+import { globMatcher } from "../ui/globs";
+import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
+import { StateWord } from "../ui/StateIcon";
+import { Ago } from "../ui/time";
+import { inOrder, isAbandoned, isOver, progress, urgency } from "./runOrder";
+import "./runs.css";
+
+const SUMMARIES_MAX = 40;
+const CALM_MS = 1_500;
+
+/** Runs that were heard of are asked for again, a little later and once for many events. */
+function useRunEvents(): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    const heard = new Set<string>();
+    let timer = 0;
+    const refresh = () => {
+      timer = 0;
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+      for (const run of heard) void queries.invalidateQueries({ queryKey: ["run", run, "summary"] });
+      heard.clear();
+    };
+    const stream = new EventStream({
+      query: { kind: "run" },
+      onConnection: setConnection,
+      onEvent: (event) => {
+        if (event.event === "run") heard.add((JSON.parse(event.data) as RunEvent).run);
+        timer ||= window.setTimeout(refresh, CALM_MS);
+      },
+    });
+    stream.start();
+    return () => {
+      window.clearTimeout(timer);
+      stream.stop();
+      setConnection("idle");
+    };
+  }, [queries]);
+}
+
+export function RunsPage() {
+  useRunEvents();
+  const [text, setText] = useState("");
+  const { data: runs, error, refetch } = useQuery(runsQuery);
+  const asked = (runs ?? []).filter((run) => run.status !== "created").slice(0, SUMMARIES_MAX);
+  const summaries = useQueries({
+    queries: asked.map((run) => ({ ...summaryQuery(run.name), ...(isOver(run) ? { staleTime: 60_000 } : {}) })),
+    combine: (found) => new Map(found.flatMap(({ data }) => (data ? [[data.run.name, data] as const] : []))),
+  });
+  if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (runs === undefined) return <Loading what="runs" />;
+  const fits = globMatcher(text);
+  const shown = inOrder(runs, summaries).filter((run) => fits(run.name) || fits(run.status));
+  const alarming = shown.filter((run) => urgency(run, summaries.get(run.name)) <= 3).length;
+  return (
+    <div className="runs-page">
+      <div className="page-head">
+        <h1>Runs</h1>
+        {alarming > 0 && <span className="chip alarm">{alarming} need{alarming === 1 ? "s" : ""} you</span>}
+        <input className="input" type="search" placeholder="Filter by name or status" aria-label="Filter runs" value={text} onChange={(event) => setText(event.target.value)} />
+      </div>
+      {runs.length === 0 && <NoRuns />}
+      {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has “{text}” in its name or status.</Empty>}
+      <ul className="run-list">
+        {shown.map((run) => (
+          <li key={run.number}>
+            <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} /></ActingProvider>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function NoRuns() {
+  return (
+    <Empty title="Nothing has run yet">
+      Begin one from a folder with a <code>flow.cylc</code>:
+      <pre>tidewheel run DIR --server {location.origin}</pre>
+    </Empty>
+  );
+}
+
+function RunLine({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
+  const alarm = urgency(run, summary) <= 3;
+  const part = summary && progress(summary);
+  return (
+    <article className={alarm ? "run-line card alarm" : "run-line card"}>
+      <div className="run-name">
+        <Link to="/runs/$run" params={{ run: run.name }}>{run.name}</Link>
+        <StateWord state={run.status} kind="runs" />
+      </div>
+      <div className="run-progress">
+        {summary && <CountsBar counts={summary.counts} total={summary.tasks} />}
+        {summary && (
+          <div className="run-figures">
+            <span>{summary.done} of {summary.tasks} tasks{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}</span>
+            <PointsText summary={summary} />
+          </div>
+        )}
+      </div>
+      <div className="run-when muted"><Ago at={run.updated_at} /></div>
+      <RunButtons run={run} />
+      <Trouble run={run} summary={summary} />
+    </article>
+  );
+}
+
+function PointsText({ summary }: { summary: RunSummary }) {
+  const { oldest, newest, final } = summary.points;
+  if (newest === null) return null;
+  const span = oldest !== null && oldest !== newest ? `${oldest} … ${newest}` : newest;
+  return <span className="muted">at {span}{final !== null && final !== newest ? ` of ${final}` : ""}</span>;
+}
+
+function Trouble({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
+  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
+  if (run.status === "error") return <p className="run-trouble">{run.reason}</p>;
+  const [cause] = summary?.causes ?? [];
+  if (summary === undefined || cause === undefined || isOver(run)) return null;
+  const more = summary.causes_count - 1;
+  return (
+    <p className="run-trouble">
+      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }}>{cause.id}</Link>{" "}
+      {cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state}{more > 0 ? `, and ${more} more` : ""}
+    </p>
+  );
+}
+
+function RunButtons({ run }: { run: RunFacts }) {
+  const { act } = useActing();
+  if (!useMay("operate")) return <div className="run-buttons" />;
+  const goes = run.driven || run.offered;
+  return (
+    <div className="run-buttons">
+      {run.status === "paused" && <Button onClick={() => act({ verb: "resume" })}>Resume</Button>}
+      {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" onClick={() => act({ verb: "pause" })}>Pause</Button>}
+      {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" onClick={() => act({ verb: "stop" })}>Stop</Button>}
+      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button onClick={() => act({ verb: "run" })}>Carry on</Button>}
+    </div>
+  );
+}

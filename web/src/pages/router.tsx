@@ -1,0 +1,51 @@
+/** Every address of the page; the server knows them as PAGES (server/resources/home.py). */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { Shell } from "../shell/Shell";
+import { Empty } from "../ui/parts";
+import { parseSearch, stringifySearch, type Search } from "./search";
+import { RunsPage } from "./RunsPage";
+import { Soon } from "./Soon";
+
+const anySearch = (search: Record<string, unknown>): Search =>
+  Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
+
+const root = createRootRoute({
+  component: Shell,
+  validateSearch: anySearch,
+  notFoundComponent: () => <Empty title="There is no such page">Go on with the navigation above.</Empty>,
+});
+
+const routes = [
+  createRoute({
+    getParentRoute: () => root,
+    path: "/",
+    beforeLoad: () => {
+      // The router takes what is thrown here as where to go.
+      throw redirect({ to: "/runs" }); // eslint-disable-line @typescript-eslint/only-throw-error
+    },
+  }),
+  createRoute({ getParentRoute: () => root, path: "/runs", component: RunsPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/runs/$run",
+    component: lazyRouteComponent(() => import("./run/RunPage"), "RunPage"),
+  }),
+  createRoute({ getParentRoute: () => root, path: "/workflows", component: () => <Soon title="Workflows" command="tidewheel workflows" /> }),
+  createRoute({ getParentRoute: () => root, path: "/tasks", component: () => <Soon title="Tasks & queues" command="tidewheel tasks" /> }),
+  createRoute({ getParentRoute: () => root, path: "/workers", component: () => <Soon title="Workers" command="tidewheel workers" /> }),
+  createRoute({ getParentRoute: () => root, path: "/statistics", component: () => <Soon title="Statistics" command="curl …/api/v1/statistics" /> }),
+  createRoute({ getParentRoute: () => root, path: "/tokens", component: () => <Soon title="Tokens" command="tidewheel token list" /> }),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  parseSearch,
+  stringifySearch,
+  defaultPreload: false,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,60 @@
+/** Which tasks are shown, for all views at once. */
+import { useMemo, useRef, type ReactNode } from "react";
+import { useLive } from "../../api/runLive";
+import { useShortcut } from "../../shell/shortcuts";
+import { TASK_STATES } from "../../ui/palette";
+import { Button } from "../../ui/parts";
+import { StateIcon } from "../../ui/StateIcon";
+import { isFiltering } from "./filters";
+import { useRunPage } from "./useRunPage";
+
+export function FilterBar({ children }: { children: ReactNode }) {
+  const { filters, setFilter, clearFilters } = useRunPage();
+  const { rows } = useLive();
+  const name = useRef<HTMLInputElement>(null);
+  useShortcut("/", "Filter by name", () => name.current?.focus());
+  const flows = useMemo(() => [...new Set(rows.flatMap((row) => row.flows))].sort((a, b) => a - b), [rows]);
+  return (
+    <div className="filter-bar">
+      <div className="view-toggles" role="group" aria-label="Views">{children}</div>
+      <StateChips />
+      <input ref={name} className="input" type="search" placeholder="Name or family" aria-label="Name or family, with * and ?" value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
+      <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />
+      {flows.length > 1 && (
+        <select aria-label="Flow" value={filters.flow} onChange={(event) => setFilter("flow", event.target.value)}>
+          <option value="">all flows</option>
+          {flows.map((flow) => <option key={flow} value={flow}>flow {flow}</option>)}
+        </select>
+      )}
+      {isFiltering(filters) && <Button look="quiet" onClick={clearFilters}>Clear</Button>}
+    </div>
+  );
+}
+
+function StateChips() {
+  const { filters, setFilter } = useRunPage();
+  const { rows } = useLive();
+  const counts = useMemo(() => {
+    const found = new Map<string, number>();
+    for (const row of rows) {
+      found.set(row.state, (found.get(row.state) ?? 0) + 1);
+      for (const remark of row.remarks) found.set(remark, (found.get(remark) ?? 0) + 1);
+    }
+    return found;
+  }, [rows]);
+  const remarks = ["incomplete", "blocked", "held", "retrying"];
+  const shown = [...TASK_STATES, ...remarks].filter((state) => counts.has(state) || filters.states.includes(state));
+  const toggle = (state: string) => {
+    const next = filters.states.includes(state) ? filters.states.filter((one) => one !== state) : [...filters.states, state];
+    setFilter("state", next.join(","));
+  };
+  return (
+    <div className="state-chips" role="group" aria-label="States">
+      {shown.map((state) => (
+        <button key={state} type="button" className="chip state-chip" aria-pressed={filters.states.includes(state)} onClick={() => toggle(state)}>
+          {!remarks.includes(state) && <StateIcon state={state} size={13} />}{state} <b>{counts.get(state) ?? 0}</b>
+        </button>
+      ))}
+    </div>
+  );
+}

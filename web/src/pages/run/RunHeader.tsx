@@ -1,0 +1,88 @@
+/** How the run is as a whole, what keeps it, and what can be done about it. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useActing } from "../../acting/Acting";
+import { actionText, RUN_VERBS } from "../../acting/verbs";
+import { summaryQuery } from "../../api/queries";
+import { useLive } from "../../api/runLive";
+import { useMay } from "../../api/session";
+import type { Cause, RunFacts } from "../../api/types";
+import { Button, CountsBar } from "../../ui/parts";
+import { StateWord } from "../../ui/StateIcon";
+import { Ago } from "../../ui/time";
+import { isAbandoned, isOver, progress } from "../runOrder";
+import { useRunPage } from "./useRunPage";
+
+export function RunHeader() {
+  const { run: name } = useRunPage();
+  const { run } = useLive();
+  const { data: summary } = useQuery(summaryQuery(name));
+  if (run === null) return null;
+  const part = summary && progress({ ...summary, run });
+  return (
+    <header className="run-header">
+      <div className="run-title">
+        <Link to="/runs" className="muted" aria-label="All runs">Runs</Link>
+        <span className="faint">/</span>
+        <h1>{run.name}</h1>
+        <StateWord state={run.status} kind="runs" />
+        {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{run.reason}</span>}
+      </div>
+      {summary && (
+        <div className="run-bar">
+          <CountsBar counts={summary.counts} total={summary.tasks} />
+          <span className="muted nowrap">
+            {summary.done} of {summary.tasks}{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
+            {" · "}<Ago at={run.updated_at} />
+          </span>
+        </div>
+      )}
+      <RunVerbs run={run} />
+      {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} />}
+    </header>
+  );
+}
+
+function RunVerbs({ run }: { run: RunFacts }) {
+  const { act } = useActing();
+  if (!useMay("operate")) return null;
+  const goes = (run.driven || run.offered) && !isOver(run);
+  const possible: Record<string, boolean> = {
+    pause: goes && run.status !== "paused" && run.status !== "stopping",
+    resume: run.status === "paused",
+    stop: goes && run.status !== "stopping",
+    run: isAbandoned(run) || run.status === "stopped" || run.status === "error",
+    reload: goes,
+  };
+  return (
+    <div className="run-verbs">
+      {RUN_VERBS.filter(({ verb }) => possible[verb]).map(({ verb, button, says }) => (
+        <Button key={verb} look="quiet" title={says} onClick={() => act({ verb })}>{button}</Button>
+      ))}
+    </div>
+  );
+}
+
+function Causes({ causes, count, stalled }: { causes: Cause[]; count: number; stalled: boolean }) {
+  const { select } = useRunPage();
+  const { act } = useActing();
+  const may = useMay("operate");
+  if (causes.length === 0) return null;
+  return (
+    <div className="run-causes" role="alert">
+      <b>{stalled ? "Stalled: nothing goes on by itself" : "Needs somebody"}</b>
+      <ul>
+        {causes.map((cause) => (
+          <li key={cause.id}>
+            <button type="button" className="link" onClick={() => select(cause.id)}>{cause.id}</button>
+            <span> {cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state}</span>
+            {may && cause.reasons[0]?.actions.slice(0, 1).map((action) => (
+              <Button key={action.verb} onClick={() => act(action)}>{actionText(action)}</Button>
+            ))}
+          </li>
+        ))}
+        {count > causes.length && <li className="muted">and {count - causes.length} more</li>}
+      </ul>
+    </div>
+  );
+}

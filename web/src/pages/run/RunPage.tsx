@@ -1,0 +1,69 @@
+/** One run: its state above, views side by side, the selected task beside them. */
+import { Link } from "@tanstack/react-router";
+import { Suspense } from "react";
+import { ActingProvider } from "../../acting/Acting";
+import { RunLiveProvider, useLive, useLiveStore } from "../../api/runLive";
+import { TaskPanel } from "../../panel/TaskPanel";
+import { useShortcut } from "../../shell/shortcuts";
+import { ErrorBoundary } from "../../ui/ErrorBoundary";
+import { Empty, Failure, Loading } from "../../ui/parts";
+import { VIEWS, type ViewDefinition } from "../../views/registry";
+import { FilterBar } from "./FilterBar";
+import { RunHeader } from "./RunHeader";
+import { TicksProvider } from "./ticks";
+import { useRunPage } from "./useRunPage";
+import "./run.css";
+
+export function RunPage() {
+  const { run } = useRunPage();
+  return (
+    <RunLiveProvider run={run} key={run}>
+      <ActingProvider run={run}>
+        <TicksProvider><Frame /></TicksProvider>
+      </ActingProvider>
+    </RunLiveProvider>
+  );
+}
+
+function Frame() {
+  const { run, views, selected, select } = useRunPage();
+  const { phase, problem } = useLive();
+  const live = useLiveStore();
+  useShortcut("Escape", "Close the task", () => select(null));
+  if (phase === "deleted") {
+    return <Empty title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
+  }
+  if (phase === "failed") return <Failure error={problem} retry={() => void live.load()} />;
+  if (phase === "loading") return <Loading what={run} />;
+  const shown = VIEWS.filter((view) => views.includes(view.id));
+  return (
+    <div className="run-page">
+      <RunHeader />
+      <FilterBar>{VIEWS.map((view) => <ViewToggle key={view.id} view={view} />)}</FilterBar>
+      <div className={selected === null ? "run-frame" : "run-frame with-panel"}>
+        <div className="run-views" data-count={shown.length}>
+          {shown.map(({ id, title, View }) => (
+            <section key={id} className="view" aria-label={title}>
+              <ErrorBoundary what={`The view “${title}”`}>
+                <Suspense fallback={<Loading what={title} />}><View /></Suspense>
+              </ErrorBoundary>
+            </section>
+          ))}
+        </div>
+        {selected !== null && (
+          <ErrorBoundary what="The task" key={selected}><TaskPanel id={selected} /></ErrorBoundary>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function ViewToggle({ view }: { view: ViewDefinition }) {
+  const { views, toggleView } = useRunPage();
+  useShortcut(view.keys, `Show or hide the view ${view.title}`, () => toggleView(view.id));
+  return (
+    <button type="button" className="button" aria-pressed={views.includes(view.id)} title={`${view.says} (${view.keys})`} onClick={() => toggleView(view.id)}>
+      {view.title}
+    </button>
+  );
+}

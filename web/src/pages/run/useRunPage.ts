@@ -1,0 +1,73 @@
+/**
+ * What every view of a run shares, and where it is kept: the address.
+ *
+ * `views` which are shown, side by side; `select` the task in the panel; filters; and for each
+ * view its own options as `VIEW.OPTION`. Ticked tasks are for one bulk action and live in memory.
+ */
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useCallback, useMemo } from "react";
+import type { Search } from "../search";
+import { readFilters, type Filters } from "./filters";
+
+const VIEWS_DEFAULT = "graph";
+const REMEMBERED = "tidewheel.views";
+
+export interface RunPageState {
+  run: string;
+  views: string[];
+  selected: string | null;
+  filters: Filters;
+  select: (id: string | null) => void;
+  setFilter: (key: "state" | "name" | "point" | "flow", value: string) => void;
+  clearFilters: () => void;
+  toggleView: (view: string) => void;
+}
+
+function rememberedViews(): string {
+  return localStorage.getItem(REMEMBERED) ?? VIEWS_DEFAULT;
+}
+
+export function useRunPage(): RunPageState {
+  const { run } = useParams({ from: "/runs/$run" });
+  const search: Search = useSearch({ from: "/runs/$run" });
+  const change = useChange();
+  return useMemo(() => {
+    const views = (search.views ?? rememberedViews()).split(",").filter(Boolean);
+    return {
+      run,
+      views,
+      selected: search.select ?? null,
+      filters: readFilters(search),
+      select: (id) => change({ select: id ?? "" }),
+      setFilter: (key, value) => change({ [key]: value }, true),
+      clearFilters: () => change({ state: "", name: "", point: "", flow: "" }),
+      toggleView: (view) => {
+        const next = views.includes(view) ? views.filter((one) => one !== view) : [...views, view];
+        const shown = (next.length > 0 ? next : views).join(",");
+        localStorage.setItem(REMEMBERED, shown);
+        change({ views: shown });
+      },
+    };
+  }, [run, search, change]);
+}
+
+/** An option of a view, as `graph.n`; the address is replaced, not added to the history. */
+export function useViewOption(view: string, option: string, usual: string): [string, (value: string) => void] {
+  const search: Search = useSearch({ from: "/runs/$run" });
+  const change = useChange();
+  const key = `${view}.${option}`;
+  const set = useCallback((value: string) => change({ [key]: value === usual ? "" : value }, true), [change, key, usual]);
+  return [search[key] ?? usual, set];
+}
+
+function useChange(): (what: Search, replace?: boolean) => void {
+  const navigate = useNavigate({ from: "/runs/$run" });
+  return useCallback(
+    (what, replace = false) => {
+      const search = (old: Search): Search =>
+        Object.fromEntries(Object.entries({ ...old, ...what }).filter(([, value]) => value !== ""));
+      void navigate({ to: ".", search, replace });
+    },
+    [navigate],
+  );
+}

@@ -1,0 +1,36 @@
+/** Which runs a person should see first. */
+import type { RunFacts, RunSummary } from "../api/types";
+
+/** Smaller is more urgent. */
+export function urgency(run: RunFacts, summary: RunSummary | undefined): number {
+  if (run.status === "error") return 0;
+  if (run.status === "stalled") return 1;
+  if (isAbandoned(run)) return 2;
+  if ((summary?.causes_count ?? 0) > 0 && !isOver(run)) return 3;
+  const order = ["waiting for release", "paused", "stopping", "running", "created", "stopped", "completed"];
+  const place = order.indexOf(run.status);
+  return 4 + (place < 0 ? order.length : place);
+}
+
+export const isOver = (run: RunFacts): boolean => ["completed", "stopped"].includes(run.status);
+
+/** It should go on, and no scheduler drives it or is asked to. */
+export const isAbandoned = (run: RunFacts): boolean =>
+  !run.driven && !run.offered && ["running", "paused", "stopping", "waiting for release"].includes(run.status);
+
+export function inOrder(runs: readonly RunFacts[], summaries: ReadonlyMap<string, RunSummary>): RunFacts[] {
+  return [...runs].sort(
+    (a, b) =>
+      urgency(a, summaries.get(a.name)) - urgency(b, summaries.get(b.name)) ||
+      b.updated_at.localeCompare(a.updated_at),
+  );
+}
+
+/** Done, of what is known to come; null where the end is not known. */
+export function progress(summary: RunSummary): number | null {
+  const { tasks, done, points } = summary;
+  if (summary.run.status === "completed") return 1;
+  if (tasks === 0 || points.final === null) return null;
+  const perPoint = tasks / Math.max(points.known, 1);
+  return done / (tasks + perPoint * (points.to_come ?? 0));
+}

@@ -1,0 +1,112 @@
+/** Everything about one task: why it does not run and what would help come first. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useActing } from "../acting/Acting";
+import { actionText, TASK_VERBS } from "../acting/verbs";
+import { taskQuery } from "../api/queries";
+import { useTaskRow } from "../api/runLive";
+import { useMay } from "../api/session";
+import type { Action, Reason, TaskDocument } from "../api/types";
+import { useRunPage } from "../pages/run/useRunPage";
+import { Button, Failure, Loading } from "../ui/parts";
+import { StateWord } from "../ui/StateIcon";
+import { Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
+import "./panel.css";
+
+export function TaskPanel({ id }: { id: string }) {
+  const { run, select } = useRunPage();
+  const row = useTaskRow(id);
+  const { data: task, error, refetch } = useQuery(taskQuery(run, id));
+  const state = row ?? task;
+  return (
+    <aside className="task-panel" aria-label={`Task ${id}`}>
+      <header>
+        <div className="panel-title">
+          <h2 className="mono">{id}</h2>
+          <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
+        </div>
+        {state && <StateWord state={state.state} remarks={state.remarks} />}
+        {task?.title && <p className="muted">{task.title}</p>}
+      </header>
+      {task && <Verbs task={row ? { ...task, ...row } : task} />}
+      {error !== null && <Failure error={error} retry={() => void refetch()} />}
+      {task === undefined && error === null && <Loading what={id} />}
+      {task && <Body task={task} />}
+    </aside>
+  );
+}
+
+function Verbs({ task }: { task: TaskDocument }) {
+  const { act } = useActing();
+  if (!useMay("operate")) return null;
+  return (
+    <div className="panel-verbs" role="group" aria-label="Actions">
+      {TASK_VERBS.filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
+        <Button key={verb} title={says} className={danger ? "risky" : ""} onClick={() => act({ verb, ids: [task.id] })}>{button}</Button>
+      ))}
+    </div>
+  );
+}
+
+function Body({ task }: { task: TaskDocument }) {
+  const running = ["preparing", "submitted", "running"].includes(task.state);
+  return (
+    <div className="panel-body">
+      {!running && task.state !== "succeeded" && <Why reasons={task.why} />}
+      <Section title="Prerequisites" count={task.prerequisites.length}><Prerequisites arrows={task.prerequisites} /></Section>
+      {task.xtriggers.length > 0 && <Section title="Xtriggers and timers"><Xtriggers task={task} /></Section>}
+      <Section title="Outputs"><Outputs outputs={task.outputs} completion={task.completion} /></Section>
+      <Section title="Submissions and attempts" count={task.submissions.length}><Submissions task={task} /></Section>
+      {task.suicide.length > 0 && <Section title="Removed if"><Prerequisites arrows={task.suicide} /></Section>}
+      <Section title="About">
+        <dl className="facts">
+          <dt>flows</dt><dd>{task.flows.join(", ") || "none"}</dd>
+          {task.families.length > 0 && <><dt>families</dt><dd>{task.families.join(", ")}</dd></>}
+          <dt>children</dt><dd><TaskLinks ids={task.children} /></dd>
+          {task.description && <><dt>description</dt><dd>{task.description}</dd></>}
+          {task.verdicts.map((verdict) => <div key={verdict.flow} className="wide-fact"><dt>flow {verdict.flow}</dt><dd>{verdict.text}</dd></div>)}
+        </dl>
+      </Section>
+    </div>
+  );
+}
+
+export function TaskLinks({ ids }: { ids: readonly string[] }) {
+  const { select } = useRunPage();
+  if (ids.length === 0) return <span className="muted">none</span>;
+  return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" onClick={() => select(id)}>{id}</button>)}</>;
+}
+
+/** A trigger in a new flow of what has ended is no repair; it is among the verbs above. */
+const isRepair = (action: Action): boolean => action.flow !== "new";
+
+function Why({ reasons }: { reasons: Reason[] }) {
+  const { act } = useActing();
+  const may = useMay("operate");
+  if (reasons.length === 0) return null;
+  return (
+    <section className="why" aria-label="Why it does not run">
+      <h3>Why it does not run</h3>
+      <ul>
+        {reasons.map((reason) => (
+          <li key={reason.text} className={reason.passes ? "passes" : "stays"}>
+            <p>{reason.text}</p>
+            <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>
+            {may && reason.actions.filter(isRepair).map((action) => (
+              <Button key={actionText(action)} look={reason.passes ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Section({ title, count, children }: { title: string; count?: number; children: ReactNode }) {
+  return (
+    <details className="section" open>
+      <summary><h3>{title}{count !== undefined && <span className="faint"> {count}</span>}</h3></summary>
+      {children}
+    </details>
+  );
+}

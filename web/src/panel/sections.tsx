@@ -1,0 +1,104 @@
+/** The parts of the panel: what a task waits for, what it made, how often it ran. */
+import { useTaskRow } from "../api/runLive";
+import type { Arrow, Atom, OutputFacts, TaskDocument } from "../api/types";
+import { useRunPage } from "../pages/run/useRunPage";
+import { StateIcon } from "../ui/StateIcon";
+import { At, Took } from "../ui/time";
+
+const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
+
+export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
+  if (arrows.length === 0) return <p className="muted">It waits for no other task.</p>;
+  return (
+    <ul className="arrows">
+      {arrows.map((arrow) => (
+        <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
+          {arrow.atoms.length > 1 && <code className="expression">{arrow.text}</code>}
+          {arrow.atoms.map((atom) => <AtomLine key={atom.text} atom={atom} />)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function AtomLine({ atom }: { atom: Atom }) {
+  const { select } = useRunPage();
+  const row = useTaskRow(atom.id);
+  const [mark, says] = MARKS[atom.state];
+  // The state of the parent as it is now, not as it was when the panel was read.
+  const parent = row === undefined ? atom.parent : [row.state, ...row.remarks].join(", ");
+  return (
+    <div className={`atom ${atom.state.replace(" ", "-")}`}>
+      <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
+      {atom.members.length > 0 ? <span className="mono">{atom.id}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>}
+      <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
+      <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
+      {atom.members.length > 0 && (
+        <details className="members">
+          <summary>{atom.members.length} members</summary>
+          {atom.members.map((member) => (
+            <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" onClick={() => select(member.id)}>{member.id}</button> <span className="muted">{member.state}</span></div>
+          ))}
+        </details>
+      )}
+    </div>
+  );
+}
+
+export function Xtriggers({ task }: { task: TaskDocument }) {
+  return (
+    <ul className="plain-list">
+      {task.xtriggers.map((one) => (
+        <li key={one.label}><span className="mark">{one.satisfied ? "✔" : "○"}</span> <code>{one.label}</code> <span className="muted">{one.call}</span> {one.at && <At at={one.at} />}</li>
+      ))}
+    </ul>
+  );
+}
+
+export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; completion: string }) {
+  return (
+    <>
+      <ul className="plain-list outputs">
+        {outputs.map((one) => (
+          <li key={one.output} className={one.made ? "made" : ""}>
+            <span className="mark" role="img" aria-label={one.made ? "made" : "not made"}>{one.made ? "✔" : "○"}</span>
+            <span className="output-name">{one.output}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
+            <span className="muted">{one.by}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
+            <At at={one.at} />
+          </li>
+        ))}
+      </ul>
+      <p className="faint small">complete if: <code>{completion}</code></p>
+    </>
+  );
+}
+
+export function Submissions({ task }: { task: TaskDocument }) {
+  if (task.submissions.length === 0) return <p className="muted">It has not been submitted.</p>;
+  return (
+    <ol className="submissions">
+      {[...task.submissions].reverse().map((one) => (
+        <li key={one.submit}>
+          <div className="submission-head">
+            <StateIcon state={one.status} kind="statuses" size={14} /> <b>#{one.submit}</b> {one.status}
+            {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
+            <span className="end"><Took from={one.started_at} to={one.ended_at} /></span>
+          </div>
+          {one.error && <p className="error-text">{one.error}</p>}
+          <dl className="facts">
+            <dt>queued</dt><dd><At at={one.submitted_at} /></dd>
+            {one.started_at && <><dt>began</dt><dd><At at={one.started_at} /></dd></>}
+            {one.ended_at && <><dt>ended</dt><dd><At at={one.ended_at} /></dd></>}
+            {one.worker && <><dt>worker</dt><dd>{one.worker}</dd></>}
+          </dl>
+          {one.attempts.length > 1 && one.attempts.map((attempt) => (
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {attempt.error ?? ""}</p>
+          ))}
+          {one.messages.length > 0 && (
+            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {message.text}</li>)}</ul>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}

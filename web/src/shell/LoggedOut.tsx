@@ -1,0 +1,27 @@
+/** Nobody is known here: why, and how to get in again. */
+import { Button } from "../ui/parts";
+import "./shell.css";
+
+export function LoggedOut({ before }: { before: boolean }) {
+  const link = `curl -X POST -H "Authorization: Bearer $(cat ~/.local/state/tidewheel/token)" ${location.origin}/api/v1/login-links`;
+  return (
+    <main className="logged-out">
+      <div className="card">
+        <h1>{before ? "Your session has ended" : "Log in to tidewheel"}</h1>
+        <p>
+          {before
+            ? "Sessions last twelve hours, and end with the token that they were made from. Nothing was lost: what you see comes from the server."
+            : "This page opens with a link that is good once and for five minutes."}
+        </p>
+        <ol>
+          <li>Open the link that <code>tidewheel up</code> printed, if it is not used up.</li>
+          <li>
+            Or make another on the server&apos;s machine, and open its <code>path</code> here:
+            <pre>{link}</pre>
+          </li>
+        </ol>
+        <Button look="primary" onClick={() => location.reload()}>I have logged in</Button>
+      </div>
+    </main>
+  );
+}

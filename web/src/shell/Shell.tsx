@@ -1,0 +1,106 @@
+/** What surrounds every page: bar, navigation, connection, palette, messages. */
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useConnection } from "../api/connection";
+import { post } from "../api/http";
+import { sessionQuery } from "../api/queries";
+import { ErrorBoundary } from "../ui/ErrorBoundary";
+import { Button, Keys } from "../ui/parts";
+import { toggleTheme, useTheme } from "../ui/theme";
+import { Toasts } from "../ui/toasts";
+import { PLACES } from "./places";
+import { SearchPalette } from "./SearchPalette";
+import { ShortcutList } from "./ShortcutList";
+import { useShortcut, useShortcutKeys } from "./shortcuts";
+import "./shell.css";
+
+export function Shell() {
+  const [open, setOpen] = useState<"search" | "keys" | null>(null);
+  useShortcutKeys();
+  useShortcut("Control+k", "Search and go anywhere", () => setOpen(open === "search" ? null : "search"));
+  useShortcut("?", "Show these shortcuts", () => setOpen("keys"));
+  useShortcut("t", "Dark or light", toggleTheme);
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">Skip to the content</a>
+      <header className="bar">
+        <Link to="/runs" className="brand" aria-label="tidewheel: all runs">
+          <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden>
+            <circle cx="16" cy="16" r="12" /><path d="M5 17c4-4 7-4 11 0s7 4 11 0" /><circle className="hub" cx="16" cy="16" r="2.5" />
+          </svg>
+          <span>tidewheel</span>
+        </Link>
+        <nav aria-label="Pages">
+          {PLACES.map((place) => <NavLink key={place.to} place={place} />)}
+        </nav>
+        <div className="bar-end">
+          <ConnectionSign />
+          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} aria-label="Search (Ctrl K)">
+            <span className="wide">Search</span> <Keys keys="Ctrl K" />
+          </Button>
+          <ThemeButton />
+          <Who />
+        </div>
+      </header>
+      <main id="content" tabIndex={-1}>
+        <ErrorBoundary what="This page"><Outlet /></ErrorBoundary>
+      </main>
+      {open === "search" && <SearchPalette onClose={() => setOpen(null)} />}
+      {open === "keys" && <ShortcutList onClose={() => setOpen(null)} />}
+      <Toasts />
+    </div>
+  );
+}
+
+function NavLink({ place }: { place: (typeof PLACES)[number] }) {
+  const navigate = useNavigate();
+  useShortcut(place.keys, `Go to ${place.title}`, () => void navigate({ to: place.to }));
+  return (
+    <Link to={place.to} activeProps={{ className: "active", "aria-current": "page" }}>
+      <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d={place.icon} /></svg>
+      <span>{place.title}</span>
+    </Link>
+  );
+}
+
+const CONNECTIONS = {
+  idle: ["", ""],
+  connecting: ["connecting", "Connecting to the server"],
+  live: ["live", "Changes are shown as they happen"],
+  lost: ["reconnecting", "The connection was lost; it is tried again by itself. What you see may be old."],
+  asleep: ["paused", "Nobody looked at this page for a while; it goes on now"],
+} as const;
+
+function ConnectionSign() {
+  const connection = useConnection();
+  const [word, says] = CONNECTIONS[connection];
+  if (word === "") return null;
+  return <span className={`connection ${connection}`} role="status" title={says}><i aria-hidden />{word}</span>;
+}
+
+function ThemeButton() {
+  useTheme();
+  return (
+    <Button look="quiet" onClick={toggleTheme} aria-label="Dark or light" title="Dark or light (t)">
+      <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><circle cx="8" cy="8" r="5.5" fill="none" stroke="currentColor" strokeWidth="1.5" /><path d="M8 2.5a5.5 5.5 0 0 1 0 11Z" fill="currentColor" /></svg>
+    </Button>
+  );
+}
+
+function Who() {
+  const { data } = useQuery(sessionQuery);
+  if (data === undefined) return null;
+  const may = data.scopes.join(", ");
+  const leave = () => void post("/logout").catch(() => undefined).then(() => location.reload());
+  return (
+    <details className="who">
+      <summary title={`${data.name}: ${may}`}>{data.name}</summary>
+      <div className="who-menu card">
+        <p>You are <b>{data.name}</b> and may: {may}.</p>
+        <p><a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
+        <Button onClick={leave}>Log out</Button>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,58 @@
+/** Small parts that every page uses. */
+import type { ButtonHTMLAttributes, ReactNode } from "react";
+import { Problem } from "../api/http";
+import type { Counts } from "../api/types";
+import { lookOf, TASK_STATES } from "./palette";
+
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "primary" | "danger" | "quiet" };
+
+export function Button({ look = "plain", className = "", ...rest }: ButtonProps) {
+  return <button type="button" className={`button ${look} ${className}`} {...rest} />;
+}
+
+/** Nothing is here: why, and what to do about it. */
+export function Empty({ title, children, icon = "○" }: { title: string; children?: ReactNode; icon?: string }) {
+  return (
+    <div className="empty" role="status">
+      <div className="empty-icon" aria-hidden>{icon}</div>
+      <h2>{title}</h2>
+      <div className="empty-text">{children}</div>
+    </div>
+  );
+}
+
+export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+  const problem = error instanceof Problem ? error : null;
+  const message = error instanceof Error ? error.message : String(error);
+  return (
+    <div className="failure" role="alert">
+      <p>{message}</p>
+      {problem !== null && problem.findings.length > 0 && (
+        <ul>{problem.findings.map((finding) => <li key={finding}>{finding}</li>)}</ul>
+      )}
+      {retry && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return <div className="loading" role="status"><span className="spinner" aria-hidden />Loading {what} …</div>;
+}
+
+/** How many tasks are in which state, as one bar. */
+export function CountsBar({ counts, total }: { counts: Counts; total: number }) {
+  const shown = ["succeeded", "ended", ...TASK_STATES].filter((state, place, all) => all.indexOf(state) === place && counts[state]);
+  const sum = Math.max(total, shown.reduce((found, state) => found + (counts[state] ?? 0), 0), 1);
+  const text = shown.map((state) => `${counts[state]} ${state}`).join(", ");
+  return (
+    <div className="counts-bar" role="img" aria-label={text || "nothing yet"} title={text}>
+      {shown.filter((state) => state !== "future").map((state) => (
+        <span key={state} style={{ width: `${(100 * (counts[state] ?? 0)) / sum}%`, background: lookOf(state).colour }} />
+      ))}
+    </div>
+  );
+}
+
+export function Keys({ keys }: { keys: string }) {
+  return <span className="keys">{keys.split(" ").map((key) => <kbd key={key}>{key}</kbd>)}</span>;
+}

@@ -1,0 +1,71 @@
+/** From the graph document to boxes, lines and frames: what is shown, and what only matters for its place. */
+import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
+import type { Box, LayoutRequest, Line } from "./layout";
+
+export type Grouping = "none" | "point" | "family" | "both";
+
+export interface Drawing {
+  request: LayoutRequest;
+  tasks: Map<string, TaskWords & { distance: number }>;
+  groups: Map<string, GraphGroup>;
+  edges: Map<string, GraphEdge>;
+  /** Changes only if something must be placed anew. */
+  key: string;
+}
+
+export const HEIGHT = 38;
+const WIDTH_MAX = 260;
+const AROUND = 50; // icon, gaps and borders
+const REMARK = " · incomplete"; // has room, so that a remark moves nothing
+
+/** How wide a text is, in the fonts of the boxes. */
+const measure = (() => {
+  const known = new Map<string, number>();
+  let canvas: CanvasRenderingContext2D | null | undefined;
+  return (font: string, letter: number, text: string): number => {
+    const key = font + text;
+    let width = known.get(key);
+    if (width === undefined) {
+      canvas ??= typeof OffscreenCanvas === "undefined" ? null : document.createElement("canvas").getContext("2d");
+      if (canvas) canvas.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+      width = canvas ? canvas.measureText(text).width : letter * text.length;
+      known.set(key, width);
+    }
+    return width;
+  };
+})();
+
+export function boxWidth(name: string, point: string): number {
+  const below = point === "" ? 0 : measure("10.5px", 6.5, point.length < 6 ? point + REMARK : point);
+  return Math.min(WIDTH_MAX, Math.ceil(AROUND + Math.max(measure("600 13px", 8.2, name), below)));
+}
+
+export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "LR" | "TB", isShown: (task: TaskWords) => boolean): Drawing {
+  const shown = graph.tasks.filter(isShown);
+  const tasks = new Map(shown.map((task) => [task.id, task]));
+  const groups = new Map(graph.groups.map((group) => [group.id, group]));
+  const edges = new Map<string, GraphEdge>();
+  for (const edge of graph.edges) {
+    const there = (id: string) => tasks.has(id) || groups.has(id);
+    if (there(edge.from) && there(edge.to)) edges.set(`${edge.from}>${edge.to}:${edge.output}${edge.suicide ? "!" : ""}`, edge);
+  }
+  const frames = (point: string, families: readonly string[]): string[] => [
+    ...(grouping === "point" || grouping === "both" ? [point] : []),
+    ...(grouping === "family" || grouping === "both" ? [...families].reverse().filter((one) => one !== "root") : []),
+  ];
+  const used = new Set([...edges.values()].flatMap((edge) => [edge.from, edge.to]));
+  const boxes: Box[] = shown.map((task) => ({
+    id: task.id,
+    width: boxWidth(task.name, task.point),
+    height: HEIGHT,
+    frames: frames(task.point, graph.families[task.name] ?? []),
+  }));
+  for (const group of groups.values()) {
+    if (used.has(group.id)) boxes.push({ id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) });
+  }
+  const lines: Line[] = [...edges].map(([id, edge]) => ({ id, from: edge.from, to: edge.to, weight: edge.suicide ? 0 : 1 }));
+  const key = JSON.stringify([direction, boxes.map((box) => [box.id, box.frames]), lines.map((line) => line.id)]);
+  return { request: { boxes, lines, direction }, tasks, groups, edges, key };
+}
+
+export const groupText = (group: GraphGroup): string => `${group.family} ${group.made}/${group.members}`;

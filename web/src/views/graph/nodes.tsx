@@ -1,0 +1,64 @@
+/** How a task, a group, a frame and an edge look in the graph. */
+import { BaseEdge, EdgeLabelRenderer, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
+import { memo } from "react";
+import { useTaskRow } from "../../api/runLive";
+import type { GraphEdge, GraphGroup, TaskWords } from "../../api/types";
+import { useTicks } from "../../pages/run/ticks";
+import { StateIcon, stateStyle } from "../../ui/StateIcon";
+import { groupText } from "./drawing";
+
+export type TaskNode = Node<{ task: TaskWords & { distance: number }; selected: boolean; faded: boolean }, "task">;
+export type GroupNode = Node<{ group: GraphGroup }, "group">;
+export type FrameNode = Node<{ name: string; depth: number }, "frame">;
+export type GraphNode = TaskNode | GroupNode | FrameNode;
+export type DependencyEdge = Edge<{ edge: GraphEdge; path: string; middle: { x: number; y: number }; lit: boolean }, "dependency">;
+
+const ports = (
+  <>
+    <Handle type="target" position={Position.Left} isConnectable={false} />
+    <Handle type="source" position={Position.Right} isConnectable={false} />
+  </>
+);
+
+/** Drawn again only when this task changes: the live row counts more than the document. */
+export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
+  const live = useTaskRow(id);
+  const { ticked } = useTicks();
+  const { task, selected, faded } = data;
+  const { state, remarks, flows, in_pool } = live ?? task;
+  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`];
+  const flow = Math.max(1, ...flows);
+  return (
+    <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${flow > 1 ? `; flow ${flows.join(", ")}` : ""}`}>
+      {ports}
+      <StateIcon state={state} size={18} />
+      <span className="task-text"><b>{task.name}</b><small>{task.point}{remarks.length > 0 ? ` · ${remarks.join(", ")}` : ""}</small></span>
+      {flow > 1 && <span className="flow-mark" aria-label={`flow ${flow}`}>{flow}</span>}
+    </div>
+  );
+});
+
+export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
+  return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{ports}{groupText(group)}</div>;
+});
+
+export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {
+  return <div className={`frame-box depth-${Math.min(data.depth, 3)}`}><span>{data.name}</span></div>;
+});
+
+export const DependencyLine = memo(function DependencyLine({ data, markerEnd }: EdgeProps<DependencyEdge>) {
+  if (data === undefined) return null;
+  const { edge, path, middle, lit } = data;
+  const classes = `dependency ${edge.state.replace(" ", "-")} ${edge.suicide ? "suicide" : ""} ${edge.alternative ? "alternative" : ""} ${lit ? "lit" : ""}`;
+  const label = `${edge.suicide ? "! " : ""}${edge.output === "succeeded" ? "" : edge.output}${edge.by_hand ? " by hand" : ""}`.trim();
+  return (
+    <>
+      <BaseEdge path={path} className={classes} {...(markerEnd ? { markerEnd } : {})} />
+      {label !== "" && (
+        <EdgeLabelRenderer>
+          <span className={`edge-label ${edge.state.replace(" ", "-")}`} style={{ transform: `translate(-50%, -50%) translate(${middle.x}px, ${middle.y}px)` }}>{label}</span>
+        </EdgeLabelRenderer>
+      )}
+    </>
+  );
+});

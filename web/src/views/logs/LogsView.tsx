@@ -1,0 +1,79 @@
+/** The log of a job or of the run: its end, followed while it grows. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { taskQuery } from "../../api/queries";
+import { useTaskRow } from "../../api/runLive";
+import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
+import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { attemptsOf, choose, FILES, type Choice } from "./choice";
+import { LogFollower, type LogPlace } from "./follower";
+import { LogLines } from "./LogLines";
+import "./logs.css";
+
+export function LogsView() {
+  const { run, selected } = useRunPage();
+  const [of, setOf] = useViewOption("logs", "of", "task");
+  const isRun = of === "run" || selected === null;
+  return (
+    <div className="logs-view">
+      <div className="view-bar">
+        <select aria-label="Whose log" value={isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
+          {selected !== null && <option value="task">{selected}</option>}
+          <option value="run">the run: its scheduler</option>
+        </select>
+        {isRun && selected === null && <span className="muted">Select a task to see what its job wrote.</span>}
+      </div>
+      {isRun ? <Log key="run" place={{ run, id: "", file: "out", submit: null, attempt: null }} name={run} /> : <TaskLog key={selected} run={run} id={selected} />}
+    </div>
+  );
+}
+
+function TaskLog({ run, id }: { run: string; id: string }) {
+  const row = useTaskRow(id);
+  const [file, setFile] = useViewOption("logs", "file", "out");
+  const [wanted, setWanted] = useViewOption("logs", "attempt", "");
+  const { data: task, error, refetch } = useQuery(taskQuery(run, id));
+  const choices = useMemo(() => attemptsOf(task?.submissions ?? []), [task]);
+  const chosen = choose(choices, id, wanted);
+  if (task === undefined) return error === null ? <Loading what={id} /> : <Failure error={error} retry={() => void refetch()} />;
+  if (chosen === undefined) {
+    return <Empty title={`${id} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>;
+  }
+  const place = { run, id, file, submit: chosen.submit, attempt: chosen.attempt };
+  return (
+    <>
+      <div className="logs-choice">
+        <div className="view-toggles" role="group" aria-label="File">
+          {FILES.map(([name, word, says]) => (
+            <button key={name} type="button" className="button" aria-pressed={file === name} title={says} onClick={() => setFile(name)}>{word}</button>
+          ))}
+        </div>
+        <select aria-label="Submission and attempt" value={wanted === "" ? "" : chosen.key} onChange={(event) => setWanted(event.target.value && `${id}:${event.target.value}`)}>
+          <option value="">the latest: {choiceText(choices[0])}</option>
+          {choices.map((one) => <option key={one.key} value={one.key}>{choiceText(one)}</option>)}
+        </select>
+      </div>
+      <Log key={JSON.stringify(place)} place={place} name={`${id} ${file}`} />
+    </>
+  );
+}
+
+const choiceText = (one: Choice | undefined): string => (one === undefined ? "" : `submission ${one.submit}, attempt ${one.attempt}${one.ended === "" ? "" : `: ${one.ended}`}`);
+
+function Log({ place, name }: { place: LogPlace; name: string }) {
+  const [follower] = useState(() => new LogFollower(place));
+  useEffect(() => {
+    follower.start();
+    return () => follower.stop();
+  }, [follower]);
+  const state = useSyncExternalStore(follower.subscribe, follower.snapshot);
+  if (state.phase === "failed") {
+    return (
+      <Empty title="There is no such log here">
+        {state.problem?.message} <p><Button onClick={() => follower.start()}>Look again</Button></p>
+      </Empty>
+    );
+  }
+  if (state.phase === "loading") return <Loading what={state.problem?.message ?? "the log"} />;
+  return <LogLines follower={follower} state={state} name={name} />;
+}

@@ -1,0 +1,109 @@
+/** A part of a log as lines: a stretch of bytes that grows at both ends, and never beyond its limits. */
+import { PLAIN, piecesOf, type Style } from "./ansi";
+
+export interface LogLine {
+  readonly at: number; // its first byte in the file
+  readonly text: string;
+  readonly start: Style;
+}
+
+export const LINE_BYTES_MAX = 8_192; // what is longer goes on in the next line
+const NEWLINE = 10;
+
+export class LogBuffer {
+  lines: LogLine[] = [];
+  /** The bytes that are held: [start, end). */
+  start = 0;
+  end = 0;
+  private rest = new Uint8Array();
+  private style: Style = PLAIN;
+  private readonly decoder = new TextDecoder();
+
+  constructor(readonly bytesMax = 6_000_000, readonly linesMax = 60_000) {}
+
+  get isFull(): boolean {
+    return this.end - this.start >= this.bytesMax || this.lines.length >= this.linesMax;
+  }
+
+  /** The line that is being written has no end yet. */
+  get shown(): readonly LogLine[] {
+    const { rest } = this;
+    return rest.length === 0 ? this.lines : [...this.lines, { at: this.end - rest.length, text: this.decoder.decode(rest), start: this.style }];
+  }
+
+  /** Begin anew; from the middle of a file, the first line is only known from its second on. */
+  begin(bytes: Uint8Array, offset: number): void {
+    const skipped = offset === 0 ? 0 : bytes.indexOf(NEWLINE) + 1;
+    this.lines = [];
+    this.rest = new Uint8Array();
+    this.style = PLAIN;
+    this.start = this.end = offset + skipped;
+    this.append(bytes.subarray(skipped));
+  }
+
+  append(bytes: Uint8Array): void {
+    const from = this.end - this.rest.length;
+    this.end += bytes.length;
+    const all = joined(this.rest, bytes);
+    const { ends, lines } = this.split(all, from, this.style);
+    this.rest = all.slice(ends);
+    this.style = lines.length > 0 ? endStyle(lines[lines.length - 1]) : this.style;
+    for (const line of lines) this.lines.push(line);
+    this.forget();
+  }
+
+  /** Bytes that end where this stretch begins. */
+  prepend(bytes: Uint8Array, offset: number): void {
+    const skipped = offset === 0 ? 0 : bytes.indexOf(NEWLINE) + 1;
+    const { lines } = this.split(bytes.subarray(skipped), offset + skipped, PLAIN, true);
+    this.lines = [...lines, ...this.lines];
+    this.start = offset + skipped;
+  }
+
+  private split(bytes: Uint8Array, from: number, style: Style, whole = false): { lines: LogLine[]; ends: number } {
+    const lines: LogLine[] = [];
+    let begins = 0;
+    let now = style;
+    for (;;) {
+      const newline = bytes.indexOf(NEWLINE, begins);
+      const long = (newline < 0 ? bytes.length : newline) - begins > LINE_BYTES_MAX;
+      if (newline < 0 && !long && (!whole || begins === bytes.length)) break;
+      const ends = long ? letterEnd(bytes, begins + LINE_BYTES_MAX) : newline < 0 ? bytes.length : newline;
+      const text = this.decoder.decode(bytes.subarray(begins, ends));
+      const line = { at: from + begins, text: text.endsWith("\r") ? text.slice(0, -1) : text, start: now };
+      now = endStyle(line);
+      lines.push(line);
+      begins = long || newline < 0 ? ends : newline + 1;
+    }
+    return { lines, ends: begins };
+  }
+
+  /** The oldest lines go, a good part at once, so that this is not done for each. */
+  private forget(): void {
+    if (!this.isFull) return;
+    const until = this.start + Math.floor((this.end - this.start) / 4);
+    const kept = Math.max(this.lines.length - Math.floor(this.linesMax * 0.75), this.lines.findIndex((line) => line.at >= until));
+    this.lines = kept < 0 ? [] : this.lines.slice(kept);
+    this.start = this.lines[0]?.at ?? this.end - this.rest.length;
+  }
+}
+
+/** Colours go on in the next line; most lines have none. */
+function endStyle(line: LogLine | undefined): Style {
+  if (line === undefined) return PLAIN;
+  return line.text.includes("\u001b") || line.text.includes("\u009b") ? piecesOf(line.text, line.start).end : line.start;
+}
+
+/** Not within a letter of several bytes. */
+function letterEnd(bytes: Uint8Array, place: number): number {
+  let end = place;
+  while (end > place - 4 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return end;
+}
+
+function joined(head: Uint8Array, tail: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(head.length + tail.length);
+  both.set(head);
+  both.set(tail, head.length);
+  return both;
+}

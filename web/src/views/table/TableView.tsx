@@ -1,0 +1,105 @@
+/** Every task as a row; only those on the screen are drawn, so thousands are as quick as ten. */
+import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState } from "@tanstack/react-table";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useMemo, useRef } from "react";
+import { useLive } from "../../api/runLive";
+import { useMay } from "../../api/session";
+import type { TaskRow } from "../../api/types";
+import { rowFilter } from "../../pages/run/filters";
+import { useTicks } from "../../pages/run/ticks";
+import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
+import { Button, Empty } from "../../ui/parts";
+import { BulkBar } from "./BulkBar";
+import { COLUMNS } from "./columns";
+import "./table.css";
+
+const ROW_HEIGHT = 33;
+
+/** "-started_at" is the newest first. */
+export function readSort(text: string): SortingState {
+  return text === "" ? [] : [{ id: text.replace(/^-/, ""), desc: text.startsWith("-") }];
+}
+
+export function TableView() {
+  const { rows, nodes, pointsLeftOut } = useLive();
+  const { filters, clearFilters } = useRunPage();
+  const [sort, setSort] = useViewOption("table", "sort", "");
+  const shown = useMemo(() => rows.filter(rowFilter(filters, (name) => nodes[name]?.families ?? [])), [rows, filters, nodes]);
+  const sorting = useMemo(() => readSort(sort), [sort]);
+  const table = useReactTable({
+    data: shown,
+    columns: COLUMNS,
+    state: { sorting },
+    getRowId: (row) => row.id,
+    onSortingChange: (change) => {
+      const [first] = typeof change === "function" ? change(sorting) : change;
+      setSort(first === undefined ? "" : `${first.desc ? "-" : ""}${first.id}`);
+    },
+    getCoreRowModel: getCoreRowModel(),
+    getSortedRowModel: getSortedRowModel(),
+  });
+  const ordered = table.getRowModel().rows;
+  return (
+    <div className="table-view">
+      <div className="view-bar">
+        <span className="muted">{shown.length === rows.length ? `${rows.length} tasks` : `${shown.length} of ${rows.length} tasks`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <BulkBar shown={shown} />
+      </div>
+      {shown.length === 0 ? (
+        <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
+          {rows.length === 0 ? "Tasks come when a scheduler begins with the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
+        </Empty>
+      ) : (
+        <Rows table={table} rows={ordered} />
+      )}
+    </div>
+  );
+}
+
+type TableOf = ReturnType<typeof useReactTable<TaskRow>>;
+
+function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRowModel"]>["rows"] }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const { selected, select } = useRunPage();
+  const { ticked, tick } = useTicks();
+  const may = useMay("operate");
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
+  const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${one.getSize() * 0.75}px, ${one.getSize()}fr)`).join(" ")}`;
+  const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
+  return (
+    <div className="rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={rows.length}>
+      <div className="row head" role="row" style={{ gridTemplateColumns: widths }}>
+        {may && <span role="columnheader"><input type="checkbox" aria-label="Tick all that are shown" checked={all} onChange={() => tick(rows.map((row) => row.id), !all)} /></span>}
+        {table.getFlatHeaders().map((header) => (
+          <span key={header.id} role="columnheader" aria-sort={header.column.getIsSorted() === "asc" ? "ascending" : header.column.getIsSorted() === "desc" ? "descending" : "none"}>
+            <button type="button" onClick={header.column.getToggleSortingHandler()}>
+              {flexRender(header.column.columnDef.header, header.getContext())}
+              <i aria-hidden>{{ asc: "↑", desc: "↓" }[header.column.getIsSorted() as string] ?? ""}</i>
+            </button>
+          </span>
+        ))}
+      </div>
+      <div className="rows-space" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map((item) => {
+          const row = rows[item.index];
+          if (row === undefined) return null;
+          return (
+            <div
+              key={row.id} role="row" tabIndex={0} aria-selected={row.id === selected} aria-rowindex={item.index + 1} className="row"
+              style={{ gridTemplateColumns: widths, transform: `translateY(${item.start}px)` }}
+              onClick={() => select(row.id)}
+              onKeyDown={(event) => { if (event.key === "Enter") select(row.id); }}
+            >
+              {may && (
+                <span role="cell" onClick={(event) => event.stopPropagation()}>
+                  <input type="checkbox" aria-label={`Tick ${row.id}`} checked={ticked.has(row.id)} onChange={(event) => tick([row.id], event.target.checked)} />
+                </span>
+              )}
+              {row.getVisibleCells().map((cell) => <span key={cell.id} role="cell">{flexRender(cell.column.columnDef.cell, cell.getContext())}</span>)}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

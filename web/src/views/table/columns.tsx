@@ -1,0 +1,43 @@
+/** The columns of the table of tasks, and how each sorts. */
+import { createColumnHelper } from "@tanstack/react-table";
+import { comparePoints } from "../../api/points";
+import type { TaskRow } from "../../api/types";
+import { TASK_STATES } from "../../ui/palette";
+import { StateWord } from "../../ui/StateIcon";
+import { At, secondsBetween, Took } from "../../ui/time";
+
+const column = createColumnHelper<TaskRow>();
+const stateRank = new Map(TASK_STATES.map((state, place) => [state, place]));
+
+export function ranSeconds(row: TaskRow, now: number): number {
+  if (row.started_at === null) return -1;
+  return secondsBetween(row.started_at, row.ended_at ?? now);
+}
+
+export const COLUMNS = [
+  column.accessor("point", {
+    header: "Point",
+    size: 150,
+    cell: (cell) => <span className="mono">{cell.getValue()}</span>,
+    sortingFn: (a, b) => comparePoints(a.original.point, b.original.point),
+  }),
+  column.accessor("name", { header: "Task", size: 220, cell: (cell) => <b className="task-name">{cell.getValue()}</b> }),
+  column.accessor("state", {
+    header: "State",
+    size: 210,
+    cell: ({ row }) => <StateWord state={row.original.state} remarks={row.original.remarks} />,
+    sortingFn: (a, b) => (stateRank.get(a.original.state) ?? 99) - (stateRank.get(b.original.state) ?? 99),
+  }),
+  column.accessor((row) => row.flows.join(", "), { id: "flows", header: "Flows", size: 70 }),
+  column.accessor("submit", { header: "Submit", size: 80, cell: (cell) => cell.getValue() || "" }),
+  column.accessor("queued_at", { header: "Queued", size: 100, cell: (cell) => <At at={cell.getValue()} />, sortUndefined: "last" }),
+  column.accessor("started_at", { header: "Began", size: 100, cell: (cell) => <At at={cell.getValue()} /> }),
+  column.accessor((row) => ranSeconds(row, Date.now()), {
+    id: "took",
+    header: "Ran for",
+    size: 110,
+    cell: ({ row }) => <Took from={row.original.started_at} to={row.original.ended_at} />,
+  }),
+  column.accessor((row) => row.worker ?? "", { id: "worker", header: "Worker", size: 110 }),
+  column.accessor((row) => row.exit_status ?? "", { id: "exit", header: "Exit", size: 60 }),
+];
