@@ -45,6 +45,7 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+from tidewheel.notebook_ports import NotebookStore
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -326,7 +327,7 @@ class EventStore(Protocol):
     ) -> EventPage: ...
 
 
-class Store(TaskStore, RunStore, AccessStore, EventStore, Protocol):
+class Store(TaskStore, RunStore, AccessStore, EventStore, NotebookStore, Protocol):
     """All of it: tasks, runs and who may use them, in one database."""
 
 

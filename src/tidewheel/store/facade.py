@@ -53,6 +53,7 @@ from tidewheel.errors import BadSetting, NotFound
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.event_facade import EventOperations
+from tidewheel.store.notebook_facade import NotebookOperations
 from tidewheel.store.rows import labels_text, storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from tidewheel.core.tasks.statistics import EndedAttempt
 
 
-class ScriptedStore(RunOperations, AccessOperations, EventOperations):
+class ScriptedStore(RunOperations, AccessOperations, EventOperations, NotebookOperations):
     """A Store whose operations are scripts."""
 
     def __init__(

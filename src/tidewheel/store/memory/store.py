@@ -12,6 +12,7 @@ from tidewheel.store.memory import (
     access,
     changes,
     leases,
+    notebooks,
     run_batches,
     runs,
     stream,
@@ -23,7 +24,7 @@ from tidewheel.store.rows import lease_rows
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
-_MODULES = (changes, leases, views, workers, runs, run_batches, stream, access)
+_MODULES = (changes, leases, views, workers, runs, run_batches, stream, access, notebooks)
 
 
 class MemoryTransaction:

@@ -1,0 +1,5 @@
+-- Services: take a notebook that nobody holds; a row for whoever was first.
+UPDATE notebook
+   SET epoch = epoch + 1, owner = :owner, deadline_at = now_seconds() + :lease_seconds
+ WHERE name = :name AND (deadline_at IS NULL OR deadline_at <= now_seconds())
+RETURNING epoch, owner, deadline_at, body, updated_at;
