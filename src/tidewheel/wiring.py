@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
+    RULES_FILE,
     StoreSettings,
     credentials,
     failpoint,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tidewheel.run_ports import RunDoor
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
+    from tidewheel.services.notifications.delivering import Means
+    from tidewheel.services.notifications.notifier import Notifier
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
@@ -374,6 +377,33 @@ def build_monitor(
     from tidewheel.services.monitor import Monitor
 
     return Monitor(store, settings, surroundings(on_report))
+
+
+def build_notifier(
+    store: Store, home: Path, smtp: str, on_report: OnReport | None = None
+) -> Notifier:
+    """Whoever tells what the rules in this state directory want told."""
+    from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
+
+    make_private_directory(home)
+    process = this_process()
+    settings = NotifierSettings(
+        rules=home / RULES_FILE,
+        home=home,
+        owner=f"{process.host}/{process.pid}",
+        means=notification_means(home, smtp),
+    )
+    return Notifier(store, settings, surroundings(on_report))
+
+
+def notification_means(home: Path, smtp: str) -> Means:
+    """What messages are sent with from this process."""
+    import os
+
+    from tidewheel.runners.job_environment import inherited_environment
+    from tidewheel.services.notifications.delivering import Means
+
+    return Means(directory=home, smtp=smtp, environment=inherited_environment(os.environ))
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
+from tidewheel.client.run_telling import told_meanwhile
 from tidewheel.config import OnStop, StoreSettings, home_directory, monitor_settings
 from tidewheel.core.runs.commands import Stop, command_text
 from tidewheel.core.runs.definition import RunOptions
@@ -103,7 +104,8 @@ class RunHere:
             )
             if self._is_leaving:  # asked before there was anybody to ask
                 driver.ask_stop()
-            await self._drive(driver, worker)
+            async with told_meanwhile(self._store, home, self._on_report):
+                await self._drive(driver, worker)
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
         )
