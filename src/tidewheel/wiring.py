@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.runs.definition import RunOptions
     from tidewheel.core.runs.views import RunView
-    from tidewheel.run_ports import RunDoor
+    from tidewheel.run_ports import BringsNotifications, RunDoor
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.notifications.delivering import Means
@@ -394,6 +394,16 @@ def build_notifier(
         means=notification_means(home, smtp),
     )
     return Notifier(store, settings, surroundings(on_report))
+
+
+def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
+    """Rules and messages of a store, or of the server that it stands for."""
+    from tidewheel.run_ports import BringsNotifications
+    from tidewheel.services.notifications.desk import NotificationDesk
+
+    if isinstance(store, BringsNotifications):
+        return store
+    return NotificationDesk(store, home / RULES_FILE, notification_means(home, smtp))
 
 
 def notification_means(home: Path, smtp: str) -> Means:

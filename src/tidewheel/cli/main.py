@@ -71,6 +71,7 @@ SECTIONS = {
         "up": "Do everything on this machine, until stopped.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
+        "notify": "Who is told of stalls, failures and ends; try it.",
     },
     "Store": {
         "verify": "Check every promise against the store.",

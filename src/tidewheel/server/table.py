@@ -12,6 +12,7 @@ from tidewheel.server.resources import (
     home,
     job_words,
     log_intake,
+    notifications,
     queues,
     reports,
     run_commands,
@@ -52,6 +53,7 @@ ROUTES: tuple[Route, ...] = (
     *run_commands.ROUTES,
     *events.ROUTES,
     *statistics.ROUTES,
+    *notifications.ROUTES,
     *tokens.ROUTES,
     *sessions.ROUTES,
 )

@@ -78,7 +78,7 @@ def sentence(message: Message) -> str:
     count = "1 task" if message.count == 1 else f"{message.count} tasks"
     known = {"run": message.run, "count": count, "tasks": named}
     said = filled(_HAPPENED[message.event], known)
-    return f"{said}: {message.reason}" if message.reason else said
+    return f"{said}: {message.reason}" if message.reason not in ("", message.status) else said
 
 
 def document(message: Message, text: str, missed: int) -> dict[str, object]:

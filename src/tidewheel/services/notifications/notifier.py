@@ -37,7 +37,7 @@ from tidewheel.services.notifications.diary import (
     write_diary,
 )
 from tidewheel.services.notifications.lateness import LateWatch
-from tidewheel.services.notifications.messages import Message
+from tidewheel.services.notifications.messages import Message, message_id
 from tidewheel.services.notifications.rules import STALL, Rule
 from tidewheel.services.notifications.rules_file import RulesInForce
 from tidewheel.services.notifications.stuck import stuck_because
@@ -203,7 +203,10 @@ class Notifier(Service):
                 self._put_message(rule, message, now)
 
     def _put_message(self, rule: Rule, message: Message, now: float) -> None:
-        message = msgspec.structs.replace(message, store=self._store_letters)
+        letters = self._store_letters
+        message = msgspec.structs.replace(
+            message, id=message_id(letters, message.id), store=letters
+        )
         if not self._diary.put(rule, message, now):
             self._tell("notification.dropped", rule=rule.name, run=message.run)
 
@@ -231,7 +234,7 @@ class Notifier(Service):
             diary.drop(one, now)
             return
         error = await deliver(rule, message, diary.missed.get(rule.name, 0), settings.means)
-        told = {"id": message.id, "rule": rule.name, "event": message.event, "run": message.run}
+        told = {"id": message.id, "rule": rule.name, "kind": message.event, "run": message.run}
         self._surroundings.failpoint("notification_sent")
         if not error:
             diary.sent(one, now)

@@ -37,8 +37,8 @@ def events_after(
     store = _store(tx)
     bounds = _bounds(tx)
     if cursor.store != store or not bounds.hold(cursor.place):
-        end = EventCursor(store, bounds.head)
-        return EventPage(events=(), next=end, is_last=True, is_lost=True)
+        head = EventCursor(store, bounds.head)
+        return EventPage(events=(), next=head, is_last=True, is_lost=True)
     # The hub asks a few times each second, and mostly nothing has happened.
     if cursor.place == bounds.head:
         return EventPage(events=(), next=cursor, is_last=True)
