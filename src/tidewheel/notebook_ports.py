@@ -12,9 +12,10 @@ class NotebookStore(Protocol):
     """Texts by name, each held by one process at a time."""
 
     async def claim_notebook(
-        self, name: str, owner: str, lease_seconds: float
+        self, name: str, owner: str, lease_seconds: float, *, dead_epoch: int | None = None
     ) -> Notebook | None:
-        """Epoch + 1, and what is written there; None while another holds it."""
+        """Epoch + 1, and what is written there; None while another holds it, unless that is
+        one with an epoch of which is known that its process is dead."""
         ...
 
     async def write_notebook(

@@ -386,11 +386,11 @@ def build_notifier(
     from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
 
     make_private_directory(home)
-    process = this_process()
     settings = NotifierSettings(
         rules=home / RULES_FILE,
         home=home,
-        owner=f"{process.host}/{process.pid}",
+        process=this_process(),
+        is_alive=is_process_alive,
         means=notification_means(home, smtp),
     )
     return Notifier(store, settings, surroundings(on_report))

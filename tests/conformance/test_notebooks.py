@@ -49,6 +49,12 @@ def test_a_notebook_that_was_let_go_can_be_had_at_once_and_not_be_written_before
     assert store.claim_notebook("notifier", "gull/2", LEASE).epoch == 2
 
 
+def test_the_notebook_of_one_who_is_dead_for_sure_can_be_had_before_its_lease_ends(store):
+    dead = store.claim_notebook("notifier", "tern/1", LEASE)
+    assert store.claim_notebook("notifier", "gull/2", LEASE, dead_epoch=dead.epoch).epoch == 2
+    assert store.claim_notebook("notifier", "tern/3", LEASE, dead_epoch=dead.epoch) is None
+
+
 def test_nobody_ever_held_a_notebook_that_is_not_there(store):
     assert store.notebook("notifier") is None
     assert not store.write_notebook("notifier", 1, "text", LEASE)

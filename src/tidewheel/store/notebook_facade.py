@@ -27,14 +27,13 @@ class NotebookOperations(ABC):
         """Run a script in one transaction."""
 
     async def claim_notebook(
-        self, name: str, owner: str, lease_seconds: float
+        self, name: str, owner: str, lease_seconds: float, *, dead_epoch: int | None = None
     ) -> Notebook | None:
         from tidewheel.store.scripts import notebooks
 
+        claim = notebooks.Claim(name, owner, lease_seconds, dead_epoch)
         return _notebook(
-            await self._write(
-                "claim_notebook", lambda tx, _: notebooks.claim(tx, name, owner, lease_seconds)
-            )
+            await self._write("claim_notebook", lambda tx, _: notebooks.claim(tx, claim))
         )
 
     async def write_notebook(

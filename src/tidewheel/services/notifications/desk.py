@@ -11,7 +11,14 @@ from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.run_ports import Document
 from tidewheel.services.notifications.delivering import Means, deliver
-from tidewheel.services.notifications.diary import NAME, Diary, Ended, Waiting, read_diary
+from tidewheel.services.notifications.diary import (
+    NAME,
+    Diary,
+    Ended,
+    Waiting,
+    owner_process,
+    read_diary,
+)
 from tidewheel.services.notifications.messages import text_of, trial_message
 from tidewheel.services.notifications.rules import (
     Destination,
@@ -40,10 +47,11 @@ class NotificationDesk:
         diary = Diary() if notebook is None else read_diary(notebook.body)
         now = await self._store.now()
         is_held = notebook is not None and notebook.is_held(now)
+        owner = owner_process(notebook.owner) if notebook is not None and is_held else None
         return {
             "file": str(self._path),
             **rules_document(rules),
-            "sender": notebook.owner if notebook is not None and is_held else None,
+            "sender": None if owner is None else f"{owner.host}, process {owner.pid}",
             "waiting": [_waiting_document(one) for one in diary.waiting],
             "ended": [_ended_document(one) for one in reversed(diary.ended)],
         }

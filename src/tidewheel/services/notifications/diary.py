@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.services.notifications.messages import REASON_MAX, Message
 from tidewheel.services.notifications.rules import Rule
 
@@ -156,3 +157,15 @@ def read_diary(text: str) -> Diary:
         return msgspec.json.decode(text, type=Diary)
     except msgspec.DecodeError:
         return Diary()
+
+
+def owner_text(process: HostProcess) -> str:
+    """Who holds the notebook, so that its death can be proven."""
+    return msgspec.json.encode(process).decode()
+
+
+def owner_process(text: str | None) -> HostProcess | None:
+    try:
+        return msgspec.json.decode(text or "null", type=HostProcess | None)
+    except msgspec.DecodeError:
+        return None

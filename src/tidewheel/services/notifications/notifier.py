@@ -20,19 +20,23 @@ Rules are read again when their file changes; without any, nothing is followed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from tidewheel.core.runs.notebooks import Notebook
 from tidewheel.core.runs.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.ports import Store
 from tidewheel.services.notifications.delivering import Means, deliver
 from tidewheel.services.notifications.diary import (
     NAME,
     Diary,
     Waiting,
+    owner_process,
+    owner_text,
     read_diary,
     write_diary,
 )
@@ -58,7 +62,8 @@ class NotifierSettings:
 
     rules: Path
     home: Path
-    owner: str  # who holds the notebook, for people
+    process: HostProcess  # who holds the notebook
+    is_alive: Callable[[HostProcess], bool]  # False only where a death can be proven
     means: Means
     interval_seconds: float = 1.0
     standby_seconds: float = 5.0
@@ -141,7 +146,13 @@ class Notifier(Service):
         if self._epoch is not None:
             return True
         settings = self._settings
-        held = await self._store.claim_notebook(NAME, settings.owner, settings.lease_seconds)
+        held = await self._claim(None)
+        if held is None:
+            holder = await self._store.notebook(NAME)
+            process = None if holder is None else owner_process(holder.owner)
+            if holder is None or process is None or settings.is_alive(process):
+                return False
+            held = await self._claim(holder.epoch)
         if held is None:
             return False
         self._epoch, self._written = held.epoch, held.body
@@ -155,6 +166,12 @@ class Notifier(Service):
                 self._diary.saw_status(view.number, view.status)
         self._tell("notebook.taken", waiting=len(self._diary.waiting))
         return True
+
+    async def _claim(self, dead_epoch: int | None) -> Notebook | None:
+        settings = self._settings
+        return await self._store.claim_notebook(
+            NAME, owner_text(settings.process), settings.lease_seconds, dead_epoch=dead_epoch
+        )
 
     async def _write(self) -> bool:
         """Whether the notebook is still held; what has not changed is written now and then."""

@@ -23,9 +23,12 @@ def ensure_notebook(t: Tables, *, name: str) -> list[Row]:
     return []
 
 
-def claim_notebook(t: Tables, *, name: str, owner: str, lease_seconds: float) -> list[Row]:
+def claim_notebook(
+    t: Tables, *, name: str, owner: str, lease_seconds: float, dead_epoch: int | None
+) -> list[Row]:
     row, now = t.notebook[name], t.clock()
-    if row["deadline_at"] is not None and row["deadline_at"] > now:
+    is_held = row["deadline_at"] is not None and row["deadline_at"] > now
+    if is_held and row["epoch"] != dead_epoch:
         return []
     held = {"epoch": row["epoch"] + 1, "owner": owner, "deadline_at": now + lease_seconds}
     t.update(t.notebook, name, **held)
