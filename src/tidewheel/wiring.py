@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
-    RULES_FILE,
     StoreSettings,
     credentials,
     failpoint,
@@ -34,11 +33,9 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.runs.definition import RunOptions
     from tidewheel.core.runs.views import RunView
-    from tidewheel.run_ports import BringsNotifications, RunDoor
+    from tidewheel.run_ports import RunDoor
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
-    from tidewheel.services.notifications.delivering import Means
-    from tidewheel.services.notifications.notifier import Notifier
     from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
@@ -377,43 +374,6 @@ def build_monitor(
     from tidewheel.services.monitor import Monitor
 
     return Monitor(store, settings, surroundings(on_report))
-
-
-def build_notifier(
-    store: Store, home: Path, smtp: str, on_report: OnReport | None = None
-) -> Notifier:
-    """Whoever tells what the rules in this state directory want told."""
-    from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
-
-    make_private_directory(home)
-    settings = NotifierSettings(
-        rules=home / RULES_FILE,
-        home=home,
-        process=this_process(),
-        is_alive=is_process_alive,
-        means=notification_means(home, smtp),
-    )
-    return Notifier(store, settings, surroundings(on_report))
-
-
-def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
-    """Rules and messages of a store, or of the server that it stands for."""
-    from tidewheel.run_ports import BringsNotifications
-    from tidewheel.services.notifications.desk import NotificationDesk
-
-    if isinstance(store, BringsNotifications):
-        return store
-    return NotificationDesk(store, home / RULES_FILE, notification_means(home, smtp))
-
-
-def notification_means(home: Path, smtp: str) -> Means:
-    """What messages are sent with from this process."""
-    import os
-
-    from tidewheel.runners.job_environment import inherited_environment
-    from tidewheel.services.notifications.delivering import Means
-
-    return Means(directory=home, smtp=smtp, environment=inherited_environment(os.environ))
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
-from tidewheel import wiring, worker_wiring
+from tidewheel import notification_wiring, wiring, worker_wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
     JobLimits,
@@ -303,4 +303,6 @@ class Notifier(Embedded):
 
     async def serve(self, store: Store) -> None:
         smtp = scheduler_settings().smtp
-        await self.attend(wiring.build_notifier(store, self._home, smtp, self._on_report))
+        await self.attend(
+            notification_wiring.build_notifier(store, self._home, smtp, self._on_report)
+        )

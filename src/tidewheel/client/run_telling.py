@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tidewheel import wiring
+from tidewheel import notification_wiring
 from tidewheel.config import RULES_FILE, scheduler_settings
 from tidewheel.ports import Store
 from tidewheel.services.service import OnReport, ServiceReport
@@ -27,7 +27,9 @@ async def told_meanwhile(
     if not (home / RULES_FILE).exists():
         yield
         return
-    notifier = wiring.build_notifier(store, home, scheduler_settings().smtp, on_report)
+    notifier = notification_wiring.build_notifier(
+        store, home, scheduler_settings().smtp, on_report
+    )
     # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
     telling = [asyncio.create_task(notifier.begin())]
     await asyncio.wait(telling)

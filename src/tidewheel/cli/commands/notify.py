@@ -62,12 +62,14 @@ def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
 
 
 def _desk(client: AsyncClient) -> BringsNotifications:
-    from tidewheel import wiring
+    from tidewheel import notification_wiring
     from tidewheel.config import home_directory, scheduler_settings
     from tidewheel.ports import Store
 
     store = cast("Store", client.store)
-    return wiring.notification_desk(store, home_directory(), scheduler_settings().smtp)
+    return notification_wiring.notification_desk(
+        store, home_directory(), scheduler_settings().smtp
+    )
 
 
 def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel import wiring
+from tidewheel import notification_wiring
 from tidewheel.config import home_directory, scheduler_settings
 from tidewheel.core.tasks.access import Scope
 from tidewheel.run_ports import BringsNotifications
@@ -109,7 +109,7 @@ async def send_test(call: Call) -> object:
 
 def _desk(call: Call) -> BringsNotifications:
     home = call.settings.home or home_directory()
-    return wiring.notification_desk(call.store, home, scheduler_settings().smtp)
+    return notification_wiring.notification_desk(call.store, home, scheduler_settings().smtp)
 
 
 _ADMINS = Needs(scopes=(Scope.ADMIN,), queues=no_queue)
