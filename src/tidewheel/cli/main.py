@@ -38,6 +38,7 @@ SECTIONS = {
         "why": "Say why a task does not run, and what would change that.",
         "tree": "Draw a run: points, families, tasks, submissions.",
         "log": "Print what a run or a job wrote.",
+        "tui": "Watch a run in the terminal, and act on it.",
     },
     "Act on a run": {
         "trigger": "Run tasks now, or see what that would do.",
