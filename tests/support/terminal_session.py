@@ -45,7 +45,7 @@ class Screen:
 
     def __init__(self, columns: int, lines: int) -> None:
         self.resize(columns, lines)
-        self.is_second = False
+        self.is_second = self.is_new_size = False
         self.has_cursor = True
         self.styles: set[str] = set()
         self._left = ""
@@ -78,6 +78,8 @@ class Screen:
     def _put(
         self, numbers: str | None, verb: str | None, control: str | None, letter: str
     ) -> None:
+        if letter and self._is_stale():
+            return
         if letter:
             assert self._column < self.columns, f"too long: {self.lines[self._row]}"
             self._cells[self._row][self._column] = letter
@@ -89,6 +91,11 @@ class Screen:
         elif verb is not None:
             self._obey(numbers or "", verb)
 
+    def _is_stale(self) -> bool:
+        """Written for the size before, which the program has not heard of yet."""
+        beyond = self._column >= self.columns or self._row >= self.height
+        return self.is_new_size and beyond
+
     def _obey(self, numbers: str, verb: str) -> None:
         match numbers, verb:
             case "?1049", ("h" | "l"):
@@ -97,6 +104,7 @@ class Screen:
             case "?25", ("h" | "l"):
                 self.has_cursor = verb == "h"
             case "2", "J":
+                self.is_new_size = False
                 self.resize(self.columns, self.height)
             case _, "H":
                 row, column = map(int, numbers.split(";"))
@@ -135,6 +143,7 @@ class TerminalSession:
 
     def resize(self, columns: int, lines: int) -> TerminalSession:
         self.screen.resize(columns, lines)
+        self.screen.is_new_size = True
         _set_size(self._ours, columns, lines)
         self.send(signal.SIGWINCH)  # which a shell's terminal would do
         return self

@@ -36,6 +36,7 @@ class App:
         self._terminal = terminal
         self._keys = Keys()
         self._over = asyncio.Event()
+        self._failure: BaseException | None = None
         self._errands = Errands(client, self)
         self.state = State(run=run, size=terminal.size)
 
@@ -47,12 +48,15 @@ class App:
         loop.add_signal_handler(signal.SIGTSTP, self._suspend)
         for number in ENDS:
             loop.add_signal_handler(number, self._over.set)
+        loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
         self._errands.go(Watch(self.state.run) if self.state.run else ListRuns())
         try:
             await self._over.wait()
         finally:
             loop.remove_reader(self._terminal.input)
             self._errands.end()
+        if self._failure is not None:
+            raise self._failure
 
     def _read(self) -> None:
         content = self._terminal.read()
@@ -72,6 +76,11 @@ class App:
                 self._errands.go(wish)
 
     def leave(self) -> None:
+        self._over.set()
+
+    def fail(self, error: BaseException | None) -> None:
+        """A bug of ours: it is raised where the terminal is a shell's again."""
+        self._failure = self._failure or error
         self._over.set()
 
     def repaint(self) -> None:

@@ -20,7 +20,7 @@ TASK_VERBS = {
 }
 RUN_VERBS = {"P": "pause", "U": "resume", "S": "stop"}
 YES = (("y", ""),)
-WAYS_TO_STOP = (("y", "clean"), ("n", "now"), ("k", "kill"))
+WAYS_TO_STOP = (("y", "clean"), ("l", "now"), ("K", "kill"))
 FILES = {"o": "out", "e": "err", "J": "job"}
 QUERY_MAX = 200
 
@@ -104,10 +104,10 @@ def _typing(state: State, key: str) -> State:
 def _answering(state: State, key: str) -> Pressed:
     question = state.question
     assert question is not None
-    if step := _step(state, key):
+    answers = dict(question.answers)
+    if key not in answers and (step := _step(state, key)):
         pane = state.pane
         return replace(state, pane=pane and pane.moved(step, state.pane_size)), None
-    answers = dict(question.answers)
     asked = replace(state, question=None, pane=None)
     if key not in answers:
         return replace(asked, said=f"{question.verb}: nothing was done"), None

@@ -40,6 +40,7 @@ class Stage(Screen, Protocol):
     def show(self, state: State) -> None: ...
     def repaint(self) -> None: ...
     def leave(self) -> None: ...
+    def fail(self, error: BaseException | None) -> None: ...
 
 
 class Errands:
@@ -53,9 +54,8 @@ class Errands:
         self._log_task: asyncio.Task[None] | None = None
 
     def end(self) -> None:
-        for task in (*self._beside, self._watch_task, self._log_task):
-            if task is not None:
-                task.cancel()
+        for task in self._beside:
+            task.cancel()
 
     def go(self, wish: Wish) -> None:
         """Begin it; returns at once."""
@@ -69,7 +69,7 @@ class Errands:
                 self._begin(self._show_task(wish))
             case ShowLog():
                 self._stop_log()
-                self._log_task = asyncio.create_task(self._caught(self._show_log(wish)))
+                self._log_task = self._begun(self._show_log(wish))
             case ListRuns():
                 self._begin(self._list_runs())
             case Watch(run=run):
@@ -82,9 +82,18 @@ class Errands:
                 assert_never(wish)
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
+        self._beside.add(self._begun(work))
+
+    def _begun(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._caught(work))
         self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._beside.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._stage.fail(task.exception())
 
     async def _caught(self, work: Coroutine[object, object, None]) -> None:
         """What is refused or does not answer is said, and nothing else happens."""
@@ -98,7 +107,7 @@ class Errands:
             self._watch_task.cancel()
         self._stage.show(State(run=run, size=self._stage.state.size))
         self._watching = Watching(self._client, self._runs, run, self._stage)
-        self._watch_task = asyncio.create_task(self._watching.run())
+        self._watch_task = self._begun(self._watching.run())
 
     def _look_again(self) -> None:
         if self._watching is not None:
