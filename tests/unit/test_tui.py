@@ -109,6 +109,15 @@ def test_points_and_families_are_open_and_tasks_are_closed():
     assert names(state) == ["1", "2", "a"]
 
 
+def test_a_very_large_point_is_closed_until_it_is_opened():
+    large = page(("1", [task(f"t{n}") for n in range(3)]))
+    large["points"][0]["counts"] = {"waiting": 10_000}
+    state = replace(STATE, tree=Tree(page=large))
+    assert names(state) == ["1"]
+    assert names(press(state, "right")[0]) == ["1", "t0", "t1", "t2"]
+    assert names(press(state, "/", "t", "1")[0]) == ["1", "t1"]
+
+
 def test_the_cursor_stays_on_its_task_while_the_run_goes_on():
     state, _ = press(STATE, "end")
     assert state.tree.row.ids == "2/a"

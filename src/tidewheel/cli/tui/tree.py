@@ -6,7 +6,7 @@ stays where it is while the run moves on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from tidewheel.cli.printing import safe
 from tidewheel.cli.run_words import Document, counts_text, documents, flows_text, texts, took
 
+OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK, SUBMISSION = "point", "family", "task", "submission"
 
 
@@ -138,13 +139,16 @@ class Tree:
 def _rows(tree: Tree) -> Iterator[Row]:
     for point in documents(tree.page, "points"):
         text = safe(point["point"])
-        below = list(_children(tree, documents(point, "children"), text, 1, text))
-        if not below and (tree.query or tree.pool_only):
-            continue
-        key = text
-        is_open = key not in tree.turned
-        beside = counts_text(point["counts"])
-        yield Row(key, POINT, 0, text, f"{text}/*", beside=beside, is_open=is_open)
+        counts = cast("Mapping[str, int]", point["counts"])
+        is_large = sum(counts.values()) > OPEN_TASKS_MAX
+        is_open = (text in tree.turned) is is_large
+        is_narrowed = bool(tree.query or tree.pool_only)
+        below: list[Row] = []
+        if is_open or is_narrowed:
+            below = list(_children(tree, documents(point, "children"), text, 1, text))
+        if below or not is_narrowed:
+            beside = counts_text(counts)
+            yield Row(text, POINT, 0, text, f"{text}/*", beside=beside, is_open=is_open)
         if is_open or tree.query:
             yield from below
 
