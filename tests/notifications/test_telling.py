@@ -9,9 +9,11 @@ import signal
 import socket
 import threading
 from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.http_server import Caller
 from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
@@ -26,6 +28,7 @@ from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
 from tidewheel.services.notifications.rules import Webhook
 from tidewheel.services.notifications.webhook import NotPosted, Posted, is_allowed, post
 from tidewheel.services.service import Backoff, Surroundings
+from tidewheel.testing.faulty_store import FaultyStore
 
 ALONE = """
 [scheduling]
@@ -50,6 +53,7 @@ TIMED = """
             late offset = PT1H
 """
 AT_ONCE = Backoff(first_seconds=0.0, seconds_max=0.0)
+SOON = Backoff(first_seconds=0.001, seconds_max=0.001)
 EVERYTHING = '["stall", "blocked", "failed", "late", "error", "stopped", "completed"]'
 
 
@@ -67,13 +71,13 @@ class Teller:
         path.chmod(0o600)
         return self
 
-    def passes(self, **settings):
+    def passes(self, fault=None, **settings):
         """A notifier comes, does what there is to do, and goes."""
         self.reports.clear()
-        asyncio.run(self._pass(settings))
+        asyncio.run(self._pass(fault, settings))
         return self
 
-    async def _pass(self, settings):
+    async def _pass(self, fault, settings):
         home = self._tidewheel.state
         means = Means(directory=home, smtp=self._smtp, environment={"PATH": "/usr/bin:/bin"})
         given = NotifierSettings(
@@ -84,9 +88,15 @@ class Teller:
             means=means,
             **({"retry": AT_ONCE} | settings),
         )
-        around = Surroundings(clock=SystemClock(), on_report=self.reports.append)
+        clock = SystemClock()
+        around = Surroundings(clock=clock, on_report=self.reports.append, backoff=SOON)
         async with wiring.opened_store(self._tidewheel.store) as store:
-            await Notifier(store, given, around).finish()
+            way = FaultyStore(store, clock)
+            notifier = Notifier(way.as_store(), given, around)
+            if fault is not None:
+                fault(way)
+                await notifier.persist(notifier.begin)
+            await notifier.finish()
 
     def on_store(self, question):
         async def ask():
@@ -285,6 +295,25 @@ def test_only_who_holds_the_notebook_sends(tidewheel, teller, hook):
     teller.on_store(lambda store: store.leave_notebook("notifier", other.epoch))
     teller.passes()
     assert hook.events == ["failed"]
+
+
+ASKED = (
+    *("claim_notebook", "write_notebook", "events_head", "events_after", "now"),
+    *("find_run", "read_run", "run", "definition"),
+)
+
+
+@pytest.mark.parametrize("operation", ASKED)
+@pytest.mark.parametrize("lost", ["loses_requests", "loses_answers"])
+def test_whatever_the_store_does_not_answer_is_asked_again_and_nothing_is_left_out(
+    tidewheel, teller, hook, operation, lost
+):
+    teller.rules(to(hook, '["failed", "stall"]')).passes()
+    PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+    teller.passes(lambda way: getattr(way, lost)(operation))
+    assert "store.unavailable" in teller.told
+    assert sorted(hook.events) == ["failed", "stall"]
+    assert hook.of("stall")[0]["tasks"] == ["1/a"]
 
 
 def test_one_who_lost_its_place_in_the_past_says_so_and_goes_on(tidewheel, teller, hook):
@@ -520,3 +549,20 @@ def test_up_tells_too(tidewheel, teller, hook):
         eventually(lambda: hook.events == ["failed"], "the hook hears of it")
         up.send(signal.SIGTERM)
         assert up.wait().status == 0
+
+
+def test_a_server_alone_tells_too_and_its_test_runs_commands(tidewheel, teller, hook):
+    """In its fast loop, which starts no process in a group of its own."""
+    out = tidewheel.folder / "out"
+    rule = f'[[rule]]\nname = "program"\non = ["failed"]\nto = {{ command = "date > {out}" }}\n'
+    teller.rules(to(hook, '["failed"]') + rule)
+    with tidewheel.started("server", "--port", "0", "--json") as server:
+        url = json.loads(server.read_until('"url"'))["url"]
+        token = (tidewheel.state / "token").read_text().strip()
+        admin = Caller(urlsplit(url).netloc, token)
+        [test] = admin.post("/notifications/test", {"rule": "program"}).json["tests"]
+        assert test["sent"], test
+        assert out.exists()
+        eventually(lambda: admin.get("/notifications").json["sender"], "it sends")
+        PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+        eventually(lambda: hook.events == ["failed"], "the hook hears of it")

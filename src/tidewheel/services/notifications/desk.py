@@ -16,8 +16,8 @@ from tidewheel.services.notifications.diary import (
     Diary,
     Ended,
     Waiting,
-    owner_process,
     read_diary,
+    read_owner,
 )
 from tidewheel.services.notifications.messages import text_of, trial_message
 from tidewheel.services.notifications.rules import (
@@ -47,11 +47,13 @@ class NotificationDesk:
         diary = Diary() if notebook is None else read_diary(notebook.body)
         now = await self._store.now()
         is_held = notebook is not None and notebook.is_held(now)
-        owner = owner_process(notebook.owner) if notebook is not None and is_held else None
+        owner = read_owner(notebook.owner) if notebook is not None and is_held else None
         return {
             "file": str(self._path),
             **rules_document(rules),
-            "sender": None if owner is None else f"{owner.host}, process {owner.pid}",
+            "sender": None
+            if owner is None
+            else f"{owner.process.host}, process {owner.process.pid}",
             "waiting": [_waiting_document(one) for one in diary.waiting],
             "ended": [_ended_document(one) for one in reversed(diary.ended)],
         }

@@ -159,13 +159,19 @@ def read_diary(text: str) -> Diary:
         return Diary()
 
 
-def owner_text(process: HostProcess) -> str:
-    """Who holds the notebook, so that its death can be proven."""
-    return msgspec.json.encode(process).decode()
+class Owner(msgspec.Struct, frozen=True):
+    """Who holds the notebook, so that its death can be proven; one of several in a process."""
+
+    process: HostProcess
+    nonce: str
 
 
-def owner_process(text: str | None) -> HostProcess | None:
+def owner_text(owner: Owner) -> str:
+    return msgspec.json.encode(owner).decode()
+
+
+def read_owner(text: str | None) -> Owner | None:
     try:
-        return msgspec.json.decode(text or "null", type=HostProcess | None)
+        return msgspec.json.decode(text or "null", type=Owner | None)
     except msgspec.DecodeError:
         return None

@@ -29,15 +29,17 @@ import msgspec
 from tidewheel.core.runs.notebooks import Notebook
 from tidewheel.core.runs.stream import EventFilter, EventKind, RunEvent, read_cursor
 from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.errors import Unavailable
 from tidewheel.ports import Store
 from tidewheel.services.notifications.delivering import Means, deliver
 from tidewheel.services.notifications.diary import (
     NAME,
     Diary,
+    Owner,
     Waiting,
-    owner_process,
     owner_text,
     read_diary,
+    read_owner,
     write_diary,
 )
 from tidewheel.services.notifications.lateness import LateWatch
@@ -87,6 +89,7 @@ class Notifier(Service):
         self._definition_of = remembering(definitions_of(store, settings.home))
         self._late = LateWatch(store, self._definition_of, settings.runs_looked_at_max)
         self._rules = RulesInForce(settings.rules)
+        self._owner = Owner(settings.process, f"{surroundings.chance.getrandbits(64):x}")
         self._epoch: int | None = None
         self._diary = Diary()
         self._written = ""
@@ -131,8 +134,7 @@ class Notifier(Service):
         if found is not None and (found.rules or found.findings):
             self._tell("rules.read", count=len(found.rules), findings=list(found.findings))
         if self._rules.now.rules and await self._holds_the_notebook():
-            await self._take_in()
-            await self._look_for_late_ones()
+            await self._notice()
             if await self._write():
                 await self._send()
                 await self._write()
@@ -145,12 +147,11 @@ class Notifier(Service):
     async def _holds_the_notebook(self) -> bool:
         if self._epoch is not None:
             return True
-        settings = self._settings
         held = await self._claim(None)
         if held is None:
             holder = await self._store.notebook(NAME)
-            process = None if holder is None else owner_process(holder.owner)
-            if holder is None or process is None or settings.is_alive(process):
+            owner = None if holder is None else read_owner(holder.owner)
+            if holder is None or owner is None or self._works(owner):
                 return False
             held = await self._claim(holder.epoch)
         if held is None:
@@ -168,10 +169,14 @@ class Notifier(Service):
         return True
 
     async def _claim(self, dead_epoch: int | None) -> Notebook | None:
-        settings = self._settings
+        lease = self._settings.lease_seconds
         return await self._store.claim_notebook(
-            NAME, owner_text(settings.process), settings.lease_seconds, dead_epoch=dead_epoch
+            NAME, owner_text(self._owner), lease, dead_epoch=dead_epoch
         )
+
+    def _works(self, owner: Owner) -> bool:
+        """Not if its death can be proven, nor if it is this one, which never heard of it."""
+        return owner != self._owner and self._settings.is_alive(owner.process)
 
     async def _write(self) -> bool:
         """Whether the notebook is still held; what has not changed is written now and then."""
@@ -190,6 +195,16 @@ class Notifier(Service):
         return True
 
     # ---- what happened ----
+
+    async def _notice(self) -> None:
+        """All of it or nothing: what was half done when the store went away is done again."""
+        before = write_diary(self._diary)
+        try:
+            await self._take_in()
+            await self._look_for_late_ones()
+        except Unavailable:
+            self._diary = read_diary(before)
+            raise
 
     async def _take_in(self) -> None:
         now = await self._store.now()
