@@ -80,6 +80,13 @@ SUITES = (
         workers=2,
         args=("--timeout=110",),
     ),
+    Suite(
+        name="terminal and notifications",
+        paths=("tests/terminal", "tests/notifications"),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=60",),
+    ),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(
         name="fuzz",

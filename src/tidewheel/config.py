@@ -30,6 +30,7 @@ WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is 
 
 TOKEN_FILE = "token"
 SERVER_FILE = "server.json"
+RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has

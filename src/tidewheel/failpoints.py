@@ -53,6 +53,8 @@ RUN_OPERATIONS = (
 WITHIN_BATCH = ("output_recorded", "children_spawned", "child_enqueued", "retry_scheduled")
 # Around it, where a scheduler has its run only in mind, and where nobody was told yet.
 AROUND_BATCH = ("run_opened", "batch_before_write", "batch_written", "batch_told")
+# Of a notifier: what it will send is in the store; somebody was told, and the store was not.
+NOTIFYING = ("diary_written", "notification_sent")
 FAILPOINTS = (
     *(
         f"{one}_{when}_commit"
@@ -65,6 +67,7 @@ FAILPOINTS = (
     "job_spawned_before_record",  # the job runs, and its worker has not told anybody
     "job_exited_before_report",
     "retention_exported",  # written down, and still in the store
+    *NOTIFYING,
 )
 
 

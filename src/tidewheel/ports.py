@@ -45,6 +45,7 @@ from tidewheel.core.tasks.views import (
     Violation,
     WorkerView,
 )
+from tidewheel.notebook_ports import NotebookStore
 from tidewheel.registry_ports import RegistryStore
 from tidewheel.server_ports import AccessStore, EventStore
 
@@ -280,7 +281,16 @@ class RunStore(Protocol):
         ...
 
 
-class Store(TaskStore, RunStore, AccessStore, EventStore, RegistryStore, BlockStore, Protocol):
+class Store(
+    TaskStore,
+    RunStore,
+    AccessStore,
+    EventStore,
+    RegistryStore,
+    BlockStore,
+    NotebookStore,
+    Protocol,
+):
     """All of it: tasks, runs and who may use them, in one database."""
 
 

@@ -134,6 +134,14 @@ class BringsLogs(Protocol):
 
 
 @runtime_checkable
+class BringsNotifications(Protocol):
+    """Who is told of what in a store: rules, messages, and tests of them."""
+
+    async def notifications(self) -> Document: ...
+    async def try_notifications(self, rule: str | None = None) -> Document: ...
+
+
+@runtime_checkable
 class BringsRunDoor(Protocol):
     """A store that is not here but behind a server, and so is the door to its runs."""
 

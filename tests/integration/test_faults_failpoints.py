@@ -9,7 +9,13 @@ from tests.support.audit import audit, until_all_ended
 from tests.support.fleet import fleet
 from tests.support.patience import eventually
 from tidewheel.errors import BadSetting
-from tidewheel.failpoints import AROUND_BATCH, FAILPOINTS, failpoint_named, go_on
+from tidewheel.failpoints import (
+    AROUND_BATCH,
+    FAILPOINTS,
+    NOTIFYING,
+    failpoint_named,
+    go_on,
+)
 
 # What a program of one line asks for, of the tasks that `prepare` made.
 CLIENT = "import tidewheel; client = tidewheel.Client(); client.{}"
@@ -82,7 +88,8 @@ def seen(client):
 
 
 def test_every_failpoint_is_walked_over():
-    walked = (*CLIENT_PLACES, *WORKER_PLACES, *MONITOR_PLACES, *RUN_PLACES, *AROUND_BATCH)
+    walked = (*CLIENT_PLACES, *WORKER_PLACES, *MONITOR_PLACES, *RUN_PLACES)
+    walked += (*AROUND_BATCH, *NOTIFYING)
     assert sorted(walked) == sorted(FAILPOINTS)
 
 

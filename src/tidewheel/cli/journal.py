@@ -41,6 +41,12 @@ SENTENCES = {
     "run.failed": "{run}  {error}",
     "run.lost": "{run}  {reason}",
     "step.failed": "{run}  {summary}",
+    "rules.read": "{count} rules{remark}",
+    "events.lost": "events were deleted before they were read; some messages are missing",
+    "notification.sent": "{rule}  {kind}  {run}",
+    "notification.failed": "{rule}  {kind}  {run}: {error}",
+    "notification.given_up": "{rule}  {kind}  {run}: {error}",
+    "notification.dropped": "{rule}  {run}: too many wait",
     "channel.refused": "{error}",
     "log.refused": "{task}  its log is not wanted: {error}",
     "log.left": "{task}  its log stays on this host: the server took none for too long",
@@ -133,6 +139,10 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["remark"] = f": {shown['error']}" if facts["error"] else ""
         if facts["stopped"]:
             shown["ending"] = f"stopped ({facts['stopped']})"
+    if event == "rules.read":
+        wrong = facts["findings"]
+        assert isinstance(wrong, list)
+        shown["remark"] = "; wrong: " + safe("; ".join(wrong)) if wrong else ""
     if event == "store.awaited":
         seconds_max = float(str(facts["seconds_max"]))
         forever = math.isinf(seconds_max)

@@ -43,6 +43,7 @@ SECTIONS = {
         "why": "Say why a task does not run, and what would change that.",
         "tree": "Draw a run: points, families, tasks, submissions.",
         "log": "Print what a run or a job wrote.",
+        "tui": "Watch a run in the terminal, and act on it.",
     },
     "Act on a run": {
         "trigger": "Run tasks now, or see what that would do.",
@@ -76,6 +77,7 @@ SECTIONS = {
         "up": "Do everything on this machine, until stopped.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
+        "notify": "Who is told of stalls, failures and ends; try it.",
     },
     "Store": {
         "verify": "Check every promise against the store.",

@@ -19,7 +19,7 @@ from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
-from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
+from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
 from tidewheel.client.idle import until_idle
 from tidewheel.client.told_runner import told
 from tidewheel.config import (
@@ -171,7 +171,9 @@ def run_scheduler(
     if not session.as_json:
         note("taking over runs whose scheduler died; Ctrl-C stops")
     wiring.spare_garbage_collector()
-    asyncio.run(_attend(scheduler, [], None))
+    wait = patience(wait_for_store)
+    notifier = Notifier(session.store, on_report=journal.report, wait_for_store_seconds=wait)
+    asyncio.run(_attend(scheduler, [notifier], None))
     return 0
 
 
@@ -204,7 +206,15 @@ def run_server(
         on_ready=ready,
         wait_for_store_seconds=patience(wait_for_store),
     )
-    beside = []
+    wait = patience(wait_for_store)
+    beside: list[Embedded] = [
+        Notifier(
+            session.store,
+            home=settings.home,
+            on_report=journal.report,
+            wait_for_store_seconds=wait,
+        )
+    ]
     if wiring.is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
     run_in_fast_loop(_attend(server, beside, None))

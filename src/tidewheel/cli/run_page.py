@@ -33,6 +33,9 @@ TROUBLE = {
     "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",
+    "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
+    "notification.given_up": "{rule} could not be told ({kind}): {error}",
+    "notifier.failed": "nobody is told any more: {error}",
     "lease.adopted": "{task} was found running and is followed again",
 }
 

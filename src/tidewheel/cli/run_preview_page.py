@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 from tidewheel.cli.printing import plural, safe, say
-from tidewheel.cli.run_reason_lines import say_reasons
+from tidewheel.cli.run_reason_lines import reason_lines
 from tidewheel.cli.run_tree_page import BAR, CORNER, GAP, TEE
 from tidewheel.cli.run_words import Document, documents, flows_text, section, texts
 
@@ -15,40 +15,56 @@ SHOWN_MAX = 50
 
 def say_preview(page: Document) -> None:
     """What would change at once, what would then run, in order, and what would wait."""
+    for line in preview_lines(page):
+        if isinstance(line, Title):
+            section(line.text)
+        else:
+            say(line)
+
+
+class Title(NamedTuple):
+    """A line above others."""
+
+    text: str
+
+
+def preview_lines(page: Document) -> Iterator[str | Title]:
+    """The same, for whoever shows lines in another way."""
     runs = documents(page, "runs")
-    say(f"{safe(page['run'])}: nothing was done; if every job succeeded,")
-    _say_changes(page)
+    yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
+    yield from _change_lines(page)
     if not runs:
-        say("  nothing would run")
+        yield "  nothing would run"
     else:
-        section(f"{plural(len(runs), 'job')} would run{', and more' if page['cut'] else ''}")
-        for line in _drawing(page):
-            say(f"  {line}")
+        yield Title(
+            f"{plural(len(runs), 'job')} would run{', and more' if page['cut'] else ''}"
+        )
+        yield from (f"  {line}" for line in _drawing(page))
     if back := texts(page, "comes_back"):
-        section("would come back")
-        say(f"  {safe(', '.join(back[:SHOWN_MAX]))}")
+        yield Title("would come back")
+        yield f"  {safe(', '.join(back[:SHOWN_MAX]))}"
     waits = documents(page, "waits")
     if waits:
-        section("would wait")
+        yield Title("would wait")
         for one in waits[:SHOWN_MAX]:
-            say(f"  {safe(one['id'])}")
-            say_reasons(documents(one, "reasons"))
+            yield f"  {safe(one['id'])}"
+            yield from reason_lines(documents(one, "reasons"))
 
 
-def _say_changes(page: Document) -> None:
+def _change_lines(page: Document) -> Iterator[str | Title]:
     status = cast("dict[str, str]", page["status"])
     changes = documents(page, "changes")
     if status["before"] != status["after"]:
-        say(f"  the run would be {safe(status['after'])}, not {safe(status['before'])}")
+        yield f"  the run would be {safe(status['after'])}, not {safe(status['before'])}"
     if changes:
-        section("would change at once")
+        yield Title("would change at once")
         for one in changes[:SHOWN_MAX]:
-            say(f"  {safe(one['id'])}: {safe(_change_text(one))}")
+            yield f"  {safe(one['id'])}: {safe(_change_text(one))}"
         if len(changes) > SHOWN_MAX:
-            say(f"  and {len(changes) - SHOWN_MAX} more: --json shows all")
+            yield f"  and {len(changes) - SHOWN_MAX} more: --json shows all"
     for word in ("killed", "polled"):
         if ids := texts(page, word):
-            say(f"  jobs {word}: {safe(', '.join(ids[:SHOWN_MAX]))}")
+            yield f"  jobs {word}: {safe(', '.join(ids[:SHOWN_MAX]))}"
 
 
 def _change_text(one: Document) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tidewheel.cli.printing import looking_word, safe, say
 from tidewheel.cli.run_words import Document, documents, flows_text, state_cell, texts
@@ -23,9 +23,14 @@ def say_why(page: Document) -> None:
 
 
 def say_reasons(reasons: Sequence[Document]) -> None:
+    for line in reason_lines(reasons):
+        say(line)
+
+
+def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
     for one in reasons:
         passes = "passes by itself" if one["passes"] else "needs somebody"
-        say(f"  {safe(one['text'])} ({passes})")
+        yield f"  {safe(one['text'])} ({passes})"
         commands = texts(one, "commands")
         if commands:
-            say(f"    {safe('   or   '.join(commands))}")
+            yield f"    {safe('   or   '.join(commands))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from tidewheel.cli.printing import Row, looking_word, safe, say, say_table
@@ -21,6 +22,7 @@ from tidewheel.exact_json import encode
 
 SHOWN_MAX = 20
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
+PREREQUISITES = "prerequisites (+ satisfied, - not yet, x never)"
 SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
 
 
@@ -46,20 +48,26 @@ def say_task(page: Document) -> None:
 
 
 def _say_prerequisites(page: Document) -> None:
+    lines = list(prerequisite_lines(page))
+    if lines:
+        section(PREREQUISITES)
+    for line in lines:
+        say(line)
+
+
+def prerequisite_lines(page: Document) -> Iterator[str]:
+    """What it waits for, with the state of each parent."""
     found = [*documents(page, "prerequisites"), *documents(page, "suicide")]
-    if not found:
-        return
-    section("prerequisites (+ satisfied, - not yet, x never)")
     for number, one in enumerate(found):
         suicide = number >= len(documents(page, "prerequisites"))
         sign = "+" if one["satisfied"] else "-"
         hand = "  by hand" if one["by_hand"] else ""
-        say(f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}")
+        yield f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}"
         for atom in documents(one, "atoms"):
-            say(f"      {_atom_text(atom)}")
+            yield f"      {_atom_text(atom)}"
             missing = [one for one in documents(atom, "members") if not one["made"]]
             for member in missing[:SHOWN_MAX]:
-                say(f"        - {safe(member['id'])}  {safe(member['state'])}")
+                yield f"        - {safe(member['id'])}  {safe(member['state'])}"
 
 
 def _atom_text(atom: Document) -> str:

@@ -12,7 +12,7 @@ from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, safe, say_json
 from tidewheel.cli.roles import attend_to_end, open_journal, patience
 from tidewheel.cli.session import Session
-from tidewheel.client.embedded import Embedded, Monitor, Scheduler, Worker
+from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
 from tidewheel.client.run_here import SLOTS_DEFAULT
 from tidewheel.client.server_file import without_password
 from tidewheel.client.told_runner import told
@@ -96,6 +96,7 @@ def _watchers(
         found.append(Scheduler(session.store, on_report=journal.report, on_batch=metrics.batch))
     if not options["no_monitor"]:
         found.append(Monitor(session.store, on_report=journal.report))
+    found.append(Notifier(session.store, on_report=journal.report))
     return found
 
 

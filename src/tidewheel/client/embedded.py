@@ -1,4 +1,4 @@
-"""A worker, a monitor or a scheduler inside an application (002: roles may be embedded).
+"""A worker, a monitor, a scheduler or a notifier inside an application (002).
 
     async with tidewheel.Worker(handlers=handlers, queues=["mail"]):    in an event loop
         ...
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
-from tidewheel import wiring, worker_wiring
+from tidewheel import notification_wiring, wiring, worker_wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
     JobLimits,
@@ -292,3 +292,25 @@ class Scheduler(Embedded):
             on_batch=self._on_batch,
         )
         await self.attend(standby)
+
+
+class Notifier(Embedded):
+    """Tells what the rules of the state directory want told (docs/notifications.md)."""
+
+    def __init__(
+        self,
+        store: str | StoreSettings | None = None,
+        *,
+        home: Path | None = None,
+        on_report: OnReport | None = None,
+        wait_for_store_seconds: float = 0.0,
+    ) -> None:
+        wiring.require_database(store, "a notifier")
+        super().__init__(store, on_report, wait_for_store_seconds)
+        self._home = home or home_directory()
+
+    async def serve(self, store: Store) -> None:
+        smtp = scheduler_settings().smtp
+        await self.attend(
+            notification_wiring.build_notifier(store, self._home, smtp, self._on_report)
+        )

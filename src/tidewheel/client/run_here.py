@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
+from tidewheel.client.run_telling import told_meanwhile
 from tidewheel.config import (
     OnStop,
     StoreSettings,
@@ -107,7 +108,8 @@ class RunHere:
             )
             if self._is_leaving:  # asked before there was anybody to ask
                 driver.ask_stop()
-            await self._drive(driver, worker)
+            async with told_meanwhile(self._store, home, self._on_report):
+                await self._drive(driver, worker)
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
         )

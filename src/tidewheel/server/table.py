@@ -13,6 +13,7 @@ from tidewheel.server.resources import (
     home,
     job_words,
     log_intake,
+    notifications,
     queues,
     reports,
     run_commands,
@@ -56,6 +57,7 @@ ROUTES: tuple[Route, ...] = (
     *blocks.ROUTES,
     *events.ROUTES,
     *statistics.ROUTES,
+    *notifications.ROUTES,
     *tokens.ROUTES,
     *sessions.ROUTES,
 )

@@ -54,6 +54,7 @@ from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.block_facade import BlockOperations
 from tidewheel.store.event_facade import EventOperations
+from tidewheel.store.notebook_facade import NotebookOperations
 from tidewheel.store.registry_facade import RegistryOperations
 from tidewheel.store.resource_rows import resource_columns
 from tidewheel.store.rows import storable, worker_number
@@ -69,7 +70,12 @@ if TYPE_CHECKING:
 
 
 class ScriptedStore(
-    RunOperations, AccessOperations, EventOperations, RegistryOperations, BlockOperations
+    RunOperations,
+    AccessOperations,
+    EventOperations,
+    RegistryOperations,
+    BlockOperations,
+    NotebookOperations,
 ):
     """A Store whose operations are scripts."""
 

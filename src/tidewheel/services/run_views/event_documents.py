@@ -47,11 +47,11 @@ class EventDocuments:
         if isinstance(event, TaskEvent):
             return step_document(event)
         changed = changed_tasks(event.changes)
-        style = await self._style(event) if changed and len(changed) <= TASKS_MAX else None
+        style = await self.style(event) if changed and len(changed) <= TASKS_MAX else None
         tasks = None if changed and style is None else _tasks(style, changed)
         return batch_document(event) | {"changed": len(changed), "tasks": tasks}
 
-    async def _style(self, event: RunEvent) -> PointStyle | None:
+    async def style(self, event: RunEvent) -> PointStyle | None:
         """How this run writes its points; None if nobody can know that any more."""
         if event.number not in self._styles:
             while len(self._styles) >= STYLES_MAX:

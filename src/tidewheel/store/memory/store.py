@@ -13,6 +13,7 @@ from tidewheel.store.memory import (
     blocks,
     changes,
     leases,
+    notebooks,
     registry,
     run_batches,
     runs,
@@ -27,7 +28,7 @@ from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_
 Query = Callable[..., list[Row]]
 _MODULES = (
     *(changes, leases, views, workers, runs, run_batches, stream, access),
-    *(registry, blocks),
+    *(registry, blocks, notebooks),
 )
 
 

@@ -73,6 +73,7 @@ class Tables:
         self.worker_token = self._table()  # worker's number -> token
         self.audit = self._table()  # by number
         self.answer = self._table()  # by (token, key)
+        self.notebook = self._table()  # by name
         self.number = self._table()  # sequences by name
 
     def _table(self) -> Table:

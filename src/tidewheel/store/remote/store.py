@@ -18,6 +18,7 @@ from tidewheel.store.remote.access import RemoteAccess
 from tidewheel.store.remote.clients import RemoteClients
 from tidewheel.store.remote.events import RemoteEvents
 from tidewheel.store.remote.looking import RemoteLooking
+from tidewheel.store.remote.notifications import RemoteNotifications
 from tidewheel.store.remote.transport import Transport
 from tidewheel.store.remote.workers import RemoteWorkers
 
@@ -42,7 +43,14 @@ class NeedsStore(Refused):
         )
 
 
-class RemoteStore(RemoteClients, RemoteWorkers, RemoteLooking, RemoteAccess, RemoteEvents):
+class RemoteStore(
+    RemoteClients,
+    RemoteWorkers,
+    RemoteLooking,
+    RemoteAccess,
+    RemoteEvents,
+    RemoteNotifications,
+):
     """A TaskStore, and the tokens of an AccessStore."""
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:

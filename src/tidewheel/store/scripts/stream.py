@@ -10,6 +10,7 @@ from tidewheel.core.runs.stream import (
     Event,
     EventCursor,
     EventFilter,
+    EventKind,
     EventPage,
     Place,
     RunEvent,
@@ -36,15 +37,19 @@ def events_after(
     store = _store(tx)
     bounds = _bounds(tx)
     if cursor.store != store or not bounds.hold(cursor.place):
-        end = EventCursor(store, bounds.head)
-        return EventPage(events=(), next=end, is_last=True, is_lost=True)
+        head = EventCursor(store, bounds.head)
+        return EventPage(events=(), next=head, is_last=True, is_lost=True)
     # The hub asks a few times each second, and mostly nothing has happened.
     if cursor.place == bounds.head:
         return EventPage(events=(), next=cursor, is_last=True)
-    events, is_last = _between(tx, cursor.place, page_count(count))
+    events, is_last = _between(tx, cursor.place, page_count(count), which.kind)
+    end = events[-1].place if events else cursor.place
+    if is_last and which.kind is not None:
+        # What is not wanted was not read: a reader must not fall behind because of it.
+        end = max(end, bounds.head)
     return EventPage(
         events=[event for event in events if which.wants(event)],
-        next=EventCursor(store, events[-1].place if events else cursor.place),
+        next=EventCursor(store, end),
         is_last=is_last,
     )
 
@@ -73,12 +78,17 @@ def _bounds(tx: Transaction) -> _Bounds:
     return _Bounds(Place(int(major), minor), floor, bool(counts))
 
 
-def _between(tx: Transaction, place: Place, count: int) -> tuple[Sequence[Event], bool]:
-    """Events behind a place, and whether these are all."""
+def _between(
+    tx: Transaction, place: Place, count: int, kind: EventKind | None
+) -> tuple[Sequence[Event], bool]:
+    """Events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
-    tasks = tx.rows("list_task_events", **where, count=count)
-    runs = tx.rows("list_run_history", **where, count=runs_max)
+    tasks, runs = list[Row](), list[Row]()
+    if kind is not EventKind.RUN:
+        tasks = tx.rows("list_task_events", **where, count=count)
+    if kind is not EventKind.TASK:
+        runs = tx.rows("list_run_history", **where, count=runs_max)
     told: list[Event] = [*map(_task_event, tasks), *map(_run_event, runs)]
     found = sorted(told, key=lambda event: event.place)
     # Where one kind was cut off, it is not known what of it comes before the other's rest.

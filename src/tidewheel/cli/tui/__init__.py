@@ -1,0 +1,1 @@
+"""``tidewheel tui``: a run in a terminal, for people on a login node."""

@@ -1,0 +1,112 @@
+"""The terminal interface at work: keys, news and answers come, the screen follows.
+
+Theory of operation. There is one state; whatever happens makes another of it and paints it.
+What a key wishes from the store or the server is an errand, done beside, so that the screen
+never waits; each ends in a state, too. Nothing is done to a run before it was shown what would
+happen and somebody said yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidewheel.cli.run_words import Document
+from tidewheel.cli.tui.controls import ListRuns, ShowTask, Watch, pressed
+from tidewheel.cli.tui.errands import Errands
+from tidewheel.cli.tui.keys import Keys
+from tidewheel.cli.tui.painting import painted
+from tidewheel.cli.tui.state import State
+from tidewheel.cli.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+
+ESCAPE_SECONDS = 0.05  # for the rest of a key to come over a slow line
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class App:
+    """One person at one terminal."""
+
+    def __init__(self, client: AsyncClient, terminal: Terminal, run: str) -> None:
+        self._terminal = terminal
+        self._keys = Keys()
+        self._over = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._errands = Errands(client, self)
+        self.state = State(run=run, size=terminal.size)
+
+    async def run(self) -> None:
+        """Until somebody leaves."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._terminal.input, self._read)
+        loop.add_signal_handler(signal.SIGWINCH, self.repaint)
+        loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+        for number in ENDS:
+            loop.add_signal_handler(number, self._over.set)
+        loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
+        self._errands.go(Watch(self.state.run) if self.state.run else ListRuns())
+        try:
+            await self._over.wait()
+        finally:
+            loop.remove_reader(self._terminal.input)
+            self._errands.end()
+        if self._failure is not None:
+            raise self._failure
+
+    def _read(self) -> None:
+        content = self._terminal.read()
+        if not content:  # the terminal is gone
+            self._over.set()
+            return
+        self._press(self._keys.feed(content))
+        if self._keys.is_waiting:
+            loop = asyncio.get_running_loop()
+            loop.call_later(ESCAPE_SECONDS, lambda: self._press(self._keys.flush()))
+
+    def _press(self, keys: list[str]) -> None:
+        for key in keys:
+            state, wish = pressed(self.state, key)
+            self.show(state)
+            if wish is not None:
+                self._errands.go(wish)
+
+    def leave(self) -> None:
+        self._over.set()
+
+    def fail(self, error: BaseException | None) -> None:
+        """A bug of ours: it is raised where the terminal is a shell's again."""
+        self._failure = self._failure or error
+        self._over.set()
+
+    def repaint(self) -> None:
+        """All of it, whatever stands there."""
+        self._terminal.forget()
+        self.show(replace(self.state, size=self._terminal.size))
+
+    def show_page(self, page: Document) -> None:
+        self.show(replace(self.state, tree=self.state.tree.changed(page=page), trouble=""))
+        if self.state.task is not None:
+            self._errands.go(ShowTask(self.state.task, again=True))
+
+    def show_trouble(self, text: str) -> None:
+        self.show(replace(self.state, trouble=text))
+
+    def wants_everything(self) -> bool:
+        return self.state.everything
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: the shell gets its terminal as it was."""
+        self._terminal.give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._terminal.take()
+        self.repaint()
+
+    def show(self, state: State) -> None:
+        """Paint it, and remember it as what is seen."""
+        self.state, lines = painted(state)
+        self._terminal.paint(lines)

@@ -1,0 +1,213 @@
+"""What each key does: another state, and perhaps a wish that needs the store or the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from tidewheel.cli.tui.panes import help_pane
+from tidewheel.cli.tui.state import Choice, Question, State
+from tidewheel.cli.tui.tree import FAMILY, POINT
+
+TASK_VERBS = {
+    "t": "trigger",
+    "s": "set",
+    "x": "remove",
+    "H": "hold",
+    "R": "release",
+    "K": "kill",
+}
+RUN_VERBS = {"P": "pause", "U": "resume", "S": "stop"}
+YES = (("y", ""),)
+WAYS_TO_STOP = (("y", "clean"), ("l", "now"), ("K", "kill"))
+FILES = {"o": "out", "e": "err", "J": "job"}
+QUERY_MAX = 200
+
+
+class Leave(NamedTuple):
+    """The end."""
+
+
+class LookAgain(NamedTuple):
+    """At the run, now."""
+
+
+class ShowTask(NamedTuple):
+    """Open it; `again`: only if it is what is seen."""
+
+    id: str
+    again: bool = False
+
+
+class ShowLog(NamedTuple):
+    """Of the job of a task, or without one of the run."""
+
+    id: str | None
+    file: str
+    submit: int | None
+
+
+class ListRuns(NamedTuple):
+    """To choose another."""
+
+
+class Watch(NamedTuple):
+    run: str
+
+
+class Preview(NamedTuple):
+    """Show what it would do, and ask."""
+
+    question: Question
+
+
+class Do(NamedTuple):
+    question: Question
+    mode: str
+
+
+Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | Watch | Preview | Do
+Pressed = tuple[State, Wish | None]
+
+_MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
+
+
+def pressed(state: State, key: str) -> Pressed:
+    """One key; what is asked for on the screen decides who gets it."""
+    if key == "redraw":
+        return state, LookAgain()
+    if state.typed is not None:
+        return _typing(state, key), None
+    if state.question is not None:
+        return _answering(state, key)
+    if state.choice is not None:
+        return _choosing(state, state.choice, key)
+    state = replace(state, said="")
+    if state.pane is not None and (not state.is_wide or key in ("esc", "f", "pgup", "pgdn")):
+        return _reading(state, key)
+    return _looking(state, key)
+
+
+def _typing(state: State, key: str) -> State:
+    assert state.typed is not None
+    if key == "enter":
+        return replace(state, typed=None)
+    if key == "esc":
+        return replace(state, typed=None, tree=state.tree.changed(query=""))
+    text = state.typed[:-1] if key == "backspace" else state.typed
+    if len(key) == 1 and len(text) < QUERY_MAX:
+        text += key
+    return replace(state, typed=text, tree=state.tree.changed(query=text))
+
+
+def _answering(state: State, key: str) -> Pressed:
+    question = state.question
+    assert question is not None
+    answers = dict(question.answers)
+    if key not in answers and (step := _step(state, key)):
+        pane = state.pane
+        return replace(state, pane=pane and pane.moved(step, state.pane_size)), None
+    asked = replace(state, question=None, pane=None)
+    if key not in answers:
+        return replace(asked, said=f"{question.verb}: nothing was done"), None
+    return replace(asked, is_busy=True), Do(question, answers[key])
+
+
+def _choosing(state: State, choice: Choice, key: str) -> Pressed:
+    if step := _step(state, key):
+        at = min(max(choice.at + step, 0), max(0, len(choice.names) - 1))
+        return replace(state, choice=choice._replace(at=at)), None
+    if key == "enter" and choice.names:
+        return replace(state, choice=None), Watch(choice.names[choice.at])
+    if key == "q" or (key == "esc" and not state.run):
+        return state, Leave()
+    return (replace(state, choice=None) if key in ("esc", "b") else state), None
+
+
+def _reading(state: State, key: str) -> Pressed:
+    """A pane covers the tree, or the key is for it."""
+    pane = state.pane
+    assert pane is not None
+    if step := _step(state, key):
+        return replace(state, pane=pane.moved(step, state.pane_size)), None
+    if key in ("esc", "left", "h", "enter"):
+        return replace(state, pane=None), None
+    if key == "f":
+        return replace(state, pane=replace(pane, follows=not pane.follows)), None
+    return _looking(state, key)
+
+
+def _looking(state: State, key: str) -> Pressed:
+    tree = state.tree
+    if step := _step(state, key):
+        return replace(state, tree=tree.moved(step)), None
+    if key == "a":
+        return replace(state, everything=not state.everything), LookAgain()
+    if key in _CHANGES:
+        return _CHANGES[key](state), None
+    if key in _WISHES:
+        return state, _WISHES[key]
+    question = _question(state, key)
+    if question is not None:
+        return replace(state, is_busy=True), Preview(question)
+    return _on_row(state, key)
+
+
+def _question(state: State, key: str) -> Question | None:
+    """What a key would do to the run, or to what is chosen."""
+    if key in RUN_VERBS:
+        return Question(RUN_VERBS[key], (), WAYS_TO_STOP if key == "S" else YES)
+    if key in TASK_VERBS and state.tree.rows:
+        return Question(TASK_VERBS[key], state.tree.chosen, YES)
+    return None
+
+
+def _on_row(state: State, key: str) -> Pressed:
+    row = state.tree.row
+    if row is None:
+        return state, None
+    if key in FILES and row.task is not None:
+        return state, ShowLog(row.task, FILES[key], row.submit)
+    if key == "enter" and row.kind in (POINT, FAMILY):
+        return replace(state, tree=state.tree.turned_at(row)), None
+    if key == "enter" and row.task is not None:
+        return replace(state, is_busy=True), ShowTask(row.task)
+    return state, None
+
+
+def _back(state: State) -> State:
+    """What was opened last goes first."""
+    if state.pane is not None:
+        return replace(state, pane=None)
+    if state.tree.query:
+        return replace(state, tree=state.tree.changed(query=""))
+    return replace(state, tree=replace(state.tree, marked=frozenset()))
+
+
+_CHANGES: dict[str, Callable[[State], State]] = {
+    "right": lambda state: replace(state, tree=state.tree.opened()),
+    "l": lambda state: replace(state, tree=state.tree.opened()),
+    "left": lambda state: replace(state, tree=state.tree.closed()),
+    "h": lambda state: replace(state, tree=state.tree.closed()),
+    " ": lambda state: replace(state, tree=state.tree.marks()),
+    "tab": lambda state: replace(
+        state, tree=state.tree.changed(pool_only=not state.tree.pool_only)
+    ),
+    "/": lambda state: replace(state, typed=state.tree.query, pane=None),
+    "?": lambda state: replace(state, pane=help_pane()),
+    "esc": _back,
+}
+_WISHES: dict[str, Wish] = {
+    "q": Leave(),
+    "r": LookAgain(),
+    "b": ListRuns(),
+    "L": ShowLog(None, "out", None),
+}
+
+
+def _step(state: State, key: str) -> int:
+    """How many lines a key goes down."""
+    far = 10**9
+    pages = {"pgup": -state.height, "pgdn": state.height, "home": -far, "end": far}
+    return (_MOVES | pages | {"g": -far, "G": far}).get(key, 0)

@@ -1,0 +1,178 @@
+"""What is shown beside or instead of the tree: a task, a log, a question, help; as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from tidewheel.cli.palette import TASK_STATES
+from tidewheel.cli.printing import safe
+from tidewheel.cli.run_preview_page import Title, preview_lines
+from tidewheel.cli.run_reason_lines import reason_lines
+from tidewheel.cli.run_task_page import ENDED, PREREQUISITES, prerequisite_lines
+from tidewheel.cli.run_words import Document, documents, flows_text, moment, texts, took
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
+
+if TYPE_CHECKING:
+    from tidewheel.cli.run_verbs import Verb
+
+TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
+LOG_LINES_MAX = 5_000
+SHOWN_MAX = 20
+
+HELP = (
+    ("Move", ""),
+    ("up down j k, PgUp PgDn, Home End", "where the cursor is"),
+    ("right left, l h", "open and close; left again goes up"),
+    ("enter", "the task: why, prerequisites, outputs, submissions"),
+    ("esc", "back"),
+    ("Look", ""),
+    ("/", "only what is named so: model, 3/*, :failed, model:held"),
+    ("tab", "the pool alone, or everything that was"),
+    ("a", "all points, or the newest ten"),
+    ("o  e  J", "what the job writes: out, err, its script; f follows"),
+    ("L", "the log of the run"),
+    ("b", "other runs"),
+    ("Act, on the marked tasks or the one under the cursor", ""),
+    ("space", "mark or unmark"),
+    ("t  s  x", "trigger, set (complete), remove"),
+    ("H  R  K", "hold, release, kill"),
+    ("P  U  S", "pause, resume and stop the run"),
+    ("", "each shows first what it would do, and asks"),
+    ("q", "leave; the run goes on"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """Lines about something; with `follows` the end is what is seen."""
+
+    kind: str
+    subject: str
+    lines: tuple[Line, ...] = ()
+    top: int = 0
+    follows: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.subject}" if self.kind == TASK else self.subject
+
+    def is_about(self, other: Pane) -> bool:
+        return (self.kind, self.subject) == (other.kind, other.subject)
+
+    def moved(self, by: int, size: tuple[int, int]) -> Pane:
+        """Up or down in a place of this width and height."""
+        most = max(0, len(self.folded(size[0])) - size[1])
+        top = min(max(self.shown_from(size) + by, 0), most)
+        return replace(self, top=top, follows=self.follows and top == most)
+
+    def shown_from(self, size: tuple[int, int]) -> int:
+        most = max(0, len(self.folded(size[0])) - size[1])
+        return most if self.follows else min(self.top, most)
+
+    def folded(self, width: int) -> list[Line]:
+        """With lines that are too long on several."""
+        return [part for one in self.lines for part in fold(one, width)]
+
+    def longer(self, more: Iterable[Line]) -> Pane:
+        """A log goes on; its beginning goes when it is very long."""
+        return replace(self, lines=(*self.lines, *more)[-LOG_LINES_MAX:])
+
+
+def help_pane() -> Pane:
+    lines = [
+        line(left, BOLD) if not right else (Span(f"  {left:34}"), Span(right))
+        for left, right in HELP
+    ]
+    lines += [(), line("States", BOLD)]
+    lines += [
+        (Span("  "), Span(f"{look.shape} {state}", look.colour))
+        for state, look in TASK_STATES.items()
+    ]
+    return Pane(kind=KEYS, subject="help", lines=tuple(lines))
+
+
+def task_lines(page: Document) -> Iterator[Line]:
+    """One task of the view `show`."""
+    state = str(page["state"])
+    look = TASK_STATES.get(state)
+    remarks = texts(page, "remarks")
+    shown = f"{look.shape} {state}" if look is not None else state
+    yield (
+        Span(f"{safe(page['id'])}  ", BOLD),
+        Span(shown, "" if look is None else look.colour),
+        Span(f" ({', '.join(remarks)})" if remarks else ""),
+    )
+    if page["title"]:
+        yield line(safe(page["title"]))
+    yield line(f"flow {flows_text(page)}; complete if {safe(page['completion'])}", DIM)
+    if page["in_pool"] or state not in ENDED:
+        yield from _section("why it does not run", reason_lines(documents(page, "why")))
+    yield from _section(PREREQUISITES, prerequisite_lines(page))
+    yield from _section("outputs (+ made, - not made)", _output_lines(page))
+    yield from _section("submissions and attempts", _submission_lines(page))
+    children = texts(page, "children")[:SHOWN_MAX]
+    yield from _section("children", [f"  {safe(one)}" for one in children])
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[Line]:
+    found = list(lines)
+    if found:
+        yield ()
+        yield line(title, BOLD)
+        yield from map(line, found)
+
+
+def _output_lines(page: Document) -> Iterator[str]:
+    for one in documents(page, "outputs"):
+        at, by = moment(one, "at"), str(one["by"] or "")
+        when = f"  {at}" if at else ""
+        who = f"  by {safe(by)}" if by and one["made"] else ""
+        needed = "  required" if one["required"] and not one["made"] else ""
+        yield f"  {'+' if one['made'] else '-'} {safe(one['output'])}{when}{who}{needed}"
+
+
+def _submission_lines(page: Document) -> Iterator[str]:
+    for one in documents(page, "submissions")[-SHOWN_MAX:]:
+        words = [f"{one['submit']:02d}", str(one["status"]), moment(one, "submitted_at")]
+        words += [took(one), "" if one["exit_status"] is None else f"exit {one['exit_status']}"]
+        words += [str(one["worker"] or ""), str(one["error"] or "")]
+        yield "  " + safe("  ".join(filter(None, words)))
+        attempts = documents(one, "attempts")
+        for attempt in attempts if len(attempts) > 1 else ():
+            yield f"      attempt {safe(attempt['attempt'])}"
+
+
+def would_do_lines(page: Document) -> Iterator[Line]:
+    """What a command would do."""
+    for one in preview_lines(page):
+        if isinstance(one, Title):
+            yield ()
+            yield line(one.text, BOLD)
+        else:
+            yield line(one)
+
+
+def sentence_of(verb: Verb) -> str:
+    """What a verb does, in its own words."""
+    return verb.help.split("\n\n")[0].strip()
+
+
+def run_lines(page: Document) -> list[tuple[str, Line]]:
+    """The view `runs`: names, and a line for each."""
+    from tidewheel.cli.palette import RUN_STATUSES
+
+    found: list[tuple[str, Line]] = []
+    for one in documents(page, "runs"):
+        status = str(one["status"])
+        look = RUN_STATUSES.get(status)
+        shape = "" if look is None else f"{look.shape} "
+        driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
+        spans = (
+            Span(f"{safe(one['name']):30}  "),
+            Span(f"{shape}{status:12}", "" if look is None else look.colour),
+            Span(f"  {moment(one, 'updated_at')}{driven}", DIM),
+        )
+        found.append((cast("str", one["name"]), spans))
+    return found

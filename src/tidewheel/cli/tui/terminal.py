@@ -1,0 +1,110 @@
+"""The terminal itself: taken over for a while, given back whatever happens, painted by lines.
+
+Only what changed is painted: a line is written when it differs from what stands there, so that
+a slow connection carries little. Lines are as wide as the terminal, so nothing is ever erased.
+The sequences used are those that every terminal knows: a place, styles, the second screen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import termios
+import tty
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from tidewheel.cli.tui.spans import Line, Span
+
+COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+STYLES = {"bold": "1", "dim": "2", "reverse": "7"}
+STYLES |= {name: str(30 + number) for number, name in enumerate(COLOURS)}
+STYLES |= {f"bright_{name}": str(90 + number) for number, name in enumerate(COLOURS)}
+ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"
+LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
+SMALLEST = (20, 5)
+# For what cannot show them: shapes as letters, lines as signs.
+SHAPES = dict(zip("○◔▶◌✔✖⊘·◑◕✓‖■│─…▾▸", "o->~+xX.<>v=#|-~v>", strict=True))
+ASCII = str.maketrans(SHAPES)
+
+
+class Terminal:
+    """``with Terminal() as terminal``: the second screen, keys as they are pressed."""
+
+    def __init__(self, *, has_colour: bool, has_shapes: bool) -> None:
+        self._has_colour, self._has_shapes = has_colour, has_shapes
+        self._in, self._out = sys.stdin.fileno(), sys.stdout
+        self._before: list[object] | None = None
+        self._shown: dict[int, str] = {}
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.give_back()
+
+    def take(self) -> None:
+        self._before = termios.tcgetattr(self._in)
+        tty.setcbreak(self._in)
+        self._write(ENTER)
+        self._shown.clear()
+
+    def give_back(self) -> None:
+        if self._before is not None:
+            termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)  # type: ignore[arg-type]
+            self._before = None
+            self._write(LEAVE)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines."""
+        columns, lines = os.get_terminal_size(self._in)  # as it is now, not as a shell knew it
+        return max(columns, SMALLEST[0]), max(lines, SMALLEST[1])
+
+    @property
+    def input(self) -> int:
+        return self._in
+
+    def read(self) -> bytes:
+        """What was pressed; nothing: the terminal is gone."""
+        try:
+            return os.read(self._in, 4_096)
+        except OSError:
+            return b""
+
+    def forget(self) -> None:
+        """Everything is painted anew next time."""
+        self._shown.clear()
+        self._write("\x1b[2J")
+
+    def paint(self, lines: Sequence[Line]) -> None:
+        parts = []
+        for number, one in enumerate(lines):
+            text = self._text(one)
+            if self._shown.get(number) != text:
+                self._shown[number] = text
+                parts.append(f"\x1b[{number + 1};1H{text}")
+        if parts:
+            self._write("".join(parts))
+
+    def _text(self, spans: Line) -> str:
+        return "".join(map(self._styled, spans))
+
+    def _styled(self, span: Span) -> str:
+        text = span.text if self._has_shapes else span.text.translate(ASCII)
+        codes = [STYLES[word] for word in span.style.split() if self._is_shown(word)]
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
+
+    def _is_shown(self, style: str) -> bool:
+        return self._has_colour or style in ("bold", "reverse")
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()

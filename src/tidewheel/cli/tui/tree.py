@@ -1,0 +1,230 @@
+"""The tree of a run as rows: what is open, what is looked for, where the cursor is.
+
+A tree is a value; each key makes another. The cursor is on a key, not on a number, so that it
+stays where it is while the run moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, cast
+
+from tidewheel.cli.printing import safe
+from tidewheel.cli.run_words import Document, counts_text, documents, flows_text, texts, took
+
+OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
+POINT, FAMILY, TASK, SUBMISSION = "point", "family", "task", "submission"
+
+
+class Row(NamedTuple):
+    """One line of the tree."""
+
+    key: str  # unique, the same while the run goes on
+    kind: str
+    depth: int
+    name: str
+    ids: str  # what commands call it
+    state: str = ""
+    beside: str = ""
+    parent: str = ""
+    is_open: bool | None = None  # None: there is nothing below
+    submit: int | None = None
+
+    @property
+    def task(self) -> str | None:
+        """The id of the task that this is, or is a submission of."""
+        return self.ids if self.kind in (TASK, SUBMISSION) else None
+
+
+NOTHING: Document = {"run": "", "status": "", "left_out": 0, "points": []}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A page of the view `tree`, as somebody looks at it."""
+
+    page: Document = field(default_factory=lambda: NOTHING)
+    turned: frozenset[str] = frozenset()  # what is open though it would be closed, or not
+    query: str = ""
+    pool_only: bool = False
+    cursor: str = ""
+    top: int = 0
+    marked: frozenset[str] = frozenset()
+    # Rows and their places by key; None: to be made. Moving about makes none anew.
+    made: tuple[tuple[Row, ...], dict[str, int]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.made is None:
+            rows = tuple(_rows(self))
+            made = rows, {row.key: number for number, row in enumerate(rows)}
+            object.__setattr__(self, "made", made)
+            if rows and self.cursor not in made[1]:
+                object.__setattr__(self, "cursor", self._nearest(rows))
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        assert self.made is not None
+        return self.made[0]
+
+    def changed(self, **fields: Any) -> Tree:  # noqa: ANN401 - those of this class
+        """What is shown changes, and not only where one looks."""
+        return replace(self, made=None, **fields)
+
+    def _nearest(self, found: tuple[Row, ...]) -> str:
+        """What is gone leaves the cursor on what it was in, else at the beginning."""
+        keys = {row.key for row in found}
+        wanted = self.cursor
+        while "|" in wanted:
+            wanted = wanted.rpartition("|")[0]
+            if wanted in keys:
+                return wanted
+        return found[0].key
+
+    @property
+    def at(self) -> int:
+        """The number of the row under the cursor."""
+        assert self.made is not None
+        return self.made[1].get(self.cursor, 0)
+
+    @property
+    def row(self) -> Row | None:
+        return self.rows[self.at] if self.rows else None
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """What a command would be about: the marked ones, else the one under the cursor."""
+        if self.marked:
+            return tuple(sorted(self.marked))
+        return () if self.row is None else (self.row.ids,)
+
+    def moved(self, by: int) -> Tree:
+        if not self.rows:
+            return self
+        at = min(max(self.at + by, 0), len(self.rows) - 1)
+        return replace(self, cursor=self.rows[at].key)
+
+    def turned_at(self, row: Row) -> Tree:
+        """Open what was closed, close what was open."""
+        return self.changed(turned=self.turned ^ {row.key})
+
+    def opened(self) -> Tree:
+        row = self.row
+        if row is None or row.is_open is None:
+            return self
+        return self.moved(1) if row.is_open else self.turned_at(row)
+
+    def closed(self) -> Tree:
+        """What is open is closed; else go up."""
+        row = self.row
+        if row is None:
+            return self
+        if row.is_open:
+            return self.turned_at(row)
+        return replace(self, cursor=row.parent) if row.parent else self
+
+    def marks(self) -> Tree:
+        """Mark the row under the cursor, or take the mark away; on to the next."""
+        row = self.row
+        return self if row is None else replace(self, marked=self.marked ^ {row.ids}).moved(1)
+
+    def scrolled(self, height: int) -> Tree:
+        """With the cursor among the rows that are seen."""
+        most = max(0, len(self.rows) - height)
+        top = min(max(self.top, self.at - height + 1), self.at, most)
+        return replace(self, top=max(0, top))
+
+
+def _rows(tree: Tree) -> Iterator[Row]:
+    for point in documents(tree.page, "points"):
+        text = safe(point["point"])
+        counts = cast("Mapping[str, int]", point["counts"])
+        is_large = sum(counts.values()) > OPEN_TASKS_MAX
+        is_open = (text in tree.turned) is is_large
+        is_narrowed = bool(tree.query or tree.pool_only)
+        below: list[Row] = []
+        if is_open or is_narrowed:
+            below = list(_children(tree, documents(point, "children"), text, 1, text))
+        if below or not is_narrowed:
+            beside = counts_text(counts)
+            yield Row(text, POINT, 0, text, f"{text}/*", beside=beside, is_open=is_open)
+        if is_open or tree.query:
+            yield from below
+
+
+def _children(
+    tree: Tree, children: object, point: str, depth: int, parent: str
+) -> Iterator[Row]:
+    for one in cast("list[Document]", children):
+        name = safe(one["name"])
+        key = f"{parent}|{name}"
+        if one["family"]:
+            below = list(_children(tree, one["children"], point, depth + 1, key))
+            if below:
+                is_open = key not in tree.turned
+                ids = f"{point}/{name}"
+                yield Row(key, FAMILY, depth, name, ids, parent=parent, is_open=is_open)
+                if is_open or tree.query:
+                    yield from below
+        elif _is_wanted(tree, one):
+            yield from _task(tree, one, key, depth, parent)
+
+
+def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Iterator[Row]:
+    submissions = documents(one, "submissions")
+    is_open = key in tree.turned
+    flows = flows_text(one)
+    remarks = [
+        *texts(one, "remarks"),
+        *([f"flow {flows}"] if flows not in ("1", "none") else []),
+    ]
+    if len(submissions) > 1:
+        remarks.append(f"{len(submissions)} submissions")
+    yield Row(
+        key,
+        TASK,
+        depth,
+        safe(one["name"]),
+        safe(one["id"]),
+        state=str(one["state"]),
+        beside=safe(", ".join(remarks)),
+        parent=parent,
+        is_open=is_open if submissions else None,
+    )
+    if is_open:
+        for submission in submissions:
+            yield _submission(submission, key, depth + 1, safe(one["id"]))
+
+
+def _submission(one: Document, parent: str, depth: int, ids: str) -> Row:
+    submit = cast("int", one["submit"])
+    status = one["exit_status"]
+    beside = [took(one), "" if status is None else f"exit {status}"]
+    return Row(
+        f"{parent}|#{submit}",
+        SUBMISSION,
+        depth,
+        f"{submit:02d}",
+        ids,
+        state=str(one["status"]),
+        beside=", ".join(filter(None, beside)),
+        parent=parent,
+        submit=submit,
+    )
+
+
+def _is_wanted(tree: Tree, task: Document) -> bool:
+    """`model`, `3/*`, `:failed`, `model:running`, `:held`: parts of names, or globs."""
+    if tree.pool_only and task["distance"] != 0:
+        return False
+    name, _, state = tree.query.partition(":")
+    words = (str(task["state"]), *texts(task, "remarks"))
+    if state and not any(word.startswith(state) for word in words):
+        return False
+    if not name:
+        return True
+    ids = str(task["id"])
+    globs = (name, f"*/{name}")
+    is_glob = any(sign in name for sign in "*?[")
+    return any(fnmatchcase(ids, one) for one in globs) if is_glob else name in ids

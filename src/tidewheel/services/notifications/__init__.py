@@ -1,0 +1,1 @@
+"""Telling people and programs elsewhere what happens in the runs of a store."""

@@ -1,0 +1,121 @@
+"""Sending one message to where its rule points: a webhook, a mail, a command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.utils import formatdate
+from pathlib import Path
+from typing import assert_never
+
+from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.services.notifications import webhook
+from tidewheel.services.notifications.messages import Message, document, facts, text_of
+from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook
+from tidewheel.services.notifications.templates import filled
+from tidewheel.services.scheduler.mail import MailSettings, smtp_sender
+
+SECONDS_MAX = 30.0  # of any delivery; the lease of the notifier lasts longer
+COMMAND_SECONDS_MAX = 25.0
+MAIL_SECONDS_MAX = 20.0
+PRINTED_MAX = 500  # characters of what a command that failed printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What deliveries are made with. `environment` is all that a command sees."""
+
+    directory: Path
+    smtp: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+async def deliver(rule: Rule, message: Message, missed: int, means: Means) -> str:
+    """ "" if it was taken, else what went wrong; whatever happens, an answer comes in time."""
+    try:
+        async with asyncio.timeout(SECONDS_MAX):
+            match rule.to:
+                case Webhook():
+                    return await _post(rule, rule.to, message, missed)
+                case MailTo():
+                    return await _mail(rule, rule.to, message, missed, means)
+                case RunCommand():
+                    return await _run(rule, rule.to, message, missed, means)
+                case _:
+                    assert_never(rule.to)
+    except TimeoutError:
+        return f"no answer within {SECONDS_MAX:g} seconds"
+
+
+async def _post(rule: Rule, to: Webhook, message: Message, missed: int) -> str:
+    body = json.dumps(document(message, text_of(rule, message), missed)).encode()
+    what = webhook.Posted(message.id, message.event, int(message.at), body)
+    try:
+        await asyncio.to_thread(webhook.post, to, what)
+    except (OSError, ValueError, webhook.NotPosted) as error:
+        return str(error) or repr(error)
+    return ""
+
+
+async def _mail(rule: Rule, to: MailTo, message: Message, missed: int, means: Means) -> str:
+    settings = MailSettings(smtp=means.smtp, timeout_seconds=MAIL_SECONDS_MAX)
+    try:
+        mail = compose(rule, to, message, missed)
+        await asyncio.to_thread(smtp_sender(settings), mail)
+    except (OSError, ValueError) as error:  # what smtplib raises is an OSError
+        return f"{means.smtp}: {error}"
+    return ""
+
+
+def compose(rule: Rule, to: MailTo, message: Message, missed: int) -> EmailMessage:
+    """The id stands in it where mail programs look for one, so that a second copy is known."""
+    text = text_of(rule, message)
+    host = socket.gethostname()
+    mail = EmailMessage()
+    mail["Subject"] = " ".join(filled(rule.subject, facts(message, text)).split())
+    mail["From"] = to.sender or f"tidewheel@{host}"
+    mail["To"] = ", ".join(to.to)
+    mail["Date"] = formatdate()
+    mail["Message-ID"] = f"<{message.id}@tidewheel.{message.store or 'store'}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    dropped = f"\n{missed} messages of this rule before it were dropped.\n" if missed else ""
+    mail.set_content(f"{text}\n\n{_about(message)}{dropped}")
+    return mail
+
+
+def _about(message: Message) -> str:
+    shown = facts(message, "")
+    names = ("event", "run", "workflow", "status", "reason", "tasks", "count", "at", "rule")
+    return "".join(f"{name}: {shown[name]}\n" for name in names if shown[name])
+
+
+async def _run(rule: Rule, to: RunCommand, message: Message, missed: int, means: Means) -> str:
+    text = text_of(rule, message)
+    known = facts(message, text)
+    words = [shlex.quote(filled(word, known)) for word in to.words]
+    given = {f"TIDEWHEEL_NOTIFY_{name.upper()}": value for name, value in known.items()}
+    whole = json.dumps(document(message, text, missed))
+    command = HandlerCommand(
+        command=to.line or " ".join(words),
+        directory=means.directory,
+        environment={
+            **means.environment,
+            **{name: value.replace("\0", "") for name, value in given.items()},
+            "TIDEWHEEL_NOTIFY_MESSAGE": whole,
+        },
+        seconds_max=COMMAND_SECONDS_MAX,
+    )
+    end = await asyncio.to_thread(_in_a_loop_of_its_own, command)
+    if not end.reason:
+        return ""
+    return f"{end.reason}: {end.output.strip()[-PRINTED_MAX:]}".rstrip(": ")
+
+
+def _in_a_loop_of_its_own(command: HandlerCommand) -> HandlerEnd:
+    """A server's fast loop starts no process in a group of its own (decision 0022)."""
+    return asyncio.run(run_handler(command))

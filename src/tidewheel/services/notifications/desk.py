@@ -1,0 +1,142 @@
+"""Rules and messages for people to see and to try, at the machine where they are."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tidewheel.errors import NotFound
+from tidewheel.ports import Store
+from tidewheel.run_ports import Document
+from tidewheel.services.notifications.delivering import Means, deliver
+from tidewheel.services.notifications.diary import (
+    NAME,
+    Diary,
+    Ended,
+    Waiting,
+    read_diary,
+    read_owner,
+)
+from tidewheel.services.notifications.messages import text_of, trial_message
+from tidewheel.services.notifications.rules import (
+    Destination,
+    MailTo,
+    Rule,
+    Rules,
+    RunCommand,
+    Webhook,
+)
+from tidewheel.services.notifications.rules_file import load_rules
+from tidewheel.vocabulary import time_text
+
+AT_ONCE_MAX = 8
+
+
+class NotificationDesk:
+    """``run_ports.BringsNotifications`` for a store that is here."""
+
+    def __init__(self, store: Store, rules: Path, means: Means) -> None:
+        self._store, self._path, self._means = store, rules, means
+
+    async def notifications(self) -> Document:
+        """The rules, what is wrong with them, what waits, and what became of messages."""
+        rules = await asyncio.to_thread(load_rules, self._path)
+        notebook = await self._store.notebook(NAME)
+        diary = Diary() if notebook is None else read_diary(notebook.body)
+        now = await self._store.now()
+        is_held = notebook is not None and notebook.is_held(now)
+        owner = read_owner(notebook.owner) if notebook is not None and is_held else None
+        return {
+            "file": str(self._path),
+            **rules_document(rules),
+            "sender": None
+            if owner is None
+            else f"{owner.process.host}, process {owner.process.pid}",
+            "waiting": [_waiting_document(one) for one in diary.waiting],
+            "ended": [_ended_document(one) for one in reversed(diary.ended)],
+        }
+
+    async def try_notifications(self, rule: str | None = None) -> Document:
+        """Send a test under one rule, or under each; NotFound if there is none of that name."""
+        rules = await asyncio.to_thread(load_rules, self._path)
+        wanted = [one for one in rules.rules if rule in (None, one.name)]
+        if rule is not None and not wanted:
+            raise NotFound("rule", rule)
+        at = await self._store.now()
+        store = (await self._store.events_head()).store
+        room = asyncio.Semaphore(AT_ONCE_MAX)
+
+        async def send(one: Rule) -> Document:
+            message = trial_message(one, at, store, secrets.token_hex(8))
+            async with room:
+                error = await deliver(one, message, 0, self._means)
+            return {
+                "rule": one.name,
+                "sent": not error,
+                "error": error,
+                "id": message.id,
+                "text": text_of(one, message),
+            }
+
+        found = await asyncio.gather(*map(send, wanted))
+        return {"tests": list(found), "findings": list(rules.findings)}
+
+
+def rules_document(rules: Rules) -> Document:
+    """The rules in force, and what is wrong with the others."""
+    return {
+        "rules": [
+            {
+                "name": rule.name,
+                "on": list(rule.on),
+                "workflow": rule.workflow,
+                "task": rule.task,
+                "every_seconds": rule.every_seconds,
+                "after_seconds": rule.after_seconds,
+                "kind": rule.to.kind,
+                "to": where_to(rule.to),
+            }
+            for rule in rules.rules
+        ],
+        "findings": list(rules.findings),
+    }
+
+
+def where_to(to: Destination) -> str:
+    """As much of it as nobody could misuse: paths of webhooks and arguments are secrets."""
+    match to:
+        case Webhook(url=url):
+            parts = urlsplit(url)
+            return f"{parts.scheme}://{parts.netloc}/…"
+        case MailTo(to=addresses):
+            return ", ".join(addresses)
+        case RunCommand(words=words, line=line):
+            return (words or line.split())[0] + " …"
+
+
+def _waiting_document(one: Waiting) -> Document:
+    message = one.message
+    return {
+        "id": message.id,
+        "rule": message.rule,
+        "event": message.event,
+        "run": message.run,
+        "tries": one.tries,
+        "error": one.error,
+        "due_at": time_text(one.due_at),  # type: ignore[arg-type]
+    }
+
+
+def _ended_document(one: Ended) -> Document:
+    return {
+        "id": one.id,
+        "rule": one.rule,
+        "event": one.event,
+        "run": one.run,
+        "tries": one.tries,
+        "error": one.error,
+        "outcome": one.outcome,
+        "at": time_text(one.at),  # type: ignore[arg-type]
+    }

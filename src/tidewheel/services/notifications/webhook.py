@@ -1,0 +1,181 @@
+"""Posting a document to a URL: signed, within a time, and only to where a rule may point.
+
+Theory of operation
+-------------------
+A rule's URL is resolved once and the connection made to the address that was looked at, so that
+a name cannot point elsewhere between the look and the call. Link-local addresses are refused,
+because behind them clouds hand out credentials; so are their few well-known other addresses. A
+redirect is followed only within the same scheme, host and port, and only one that keeps the
+method. The answer's content is not read: nothing of it is needed, and it may be endless.
+
+The headers are those of Standard Webhooks: receivers find libraries that check them. The
+signature is over `id.timestamp.body`, so that nothing of it can be taken for another message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from tidewheel.services.notifications.rules import Webhook
+
+SECONDS_MAX = 10.0
+REDIRECTS_MAX = 3
+KEEPS_METHOD = (307, 308)
+OTHER_REDIRECTS = (301, 302, 303)
+DONE_BELOW = 300
+SECRET_PREFIX = "whsec_"
+# Where clouds answer with credentials beside 169.254.0.0/16 and fe80::/10.
+METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+    )
+)
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Posted(NamedTuple):
+    """What is sent, besides its destination."""
+
+    id: str
+    event: str
+    at: int  # seconds from 1970
+    body: bytes
+
+
+class NotPosted(Exception):
+    """It was refused here or there; the message says why."""
+
+
+def post(to: Webhook, what: Posted, seconds_max: float = SECONDS_MAX) -> None:
+    """Send it; NotPosted or OSError if it did not arrive. Blocks: for a thread."""
+    url = urlsplit(to.url)
+    for _ in range(REDIRECTS_MAX + 1):
+        status, reason, location = _exchange(to, url, what, seconds_max)
+        if status < DONE_BELOW:
+            return
+        if status not in (*KEEPS_METHOD, *OTHER_REDIRECTS):
+            raise NotPosted(f"{url.netloc} answered {status} {reason}"[:300])
+        following = urlsplit(urljoin(url.geturl(), location))
+        if status not in KEEPS_METHOD or _origin(following) != _origin(url):
+            raise NotPosted(
+                f"{url.netloc} answered {status}, a redirect to {following.netloc[:200]!r}; "
+                "only 307 and 308 within the same host are followed: give that URL itself"
+            )
+        url = following
+    raise NotPosted(f"{url.netloc} redirects more than {REDIRECTS_MAX} times")
+
+
+def _exchange(
+    to: Webhook, url: SplitResult, what: Posted, seconds_max: float
+) -> tuple[int, str, str]:
+    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+    connection = http.client.HTTPConnection(host, port, timeout=seconds_max)
+    line = _connect(to, host, port, seconds_max)
+    # A receiver that sends a byte from time to time would never be too slow for the socket.
+    end = threading.Timer(seconds_max, _hang_up, [line])
+    end.daemon = True
+    end.start()
+    try:
+        connection.sock = _secured(to, line, host) if url.scheme == "https" else line
+        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        connection.request("POST", path, what.body, _headers(to, what))
+        answer = connection.getresponse()
+        return answer.status, answer.reason, answer.getheader("Location", "")
+    except http.client.HTTPException as error:
+        raise NotPosted(f"{url.netloc} answered with no HTTP: {error!r}"[:300]) from error
+    finally:
+        end.cancel()
+        connection.close()
+        line.close()
+
+
+def _hang_up(line: socket.socket) -> None:
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _connect(to: Webhook, host: str, port: int, seconds_max: float) -> socket.socket:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    allowed = [one for one in found if to.anywhere or is_allowed(str(one[4][0]))]
+    if not allowed:
+        seen = ", ".join(sorted({str(one[4][0]) for one in found}))
+        raise NotPosted(
+            f"{host} is {seen}, where machines keep secrets; "
+            "write anywhere = true into the rule's `to` if that is meant"
+        )
+    trouble: OSError | None = None
+    for family, kind, protocol, _, address in allowed:
+        line = socket.socket(family, kind, protocol)
+        line.settimeout(seconds_max)
+        try:
+            line.connect(address)
+        except OSError as error:
+            line.close()
+            trouble = error
+        else:
+            return line
+    assert trouble is not None
+    raise NotPosted(f"{host}:{port} is not reached: {trouble}") from trouble
+
+
+def _secured(to: Webhook, line: socket.socket, host: str) -> socket.socket:
+    context = ssl.create_default_context(cafile=to.ca or None)
+    return context.wrap_socket(line, server_hostname=host)
+
+
+def is_allowed(text: str) -> bool:
+    """Whether an address is one that nobody must be protected from calling."""
+    address: Address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        elif address in NAT64:
+            address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    refused = address.is_link_local or address.is_multicast or address.is_unspecified
+    return not refused and address not in METADATA
+
+
+def _headers(to: Webhook, what: Posted) -> dict[str, str]:
+    return {
+        **dict(to.headers),
+        "Content-Type": "application/json",
+        "User-Agent": "tidewheel",
+        "Connection": "close",
+        "webhook-id": what.id,
+        "webhook-timestamp": str(what.at),
+        "tidewheel-event": what.event,
+        **({"webhook-signature": signature(to.secret, what)} if to.secret else {}),
+    }
+
+
+def signature(secret: str, what: Posted) -> str:
+    """Of Standard Webhooks, version 1: HMAC-SHA256 of `id.timestamp.body`."""
+    signed = b"%s.%d.%s" % (what.id.encode(), what.at, what.body)
+    digest = hmac.new(_key(secret), signed, hashlib.sha256).digest()
+    return "v1," + base64.b64encode(digest).decode()
+
+
+def _key(secret: str) -> bytes:
+    """A secret of the usual form is base64; any other text is taken as it is."""
+    if secret.startswith(SECRET_PREFIX):
+        with suppress(binascii.Error, ValueError):
+            return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    return secret.encode()
+
+
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.hostname, url.port

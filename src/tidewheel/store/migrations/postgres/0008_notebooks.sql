@@ -1,0 +1,13 @@
+-- What a service must know after its death (PostgreSQL): one text under a lease, so that of many who
+-- could do a thing one does it (docs/decisions/0028).
+
+CREATE TABLE tidewheel.notebook (
+    name text PRIMARY KEY,
+    epoch bigint NOT NULL DEFAULT 0 CHECK (epoch >= 0),
+    owner text,
+    deadline_at double precision,
+    body text NOT NULL DEFAULT '',
+    updated_at double precision NOT NULL,
+    CHECK ((owner IS NULL) = (deadline_at IS NULL)),
+    CHECK (owner IS NULL OR epoch > 0)
+);

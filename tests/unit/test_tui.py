@@ -1,0 +1,229 @@
+"""The terminal interface without a terminal: keys, rows, what a key means, lines."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tidewheel.cli.tui import controls
+from tidewheel.cli.tui.controls import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
+from tidewheel.cli.tui.keys import Keys
+from tidewheel.cli.tui.painting import painted
+from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
+from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
+from tidewheel.cli.tui.state import Question, State
+from tidewheel.cli.tui.tree import Tree
+
+
+def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):
+    one = {"submit": 1, "status": "failed", "started_at": None, "ended_at": None}
+    return {
+        "name": name,
+        "family": False,
+        "id": f"{point}/{name}",
+        "state": state,
+        "remarks": list(remarks),
+        "flows": [1],
+        "distance": distance,
+        "submissions": [one | {"submit": n + 1, "exit_status": 1} for n in range(submits)],
+    }
+
+
+def page(*points):
+    return {
+        "run": "a/run1",
+        "status": "running",
+        "left_out": 0,
+        "points": [
+            {"point": point, "counts": {"waiting": 1}, "children": children}
+            for point, children in points
+        ],
+    }
+
+
+PAGE = page(
+    (
+        "1",
+        [
+            task("a", "succeeded", submits=2, distance=None),
+            {"name": "FAM", "family": True, "children": [task("b", "failed"), task("c")]},
+        ],
+    ),
+    ("2", [task("a", point="2", remarks=["held"])]),
+)
+STATE = State(run="a/run1", tree=Tree(page=PAGE))
+
+
+def press(state, *keys):
+    wish = None
+    for key in keys:
+        state, wish = pressed(state, key)
+        state, _ = painted(state)
+    return state, wish
+
+
+def names(state):
+    return [row.name for row in state.tree.rows]
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ([b"j"], ["j"]),
+        ([b"\x1b[A\x1b[B"], ["up", "down"]),
+        ([b"\x1bOA"], ["up"]),
+        ([b"\x1b", b"[", b"5", b"~x"], ["pgup", "x"]),
+        (["ø".encode()[:1], "ø".encode()[1:]], ["ø"]),
+        ([b"\x1b[200~\x1b[1;5C"], []),
+        ([b"\r\t\x7f "], ["enter", "tab", "backspace", " "]),
+    ],
+)
+def test_keys_have_names_in_however_many_parts_they_come(content, names):
+    keys = Keys()
+    assert [key for part in content for key in keys.feed(part)] == names
+    assert not keys.is_waiting
+
+
+def test_an_escape_alone_is_a_key_when_nothing_follows():
+    keys = Keys()
+    assert keys.feed(b"\x1b") == []
+    assert keys.is_waiting
+    assert keys.flush() == ["esc"]
+    assert keys.feed(b"\x1b\x1b[A") == ["esc", "up"]
+
+
+@given(st.lists(st.binary(max_size=12), max_size=8))
+def test_no_bytes_of_a_keyboard_are_too_much(parts):
+    keys = Keys()
+    found = [key for part in parts for key in keys.feed(part)] + keys.flush()
+    assert all(found)
+
+
+def test_points_and_families_are_open_and_tasks_are_closed():
+    assert names(STATE) == ["1", "a", "FAM", "b", "c", "2", "a"]
+    state, _ = press(STATE, "down", "right")
+    assert names(state)[:4] == ["1", "a", "01", "02"]
+    state, _ = press(state, "home", "left")
+    assert names(state) == ["1", "2", "a"]
+
+
+def test_a_very_large_point_is_closed_until_it_is_opened():
+    large = page(("1", [task(f"t{n}") for n in range(3)]))
+    large["points"][0]["counts"] = {"waiting": 10_000}
+    state = replace(STATE, tree=Tree(page=large))
+    assert names(state) == ["1"]
+    assert names(press(state, "right")[0]) == ["1", "t0", "t1", "t2"]
+    assert names(press(state, "/", "t", "1")[0]) == ["1", "t1"]
+
+
+def test_the_cursor_stays_on_its_task_while_the_run_goes_on():
+    state, _ = press(STATE, "end")
+    assert state.tree.row.ids == "2/a"
+    later = page(
+        ("1", [task("x"), task("y")]), ("2", [task("0", point="2"), task("a", point="2")])
+    )
+    state = replace(state, tree=state.tree.changed(page=later))
+    assert state.tree.row.ids == "2/a"
+    gone = replace(state, tree=state.tree.changed(page=page(("2", [task("0", point="2")]))))
+    assert gone.tree.row.ids == "2/*"
+    nothing = replace(state, tree=state.tree.changed(page=page()))
+    assert nothing.tree.row is None
+    assert press(nothing, "down", "enter", "t", "o", "right", "left", " ")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("b", ["1", "FAM", "b"]),
+        ("2/*", ["2", "a"]),
+        (":fail", ["1", "FAM", "b"]),
+        (":held", ["2", "a"]),
+        ("a:succ", ["1", "a"]),
+        ("nothing", []),
+        ("[", []),
+    ],
+)
+def test_what_is_looked_for_is_shown_with_what_it_is_in(query, found):
+    state, _ = press(STATE, "/", *query)
+    assert names(state) == found
+    assert names(press(state, "esc")[0]) == names(STATE)
+
+
+def test_the_pool_is_what_is_not_over():
+    assert names(press(STATE, "tab")[0]) == ["1", "FAM", "b", "c", "2", "a"]
+
+
+def test_a_key_asks_before_it_does_anything():
+    state, wish = press(STATE, "down", "t")
+    assert wish == Preview(Question("trigger", ("1/a",), controls.YES))
+    asked = replace(state, question=wish.question, pane=help_pane())
+    assert press(asked, "y")[1] == Do(wish.question, "")
+    for key in ("n", "enter", "esc", "q", "t"):
+        said, nothing = press(asked, key)
+        assert (nothing, said.question) == (None, None)
+        assert "nothing was done" in said.said
+
+
+def test_stopping_says_how_and_concerns_the_run():
+    state, wish = press(STATE, "S")
+    assert wish.question == Question("stop", (), controls.WAYS_TO_STOP)
+    asked = replace(state, question=wish.question)
+    assert [press(asked, key)[1].mode for key in "ylK"] == ["clean", "now", "kill"]
+
+
+def test_points_and_families_are_acted_on_as_a_whole_and_marks_together():
+    assert press(STATE, "H")[1].question.ids == ("1/*",)
+    assert press(STATE, "down", "down", "K")[1].question.ids == ("1/FAM",)
+    assert press(STATE, "end", " ", "home", "down", " ", "x")[1].question.ids == ("1/a", "2/a")
+
+
+def test_keys_that_look():
+    assert press(STATE, "q")[1] == Leave()
+    assert press(STATE, "r")[1] == LookAgain()
+    assert press(STATE, "down", "enter")[1] == ShowTask("1/a")
+    assert press(STATE, "down", "e")[1] == ShowLog("1/a", "err", None)
+    assert press(STATE, "down", "right", "down", "down", "o")[1] == ShowLog("1/a", "out", 2)
+    assert press(STATE, "L")[1] == ShowLog(None, "out", None)
+    assert press(STATE, "o")[1] is None  # of a point
+
+
+def test_every_key_that_acts_is_in_the_help():
+    told = " ".join(left for left, _ in HELP).split()
+    assert {*controls.TASK_VERBS, *controls.RUN_VERBS, *controls.FILES} <= set(told)
+
+
+def test_a_log_that_is_followed_shows_its_end_until_somebody_goes_up():
+    log = Pane(kind="log", subject="x", follows=True).longer(line(str(n)) for n in range(50))
+    size = (80, 10)
+    assert log.shown_from(size) == 40
+    up = log.moved(-1, size)
+    assert (up.shown_from(size), up.follows) == (39, False)
+    assert up.longer([line("more")]).shown_from(size) == 39
+    long = log.longer(line("x") for _ in range(2 * LOG_LINES_MAX))
+    assert len(long.lines) == LOG_LINES_MAX
+
+
+WORDS = st.text(alphabet=st.characters(exclude_categories=("C",)), max_size=60)
+
+
+@given(st.lists(WORDS, max_size=4), st.integers(1, 60))
+def test_a_line_is_as_wide_as_the_screen_whatever_is_in_it(texts, width):
+    assert cell_len(plain(cut([Span(one) for one in texts], width))) == width
+
+
+@given(WORDS, st.integers(20, 60))
+def test_what_is_folded_is_all_there(text, width):
+    folded = "".join(plain(one) for one in fold(line(text), width))
+    assert "".join(folded.split()) == "".join(text.split())
+
+
+@given(st.integers(20, 200), st.integers(5, 60), st.sampled_from(["", "?", "/b", "tab", "b"]))
+def test_the_screen_is_filled_at_every_size(width, height, keys):
+    state, _ = press(
+        replace(STATE, size=(width, height)), *(keys if keys != "tab" else ["tab"])
+    )
+    _, lines = painted(state)
+    assert len(lines) == height
+    assert {cell_len(plain(one)) for one in lines} == {width}
