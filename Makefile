@@ -84,6 +84,11 @@ bench: setup ## Measure tidewheel and its peers side by side
 	$(BIN)/python -m bench.scheduler
 	$(BIN)/python -m bench.compile
 
+.PHONY: docs
+docs: setup ## The documentation as a site, which servers of this tree show at /docs/
+	$(BIN)/python docs/write_all.py
+	$(BIN)/python docs/build_site.py
+
 .PHONY: traceability
 traceability: setup ## Which requirements no test proved in the last `make test`
 	$(BIN)/python tests/traceability.py

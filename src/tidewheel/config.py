@@ -143,6 +143,7 @@ class ServerSettings:
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
     home: Path | None = None  # where the files of runs are; None: as for this user
+    manual: Path | None = None  # the built documentation; None: what was installed with us
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):

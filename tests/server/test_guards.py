@@ -9,10 +9,12 @@ from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tidewheel.core.tasks.access import Scope
 from tidewheel.server.call import Call
+from tidewheel.server.resources import manual_pages
 from tidewheel.server.routes import Needs, Open, Route
 from tidewheel.server.table import ROUTES
 
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login")}
+OPEN |= {("GET", path) for path in ("/docs", "/docs/", *manual_pages.PATHS)}
 GUARDED = [route for route in ROUTES if (route.method, route.path) not in OPEN]
 _numbers = count(1)
 

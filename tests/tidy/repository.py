@@ -28,6 +28,7 @@ GENERATED = {
     ".mypy_cache",
     ".pytest_cache",
     ".ruff_cache",
+    "manual_pages",
 }
 
 Rule = Callable[[str], Iterable[str]]

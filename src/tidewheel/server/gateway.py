@@ -166,7 +166,7 @@ class Gateway:
     async def _read(self, route: Route, request: Request, call: Call) -> None:
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
-        elif request.query_params:
+        elif request.query_params and not route.page:
             raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
         if not route.changes:
             return

@@ -31,8 +31,8 @@ _WORDS = {
 
 
 def document(routes: Iterable[Route]) -> Document:
-    """All routes; nothing that is not in the table is in the document."""
-    listed = tuple(routes)
+    """All routes but the addresses of the web page; what is not in the table is not here."""
+    listed = tuple(route for route in routes if not route.page)
     types = [Problem, *(kind for route in listed for kind in _types(route))]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     by_type = dict(zip(map(repr, types), schemas, strict=True))

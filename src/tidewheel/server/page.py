@@ -29,7 +29,7 @@ _FOOT = "</tbody></table></body></html>\n"
 
 def html(routes: Iterable[Route]) -> str:
     """One row per route."""
-    return _HEAD + "".join(_row(route) for route in routes) + _FOOT
+    return _HEAD + "".join(_row(route) for route in routes if not route.page) + _FOOT
 
 
 def _row(route: Route) -> str:

@@ -66,6 +66,7 @@ class Route:
     form: bool = False  # whether a form of a browser is read instead of JSON
     raw: tuple[str, ...] = ()  # media types, where bytes are taken as they are instead of JSON
     body_bytes_max: int | None = None  # instead of what the settings say
+    page: bool = False  # an address of the web page, which reads its parameters by itself
     audited: bool = True  # where a call changes something
     seconds_max: float | None = None  # instead of what the settings say
     urgency: Urgency | None = None  # instead of what follows from the rest

@@ -1,0 +1,134 @@
+"""Builds the documentation as a site: `make docs`.
+
+Zensical reads mkdocs.yml and makes the pages. Before it, the pages that lie elsewhere in the
+repository are put beside those of docs/; after it, each page is made fit for the server's
+policy, which allows no script and no style within a page, and nothing from another host:
+scripts become files, and drawings become part of the page, coloured by the site's own styles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+STAGE = ROOT / "build" / "docs"  # what Zensical reads, and where it writes
+BUILT = ROOT / "src" / "tidewheel" / "server" / "manual_pages"
+KINDS = {".md", ".svg", ".png", ".css"}
+# Pages of the repository that belong to the documentation, and where they stand in it.
+ELSEWHERE = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "deploy/README.md": "operations/deploy.md",
+    "tests/README.md": "project/tests.md",
+}
+GENERATOR_LINK = re.compile(r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL)
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
+FOREIGN = re.compile(r'(?:src|href)="(?:https?:)?//[^"]*"')
+
+
+def main() -> int:
+    """Stage, build, mend, check; the site replaces the last one only if all went well."""
+    shutil.rmtree(STAGE, ignore_errors=True)
+    stage(STAGE / "pages")
+    built = subprocess.run(
+        [Path(sys.executable).parent / "zensical", "build", "--strict", "--clean"],
+        cwd=STAGE,
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built.returncode:
+        sys.stderr.write(built.stdout + built.stderr)
+        return 1
+    site = STAGE / "site"
+    mend(site)
+    if found := foreign(site):
+        sys.stderr.write("these pages ask other hosts for something:\n" + "\n".join(found) + "\n")
+        return 1
+    shutil.rmtree(BUILT, ignore_errors=True)
+    shutil.copytree(site, BUILT)
+    pages = len(list(BUILT.rglob("*.html")))
+    sys.stdout.write(f"{pages} pages in {BUILT.relative_to(ROOT)}; a server shows them at /docs/\n")
+    return 0
+
+
+def stage(pages: Path) -> None:
+    """Copies what belongs to the site, with links that are right where it lies then."""
+    places = {
+        path.relative_to(ROOT).as_posix(): path.relative_to(DOCS).as_posix()
+        for path in sorted(DOCS.rglob("*"))
+        if path.suffix in KINDS
+    } | ELSEWHERE
+    for source, place in places.items():
+        target = pages / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.suffix == ".md":
+            text = (ROOT / source).read_text(encoding="utf-8")
+            target.write_text(relinked(text, source, places), encoding="utf-8")
+        else:
+            shutil.copyfile(ROOT / source, target)
+    shutil.copyfile(ROOT / "mkdocs.yml", STAGE / "mkdocs.yml")
+
+
+def relinked(text: str, source: str, places: dict[str, str]) -> str:
+    """A page as it stands in the site: what is not in the site is named, not linked."""
+    here = Path(places[source]).parent
+
+    def moved(link: re.Match[str]) -> str:
+        words, target, anchor = link[1], link[2], link[3] or ""
+        if "://" in target:
+            return link[0]
+        path = os.path.normpath(Path(source).parent / target)
+        if path not in places:
+            return words
+        return f"[{words}]({os.path.relpath(places[path], here)}{anchor})"
+
+    return LINK.sub(moved, text)
+
+
+def mend(site: Path) -> None:
+    """Scripts of the pages become files; drawings become part of the pages."""
+    for page in sorted(site.rglob("*.html")):
+        text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
+        up = os.path.relpath(site, page.parent)
+        text = INLINE_SCRIPT.sub(lambda found, up=up: script_file(site, up, found[1]), text)
+        text = DRAWING.sub(lambda found, page=page: inlined(page, found[2], found[1]), text)
+        page.write_text(text, encoding="utf-8")
+
+
+def script_file(site: Path, up: str, script: str) -> str:
+    name = f"assets/page-{hashlib.sha256(script.encode()).hexdigest()[:12]}.js"
+    (site / name).write_text(script, encoding="utf-8")
+    return f'<script src="{up}/{name}"></script>'
+
+
+def inlined(page: Path, source: str, words: str) -> str:
+    """A drawing as part of a page, without the colours that it has where it stands alone."""
+    drawing = (page.parent / source).read_text(encoding="utf-8")
+    drawing = re.sub(r"<style>.*?</style>\s*", "", drawing, flags=re.DOTALL)
+    label = escape(words, quote=True)
+    return drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).strip()
+
+
+def foreign(site: Path) -> list[str]:
+    """What a browser would fetch, or be led to, from elsewhere."""
+    return [
+        f"{page.relative_to(site)}: {found}"
+        for page in sorted(site.rglob("*.html"))
+        for found in FOREIGN.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
