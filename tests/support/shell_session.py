@@ -32,7 +32,7 @@ VARYING = (
     (re.compile(r"[█·]+"), "BAR"),
     (re.compile(r"\s+"), " "),
 )
-AS_ROOT = "this is root, "  # what people do not see who follow the pages as themselves
+AS_ROOT = ("this is root, ", "this worker is root, ")  # what people do not see who follow the pages as themselves
 KEEP = 'status=$?; { declare -px; echo "cd $(printf %q "$PWD")"; } > "$SESSION" 2>/dev/null; exit $status'
 
 
@@ -46,7 +46,8 @@ class ShellSession:
         port = str(_free_port())
         # What the pages call it, and what it is here; an address may name the port.
         self._names = {**(names or {}), SHOWN_PORT: port, SHOWN_HOME: str(self.home)}
-        self._left: list[tuple[subprocess.Popen[str], threading.Thread]] = []
+        self._begun_all: list[subprocess.Popen[str]] = []
+        self._readers: list[tuple[subprocess.Popen[str], threading.Thread]] = []
         self._environment = {
             "HOME": str(self.home),
             "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
@@ -67,32 +68,16 @@ class ShellSession:
 
     def type(self, line: str) -> tuple[int, str]:
         """A command to its end: its exit status, and what it said."""
-        done = subprocess.run(
-            ["bash", "-c", f'. "$SESSION"\n{self._command(line)}\n{KEEP}'],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment,
-            timeout=SECONDS_MAX,
-            check=False,
-        )
-        return done.returncode, done.stdout
+        process = self._begun(f"{self._command(line)}\n{KEEP}")
+        said, _ = process.communicate(timeout=SECONDS_MAX)
+        return process.returncode, said
 
     def start(self, line: str, answer: tuple[str, ...]) -> str:
         """A command that goes on; what it said until the last line of its answer came."""
-        process = subprocess.Popen(
-            ["bash", "-c", f'. "$SESSION"\nexec {self._command(line)}'],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment,
-            start_new_session=True,
-        )
+        process = self._begun(f"exec {self._command(line)}")
         assert process.stdout is not None
         reader = threading.Thread(target=process.stdout.read)  # nobody else reads on
-        self._left.append((process, reader))
+        self._readers.append((process, reader))
         said: list[str] = []
         for text in process.stdout:
             said.append(text)
@@ -105,14 +90,29 @@ class ShellSession:
 
     def close(self) -> None:
         """Everything that was left in the background ends, and its jobs with it."""
-        for process, reader in self._left:
+        for process in self._begun_all:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(SECONDS_MAX)
+        for process, reader in self._readers:
             with suppress(RuntimeError):  # it never began to read
                 reader.join(SECONDS_MAX)
             assert process.stdout is not None
             process.stdout.close()
+
+    def _begun(self, script: str) -> subprocess.Popen[str]:
+        """A bash with a group of its own, so that what it leaves behind can be ended."""
+        process = subprocess.Popen(
+            ["bash", "-c", f'set -a\n. "$SESSION"\n{script}'],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self._environment,
+            start_new_session=True,
+        )
+        self._begun_all.append(process)
+        return process
 
     def is_shown(self, expected: tuple[str, ...], said: str) -> bool:
         """Whether a command said what the page shows, with the real names."""
