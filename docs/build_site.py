@@ -16,6 +16,7 @@ import subprocess
 import sys
 from html import escape
 from pathlib import Path
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -32,6 +33,10 @@ ELSEWHERE = {
 GENERATOR_LINK = re.compile(r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+DATA_IMAGE = re.compile(r"""url\((["'])data:image/svg\+xml;charset=utf-8,(.*?)\1\)""", re.DOTALL)
+# The search of Zensical puts a style into the page; a sheet that is made by a script is allowed.
+SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
+ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
 DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
 FOREIGN = re.compile(r'(?:src|href)="(?:https?:)?//[^"]*"')
 
@@ -98,7 +103,14 @@ def relinked(text: str, source: str, places: dict[str, str]) -> str:
 
 
 def mend(site: Path) -> None:
-    """Scripts of the pages become files; drawings become part of the pages."""
+    """Scripts of the pages and pictures of the styles become files, drawings part of the pages."""
+    for sheet in sorted(site.rglob("*.min.css")):
+        text = sheet.read_text(encoding="utf-8")
+        sheet.write_text(DATA_IMAGE.sub(lambda found: icon(site, found[2]), text), encoding="utf-8")
+    [bundle] = site.glob("assets/javascripts/bundle.*.min.js")
+    text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle.read_text(encoding="utf-8"))
+    assert count == 1, "Zensical has another search now: look how it brings its styles"
+    bundle.write_text(text, encoding="utf-8")
     for page in sorted(site.rglob("*.html")):
         text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
         up = os.path.relpath(site, page.parent)
@@ -111,6 +123,13 @@ def script_file(site: Path, up: str, script: str) -> str:
     name = f"assets/page-{hashlib.sha256(script.encode()).hexdigest()[:12]}.js"
     (site / name).write_text(script, encoding="utf-8")
     return f'<script src="{up}/{name}"></script>'
+
+
+def icon(site: Path, drawing: str) -> str:
+    """A picture that a stylesheet had within itself, as a file beside the sheets."""
+    name = f"icon-{hashlib.sha256(drawing.encode()).hexdigest()[:12]}.svg"
+    (site / "assets" / "stylesheets" / name).write_text(unquote(drawing), encoding="utf-8")
+    return f'url("../{name}")'
 
 
 def inlined(page: Path, source: str, words: str) -> str:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 BUILT = Path(__file__).parent / "manual_pages"  # where `make docs` and the wheel put it
 INDEX = "index.html"
+FOR_AN_HOUR = "public, max-age=3600"
 DEPTH_MAX = 4  # of the folders within it
-BUILT_BY_HASH = "assets"  # the names in there change with what is in them
+ASSETS = "assets"  # styles and scripts, which each page needs
 
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -59,8 +60,7 @@ def page(folder: Path | None, names: Sequence[str]) -> Page | None:
         content = (folder or BUILT).joinpath(*names).read_bytes()
     except OSError:
         return None
-    lasting = names[0] == BUILT_BY_HASH
-    kept = "public, max-age=86400" if lasting else "no-cache"
+    kept = FOR_AN_HOUR if names[0] == ASSETS else "no-cache"
     return Page(content, media_type, {"cache-control": kept})
 
 
