@@ -38,38 +38,51 @@ DATA_IMAGE = re.compile(r"""url\((["'])data:image/svg\+xml;charset=utf-8,(.*?)\1
 SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
 ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
 DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
-FOREIGN = re.compile(r'(?:src|href)="(?:https?:)?//[^"]*"')
+UNFIT = {
+    "*.html": re.compile(
+        r'(?:src|href)="(?:https?:|data:)?//[^"]*"|<style|<script>|<[^>]+ style="|<[^>]+ on\w+="'
+    ),
+    "*.css": re.compile(r"url\([\"']?(?:data:|https?:|//)[^)]*|@import[^;]*"),
+}
 
 
 def main() -> int:
-    """Stage, build, mend, check; the site replaces the last one only if all went well."""
-    shutil.rmtree(STAGE, ignore_errors=True)
-    stage(STAGE / "pages")
+    """Build where the server of this tree looks for it."""
+    if wrong := build(STAGE, BUILT):
+        sys.stderr.write(wrong)
+        return 1
+    pages = len(list(BUILT.rglob("*.html")))
+    place = BUILT.relative_to(ROOT)
+    sys.stdout.write(f"{pages} pages in {place}; a server of this tree shows them at /docs/\n")
+    return 0
+
+
+def build(work: Path, target: Path) -> str:
+    """What is wrong, if anything; the target is replaced only if all went well."""
+    shutil.rmtree(work, ignore_errors=True)
+    stage(work)
     built = subprocess.run(
         [Path(sys.executable).parent / "zensical", "build", "--strict", "--clean"],
-        cwd=STAGE,
+        cwd=work,
         env={**os.environ, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
     if built.returncode:
-        sys.stderr.write(built.stdout + built.stderr)
-        return 1
-    site = STAGE / "site"
+        return built.stdout + built.stderr
+    site = work / "site"
     mend(site)
-    if found := foreign(site):
-        sys.stderr.write("these pages ask other hosts for something:\n" + "\n".join(found) + "\n")
-        return 1
-    shutil.rmtree(BUILT, ignore_errors=True)
-    shutil.copytree(site, BUILT)
-    pages = len(list(BUILT.rglob("*.html")))
-    sys.stdout.write(f"{pages} pages in {BUILT.relative_to(ROOT)}; a server shows them at /docs/\n")
-    return 0
+    if found := unfit(site):
+        return "\n".join(found) + "\n"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(site, target)
+    return ""
 
 
-def stage(pages: Path) -> None:
+def stage(work: Path) -> None:
     """Copies what belongs to the site, with links that are right where it lies then."""
+    pages = work / "pages"
     places = {
         path.relative_to(ROOT).as_posix(): path.relative_to(DOCS).as_posix()
         for path in sorted(DOCS.rglob("*"))
@@ -83,7 +96,7 @@ def stage(pages: Path) -> None:
             target.write_text(relinked(text, source, places), encoding="utf-8")
         else:
             shutil.copyfile(ROOT / source, target)
-    shutil.copyfile(ROOT / "mkdocs.yml", STAGE / "mkdocs.yml")
+    shutil.copyfile(ROOT / "mkdocs.yml", work / "mkdocs.yml")
 
 
 def relinked(text: str, source: str, places: dict[str, str]) -> str:
@@ -111,6 +124,8 @@ def mend(site: Path) -> None:
     text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle.read_text(encoding="utf-8"))
     assert count == 1, "Zensical has another search now: look how it brings its styles"
     bundle.write_text(text, encoding="utf-8")
+    for name in ("404.html", "sitemap.xml"):  # a server has its own, and no fixed address
+        (site / name).unlink()
     for page in sorted(site.rglob("*.html")):
         text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
         up = os.path.relpath(site, page.parent)
@@ -140,12 +155,13 @@ def inlined(page: Path, source: str, words: str) -> str:
     return drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).strip()
 
 
-def foreign(site: Path) -> list[str]:
-    """What a browser would fetch, or be led to, from elsewhere."""
+def unfit(site: Path) -> list[str]:
+    """What the server's policy would keep from working, or what leads to other hosts."""
     return [
-        f"{page.relative_to(site)}: {found}"
-        for page in sorted(site.rglob("*.html"))
-        for found in FOREIGN.findall(page.read_text(encoding="utf-8"))
+        f"{path.relative_to(site)}: {found[0][:80]}"
+        for kind, rule in UNFIT.items()
+        for path in sorted(site.rglob(kind))
+        for found in rule.finditer(path.read_text(encoding="utf-8"))
     ]
 
 

@@ -38,6 +38,14 @@ this server, which then shows them here. <code>tidewheel --help</code> describes
 """
 
 
+NO_SUCH_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel: no such page</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
+<h1>There is no such page</h1><p>All of them: <a href="/docs/">the documentation</a>.</p>
+</body></html>
+"""
+
+
 class Page(NamedTuple):
     """A file as it is sent."""
 

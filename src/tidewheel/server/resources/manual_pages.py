@@ -6,7 +6,6 @@ import asyncio
 
 from starlette.responses import RedirectResponse
 
-from tidewheel.errors import NotFound
 from tidewheel.server import manual
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.routes import Open, Route
@@ -30,13 +29,10 @@ async def page(call: Call) -> object:
     found = await asyncio.to_thread(manual.page, folder, names)
     if found is not None:
         return Answer(body=found.content, media_type=found.media_type, headers=found.headers)
-    if manual.is_built(folder):
-        raise NotFound("page", "/".join(names))
-    html = manual.MEDIA_TYPES[".html"]
-    return Answer(body=manual.NOT_BUILT, status=NOT_FOUND, media_type=html)
+    told = manual.NO_SUCH_PAGE if manual.is_built(folder) else manual.NOT_BUILT
+    return Answer(body=told, status=404, media_type=manual.MEDIA_TYPES[".html"])
 
 
-NOT_FOUND = 404
 _GUARD = Open(because="the documentation is the same in every copy of tidewheel")
 ROUTES = (
     Route(
