@@ -30,17 +30,22 @@ ELSEWHERE = {
     "deploy/README.md": "operations/deploy.md",
     "tests/README.md": "project/tests.md",
 }
-GENERATOR_LINK = re.compile(r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL)
+GENERATOR_LINK = re.compile(
+    r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL
+)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-DATA_IMAGE = re.compile(r"""url\((["'])data:image/svg\+xml;charset=utf-8,(.*?)\1\)""", re.DOTALL)
-# The search of Zensical puts a style into the page; a sheet that is made by a script is allowed.
+DATA_IMAGE = re.compile(
+    r"""url\((["'])data:image/svg\+xml;charset=utf-8,(.*?)\1\)""", re.DOTALL
+)
+# Zensical's search puts a style into the page; a sheet that a script makes is allowed.
 SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
 ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
 DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
 UNFIT = {
     "*.html": re.compile(
-        r'(?:src|href)="(?:https?:|data:)?//[^"]*"|<style|<script>|<[^>]+ style="|<[^>]+ on\w+="'
+        r'(?:src|href)="(?:https?:|data:)?//[^"]*"'
+        r'|<style|<script>|<[^>]+ style="|<[^>]+ on\w+="'
     ),
     "*.css": re.compile(r"url\([\"']?(?:data:|https?:|//)[^)]*|@import[^;]*"),
 }
@@ -116,10 +121,12 @@ def relinked(text: str, source: str, places: dict[str, str]) -> str:
 
 
 def mend(site: Path) -> None:
-    """Scripts of the pages and pictures of the styles become files, drawings part of the pages."""
+    """Scripts and icons become files, drawings become part of the pages."""
     for sheet in sorted(site.rglob("*.min.css")):
         text = sheet.read_text(encoding="utf-8")
-        sheet.write_text(DATA_IMAGE.sub(lambda found: icon(site, found[2]), text), encoding="utf-8")
+        sheet.write_text(
+            DATA_IMAGE.sub(lambda found: icon(site, found[2]), text), encoding="utf-8"
+        )
     [bundle] = site.glob("assets/javascripts/bundle.*.min.js")
     text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle.read_text(encoding="utf-8"))
     assert count == 1, "Zensical has another search now: look how it brings its styles"

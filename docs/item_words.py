@@ -1,4 +1,4 @@
-"""What each item of flow.cylc is for, in one line: the words of docs/reference/flow_items.md."""
+"""What each item of flow.cylc is for, in one line, for docs/reference/flow_items.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS: dict[str, dict[str, str]] = {
         "cycle point format": "How points are written, `CCYYMMDDThhmm` and the like.",
         "cycle point num expanded year digits": "Years with more than four digits.",
         "cycle point time zone": "In which zone points are written.",
-        "prune across points": "Whether what a failure makes impossible at other points is given up.",
+        "prune across points": "Whether a failure also gives up what it makes impossible elsewhere.",
         "job commands": "Whether jobs may act on their own run, beyond speaking and looking.",
     },
     "[scheduler][main loop]": {"…": "Plugins of Cylc's main loop."},
@@ -38,7 +38,7 @@ WORDS: dict[str, dict[str, str]] = {
         "abort on stall timeout": "Whether it is stopped then; it is, unless this is false.",
         "inactivity timeout": "How long nothing may happen.",
         "abort on inactivity timeout": "Whether it is stopped then.",
-        "restart timeout": "How long a completed run that is started again waits for something to do.",
+        "restart timeout": "How long a completed run that is started again waits for work.",
         "expected task failures": "For tests of Cylc.",
     },
     "[scheduler][mail]": {
@@ -66,7 +66,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[scheduling][special tasks]": {
         "clock-trigger": "Tasks that wait for the time of their point: `a(PT1H)`.",
-        "external-trigger": "Tasks that wait for a message: `a(\"data\")`; see `ext-trigger`.",
+        "external-trigger": 'Tasks that wait for a message: `a("data")`; see `ext-trigger`.',
         "clock-expire": "Tasks that are given up at this time after their point.",
         "sequential": "Tasks each of which needs the one of the point before.",
     },
@@ -132,7 +132,7 @@ WORDS: dict[str, dict[str, str]] = {
         "handler events": "For which events the `handlers` are called.",
         "handler retry delays": "When a handler that failed is called again.",
         "mail events": "For which events mail is sent.",
-        "execution timeout": "After this time of running the event `execution timeout` happens.",
+        "execution timeout": "After so long the event `execution timeout` happens.",
         "submission timeout": "The same while it waits to begin.",
         "late offset": "From which time after its point it is late.",
         "submitted handlers": "When a runner accepted it.",

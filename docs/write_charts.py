@@ -94,7 +94,9 @@ def bars(title: str, groups: Groups, note: str, scale: Scale) -> Picture:
         for bar in group:
             length = (right - left) * scale.place(bar.value)
             picture.text(left - 8, y + 12, bar.name, size=12, look="soft", anchor="end")
-            picture.box(left, y, max(length, 2), BAR, "ours" if bar.ours else "theirs", radius=2)
+            picture.box(
+                left, y, max(length, 2), BAR, "ours" if bar.ours else "theirs", radius=2
+            )
             picture.text(left + length + 6, y + 12, bar.shown, size=12, anchor="start")
             y += BAR + 6
         y += 12
@@ -126,14 +128,21 @@ def beside_cylc() -> Picture:
                 ],
             )
         )
-    note = "2 cores, both in one run, a few cycles or tasks of Cylc; mind the scale: powers of ten"
+    note = (
+        "2 cores, both in one run, a few cycles or tasks of Cylc; mind the scale: powers of ten"
+    )
     return bars("Tasks per second", groups, note, powers_of_ten(groups))
 
 
 def queues() -> Picture:
     """The drain of 50,000 tasks by two workers."""
     names = {
-        "PostgreSQL": ("tidewheel-postgres", "pgqueuer", "graphile-worker", "raw-rows-postgres"),
+        "PostgreSQL": (
+            "tidewheel-postgres",
+            "pgqueuer",
+            "graphile-worker",
+            "raw-rows-postgres",
+        ),
         "SQLite": ("tidewheel-sqlite", "huey-sqlite", "raw-rows-sqlite"),
     }
     groups = []

@@ -37,7 +37,11 @@ def spawning() -> Picture:
     picture = Picture(720, 250)
     moments = (
         ("1/a runs", {"a": "running"}, "pool: 1/a"),
-        ("1/a made its output", {"a": "succeeded", "b": "running", "c": "waiting"}, "pool: 1/b, 1/c"),
+        (
+            "1/a made its output",
+            {"a": "succeeded", "b": "running", "c": "waiting"},
+            "pool: 1/b, 1/c",
+        ),
         ("1/b, too", {"a": "succeeded", "b": "succeeded", "c": "running"}, "pool: 1/c"),
     )
     for number, (title, states, pool) in enumerate(moments):
@@ -52,7 +56,9 @@ def spawning() -> Picture:
             known = name in states
             look = states.get(name, "box")
             picture.box(cx - 24, cy - 16, 48, 32, look, dashed=not known)
-            picture.text(cx, cy + 4, name if known else f"({name})", look="ink" if known else "soft")
+            picture.text(
+                cx, cy + 4, name if known else f"({name})", look="ink" if known else "soft"
+            )
         picture.text(x + 107, 185, pool, size=12, look="soft")
     note = "a => b, a & b => c. Dashed: only in the graph; nothing is kept for it."
     picture.text(20, 232, note, size=12, look="soft", anchor="start")
@@ -146,8 +152,17 @@ def flows() -> Picture:
         picture.line(x, 98, x, 142)
         if number < len(xs):
             picture.line(x + 45, 80, xs[number] - 45, 80)
-    picture.text(20, 226, "trigger 2/model --reflow --until 3: a second flow walks through points 2 and 3", size=12, look="soft", anchor="start")
-    picture.text(20, 246, "and leaves everything else as it is.", size=12, look="soft", anchor="start")
+    picture.text(
+        20,
+        226,
+        "trigger 2/model --reflow --until 3: a second flow walks through points 2 and 3",
+        size=12,
+        look="soft",
+        anchor="start",
+    )
+    picture.text(
+        20, 246, "and leaves everything else as it is.", size=12, look="soft", anchor="start"
+    )
     return picture
 
 
@@ -174,17 +189,25 @@ def run_states() -> Picture:
         ("running", "error", ""),
     ]
     picture = diagram(720, 290, nodes, edges)
-    note = "tidewheel run NAME carries on whatever is stopped, stalled, put aside or, with a later --fcp, completed."
+    note = "tidewheel run NAME carries on what was stopped, stalled or put aside."
     picture.text(20, 278, note, size=12, look="soft", anchor="start")
     return picture
 
 
 def loop() -> Picture:
     nodes = {
-        "worker": Node(100, 50, "a worker reports,\na person commands,\na timer is due", width=150),
-        "event": Node(310, 50, "event\nin the transaction\nthat changed the task", "store", 160),
-        "step": Node(540, 50, "step(graph, pool, event)\npure: no clock, no files", "running", 190),
-        "batch": Node(540, 170, "batch\none transaction: pool,\nnew tasks, timers, answers", "store", 190),
+        "worker": Node(
+            100, 50, "a worker reports,\na person commands,\na timer is due", width=150
+        ),
+        "event": Node(
+            310, 50, "event\nin the transaction\nthat changed the task", "store", 160
+        ),
+        "step": Node(
+            540, 50, "step(graph, pool, event)\npure: no clock, no files", "running", 190
+        ),
+        "batch": Node(
+            540, 170, "batch\none transaction: pool,\nnew tasks, timers, answers", "store", 190
+        ),
         "ready": Node(310, 170, "ready tasks\nin the queue of the run", "ready", 170),
         "jobs": Node(100, 170, "workers\nrun jobs", width=130),
     }

@@ -39,7 +39,9 @@ KINDS = {
 }
 
 
-def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> str:
+def table(
+    head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]
+) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join("| " + " | ".join(_cell(cell) for cell in line) + " |\n" for line in lines)
 
@@ -55,15 +57,17 @@ def flow_items() -> str:
     """Every item that is read, section by section."""
     parts = [
         "# Items of flow.cylc\n\n" + MADE,
-        "Every item that a current Cylc accepts is accepted. *Used* means that it does what it says; "
-        "the others are read, checked and kept, and the last column says why they change nothing "
-        "here. `…` stands for names of your own. Durations are ISO 8601 (`PT10M`, `3*PT1M` for "
-        "three). What is written differently in older versions is brought up to date, with a "
-        "message.\n",
+        """Every item that a current Cylc accepts is accepted. *Used* means that it does what it
+says; the others are read, checked and kept, and the last column says why they change nothing
+here. `…` stands for names of your own. Durations are ISO 8601 (`PT10M`, `3*PT1M` for three).
+What is written differently in older versions is brought up to date, with a message.
+""",
     ]
     for title, spec in sections(FLOW, ""):
         rows = [_item(title, name, one, spec) for name, one in _items(spec)]
-        parts.append(f"## {title}\n\n" + table(("item", "value", "default", "for", "here"), rows))
+        parts.append(
+            f"## {title}\n\n" + table(("item", "value", "default", "for", "here"), rows)
+        )
     return "\n".join(parts)
 
 
@@ -94,7 +98,9 @@ def _item(title: str, name: str, one: ItemSpec, spec: SectionSpec) -> tuple[str,
     value = ", ".join(one.choices) if one.choices else KINDS[one.kind]
     because = one.idle_because or spec.idle_because
     here = f"no effect: {because}" if because else "used"
-    if title == "[runtime][…]" and name == "platform" or title.endswith(("[job]", "[remote]")):
+    if (title == "[runtime][…]" and name == "platform") or title.endswith(
+        ("[job]", "[remote]")
+    ):
         here = here if because else "kept; jobs run where the run's workers are"
     elif name in OF_TIDEWHEEL:
         here = "used; of tidewheel alone"
@@ -114,7 +120,10 @@ def _default(one: ItemSpec) -> str:
 
 def sip_keys() -> str:
     """Every key of a definition."""
-    parts = ["# Keys of SIP definitions\n\n" + MADE, "What they mean together: [SIP](../sip.md).\n"]
+    parts = [
+        "# Keys of SIP definitions\n\n" + MADE,
+        "What they mean together: [SIP](../sip.md).\n",
+    ]
     mappings: list[tuple[str, Mapping[str, keys.Key]]] = [
         ("The definition", keys.DEFINITION),
         ("A stage: `stages`", keys.STAGE),
@@ -124,10 +133,13 @@ def sip_keys() -> str:
     for title, found in mappings:
         rows = [_key(name, key) for name, key in found.items()]
         parts.append(
-            f"## {title}\n\n" + table(("key", "value", "must be there", "for", "tolerated"), rows)
+            f"## {title}\n\n"
+            + table(("key", "value", "must be there", "for", "tolerated"), rows)
         )
     reserved = [(f"`{name}`", *words) for name, words in keys.RESERVED_KEYS.items()]
-    parts.append("## Kept for later\n\n" + table(("key", "what is said", "do instead"), reserved))
+    parts.append(
+        "## Kept for later\n\n" + table(("key", "what is said", "do instead"), reserved)
+    )
     return "\n".join(parts)
 
 
@@ -149,10 +161,10 @@ def settings() -> str:
     """Every setting of every part, with its default and the comment beside it."""
     parts = [
         "# Settings of each part\n\n" + MADE,
-        "These objects are what each part is given when it starts. Which of them can be set from "
-        "outside, by an option or a variable, is in [configuration](../configuration.md) and "
-        "[the commands](../cli.md); applications that embed a part give them from Python "
-        "(`tidewheel.config`).\n",
+        """These objects are what each part is given when it starts. Which of them can be set
+from outside, by an option or a variable, is in [configuration](../configuration.md) and [the
+commands](../cli.md); applications that embed a part give them from Python (`tidewheel.config`).
+""",
     ]
     for name, kind in inspect.getmembers(config, inspect.isclass):
         if kind.__module__ == config.__name__ and name.endswith(("Settings", "Limits")):
@@ -178,7 +190,12 @@ def _settings_of(kind: type) -> Iterator[tuple[str, ...]]:
         if str(shown).startswith("field("):
             shown = "its own defaults"
         typed = ast.unparse(node.annotation)
-        yield f"`{node.target.id}`", f"`{typed}`", f"`{shown}`" if default else "required", comment
+        yield (
+            f"`{node.target.id}`",
+            f"`{typed}`",
+            f"`{shown}`" if default else "required",
+            comment,
+        )
 
 
 # ---- REST ----
@@ -195,13 +212,16 @@ def rest() -> str:
             by_tag.setdefault(operation["tags"][0], []).append(text)
     parts = [
         "# REST: every request\n\n" + MADE,
-        "From the OpenAPI 3.1 document, which a server has at `/api/v1/openapi.json`. How requests, "
-        "tokens, errors and pages work: [the server](../server.md). Types in `code` are "
-        "[below](#types). A request that breaks a rule is answered by a `Problem`.\n",
+        """From the OpenAPI 3.1 document, which a server has at `/api/v1/openapi.json`. How
+requests, tokens, errors and pages work: [the server](../server.md). Types in `code` are
+[below](#types). A request that breaks a rule is answered by a `Problem`.
+""",
     ]
     for tag, operations in by_tag.items():
         parts.append(f"## {tag}\n\n" + "\n".join(operations))
-    parts.append("## Types\n\n" + "\n".join(_type(name, schemas[name]) for name in sorted(schemas)))
+    parts.append(
+        "## Types\n\n" + "\n".join(_type(name, schemas[name]) for name in sorted(schemas))
+    )
     return "\n".join(parts)
 
 
@@ -242,7 +262,7 @@ def _typed(schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line for ea
     match schema.get("type"):
         case "array":
             return "list of " + _typed(schema.get("items") or {})
-        case "object" if "additionalProperties" in schema and schema["additionalProperties"]:
+        case "object" if schema.get("additionalProperties"):
             return "object of " + _typed(schema["additionalProperties"])
         case str(kind):
             return {"integer": "whole number", "null": "null"}.get(kind, kind)

@@ -96,7 +96,10 @@ def test_what_is_tried_elsewhere_names_tests_that_are_there(record_property):
     ("expected", "said"),
     [
         (["a in 3ms"], "a in 1.2s\n"),
-        (["id 01a1de84-6b46-73b0-bbbb-82c5d276ba47"], "id 11a1de84-6b46-73b0-bbbb-82c5d276ba48"),
+        (
+            ["id 01a1de84-6b46-73b0-bbbb-82c5d276ba47"],
+            "id 11a1de84-6b46-73b0-bbbb-82c5d276ba48",
+        ),
         (["first", "…", "last"], "first\nmore\nmore\nlast\n"),
         (["first", "…", "last"], "first\nlast\n"),
         (["a … c"], "a b c"),

@@ -31,8 +31,9 @@ class Seen(HTMLParser):
         super().__init__()
         self.ids, self.addresses = set(), []
 
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
+    def handle_starttag(self, tag, attrs):
+        del tag
+        given = dict(attrs)
         self.ids.add(given.get("id"))
         self.addresses += [given[name] for name in ("href", "src") if given.get(name)]
 
@@ -62,7 +63,9 @@ def test_every_address_of_the_site_is_a_file_of_it(site):
 def test_no_page_has_a_script_a_style_or_a_host_of_its_own(site):
     assert BUILDER["unfit"](site) == []
     page = (site / "concepts" / "leases.html").read_text(encoding="utf-8")
-    assert re.search(r'<svg role="img" aria-label="Worker A is killed[^"]*" [^>]*class="tw"', page)
+    assert re.search(
+        r'<svg role="img" aria-label="Worker A is killed[^"]*" [^>]*class="tw"', page
+    )
 
 
 @pytest.mark.parametrize(

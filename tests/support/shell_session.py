@@ -32,8 +32,13 @@ VARYING = (
     (re.compile(r"[█·]+"), "BAR"),
     (re.compile(r"\s+"), " "),
 )
-AS_ROOT = ("this is root, ", "this worker is root, ")  # what people do not see who follow the pages as themselves
-KEEP = 'status=$?; { declare -px; echo "cd $(printf %q "$PWD")"; } > "$SESSION" 2>/dev/null; exit $status'
+# What people do not see who follow the pages as themselves.
+AS_ROOT = ("this is root, ", "this worker is root, ")
+KEEP = """
+status=$?
+{ declare -px; echo "cd $(printf %q "$PWD")"; } > "$SESSION" 2>/dev/null
+exit $status
+"""
 
 
 class ShellSession:

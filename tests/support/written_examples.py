@@ -29,7 +29,18 @@ PAGES = sorted(
 )
 FENCE = re.compile(r"^ *```(\w*)(?: title=\"([^\"]+)\")?$")
 DIRECTIVE = re.compile(r"^<!-- test: ([^\n]*?)(?: -->)?$")
-LANGUAGES = {"console", "python", "text", "cylc", "yaml", "json", "ini", "toml", "jinja", "bash"}
+LANGUAGES = {
+    "console",
+    "python",
+    "text",
+    "cylc",
+    "yaml",
+    "json",
+    "ini",
+    "toml",
+    "jinja",
+    "bash",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +130,9 @@ def blocks_of(page: Path) -> list[Block]:
                 directive = said[1]
         elif line.lstrip().startswith("```"):
             fence = FENCE.match(line)
-            assert fence, f"{page.relative_to(ROOT)}:{number}: {line!r} is no fence that we know"
+            assert fence, (
+                f"{page.relative_to(ROOT)}:{number}: {line!r} is no fence that we know"
+            )
             open_block = Block(
                 page=page,
                 number=number,

@@ -12,7 +12,12 @@ from markdown.extensions.toc import slugify, unique
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/*.md"), *ROOT.glob("deploy/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("tests/*.md"),
+        *ROOT.glob("deploy/*.md"),
+    ]
 )
 
 

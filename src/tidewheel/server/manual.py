@@ -30,10 +30,10 @@ NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: documentation</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
 <h1>The documentation was not built into this copy</h1>
-<p>The same pages are text files in the folder <code>docs</code> of the source, to be read as they
-are; begin with <code>docs/index.md</code>. <code>make docs</code> in the source builds them for
-this server, which then shows them here. <code>tidewheel --help</code> describes every command,
-<a href="/api/v1/docs">this page</a> every request.</p>
+<p>The same pages are text files in the folder <code>docs</code> of the source, to be read as
+they are; begin with <code>docs/index.md</code>. <code>make docs</code> in the source builds
+them for this server, which then shows them here. <code>tidewheel --help</code> describes every
+command, <a href="/api/v1/docs">this page</a> every request.</p>
 </body></html>
 """
 
