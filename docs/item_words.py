@@ -17,7 +17,7 @@ WORDS: dict[str, dict[str, str]] = {
         "cycle point format": "How points are written, `CCYYMMDDThhmm` and the like.",
         "cycle point num expanded year digits": "Years with more than four digits.",
         "cycle point time zone": "In which zone points are written.",
-        "prune across points": "Whether a failure also gives up what it makes impossible elsewhere.",
+        "prune across points": "Whether what can no longer happen at other points is given up.",
         "job commands": "Whether jobs may act on their own run, beyond speaking and looking.",
     },
     "[scheduler][main loop]": {"…": "Plugins of Cylc's main loop."},
@@ -163,3 +163,14 @@ WORDS: dict[str, dict[str, str]] = {
     "[runtime][…][outputs]": {"…": "An output and the message that makes it."},
     "[runtime][…][parameter environment templates]": {"…": "A variable made from parameters."},
 }
+
+# What is read and kept, though nothing here acts on it; a section's words count for all in it.
+_WHERE = "kept; jobs run where the run's workers are"
+KEPT: dict[str, str] = {
+    "[runtime][…] platform": _WHERE,
+    "[runtime][…][job]": _WHERE,
+    "[runtime][…][remote]": _WHERE,
+    "[runtime][…][directives]": "kept; no job is handed to a batch system",
+}
+OF_TIDEWHEEL = "used; of tidewheel alone"
+OURS = {"[scheduler] prune across points", "[scheduler] job commands"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from item_words import WORDS
+from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
 
 from tidewheel import config
 from tidewheel.server.openapi import document
@@ -22,7 +22,6 @@ from tidewheel.sources.sip import keys
 
 FOLDER = Path(__file__).with_name("reference")
 MADE = "Made from the program by `python docs/write_reference.py`; do not edit by hand.\n"
-OF_TIDEWHEEL = {"prune across points", "job commands"}
 KINDS = {
     Kind.TEXT: "text",
     Kind.TEXTS: "list",
@@ -97,13 +96,12 @@ def _item(title: str, name: str, one: ItemSpec, spec: SectionSpec) -> tuple[str,
     assert words, f"docs/item_words.py has no words for {title} {name}"
     value = ", ".join(one.choices) if one.choices else KINDS[one.kind]
     because = one.idle_because or spec.idle_because
-    here = f"no effect: {because}" if because else "used"
-    if (title == "[runtime][…]" and name == "platform") or title.endswith(
-        ("[job]", "[remote]")
-    ):
-        here = here if because else "kept; jobs run where the run's workers are"
-    elif name in OF_TIDEWHEEL:
-        here = "used; of tidewheel alone"
+    if because:
+        here = f"no effect: {because}"
+    elif f"{title} {name}" in OURS:
+        here = OF_TIDEWHEEL
+    else:
+        here = KEPT.get(f"{title} {name}") or KEPT.get(title) or "used"
     return f"`{name}`", value, _default(one), words, here
 
 
