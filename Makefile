@@ -113,7 +113,7 @@ lock: ## Pin the newest dependencies again, with their hashes
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf src/tidewheel/server/manual_pages .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python
