@@ -62,6 +62,11 @@ coverage: setup ## The core's branches must all be taken by the fast tests
 	$(BIN)/coverage run -m pytest -q $(wildcard tests/unit tests/spec)
 	$(BIN)/coverage report
 
+.PHONY: docs
+docs: setup ## The documentation as a site, which servers of this tree show at /docs/
+	$(BIN)/python docs/write_all.py
+	$(BIN)/python docs/build_site.py
+
 .PHONY: sim
 sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
@@ -83,11 +88,6 @@ bench: setup ## Measure tidewheel and its peers side by side
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.scheduler
 	$(BIN)/python -m bench.compile
-
-.PHONY: docs
-docs: setup ## The documentation as a site, which servers of this tree show at /docs/
-	$(BIN)/python docs/write_all.py
-	$(BIN)/python docs/build_site.py
 
 .PHONY: traceability
 traceability: setup ## Which requirements no test proved in the last `make test`
@@ -113,8 +113,9 @@ lock: ## Pin the newest dependencies again, with their hashes
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf src/tidewheel/server/manual_pages .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/tidewheel/server/manual_pages
 
 define require_python
 if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \

@@ -1,10 +1,9 @@
 """What the documentation says is what the program does."""
 
+import importlib.util
 import re
-import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -31,7 +30,11 @@ def beside_the_writers(monkeypatch):
 
 
 def writer_of(name):
-    return SimpleNamespace(**runpy.run_path(str(ROOT / f"docs/{name}.py")))
+    path = ROOT / f"docs/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_page_of_commands_is_what_the_commands_say():
