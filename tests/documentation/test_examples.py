@@ -1,11 +1,14 @@
 """Every command and example of the documentation is tried, page by page, as it stands there."""
 
+import re
 import sys
 
+import click
 import pytest
 
 from tests.support.shell_session import ShellSession, is_shown
 from tests.support.written_examples import LANGUAGES, PAGES, ROOT, blocks_of
+from tidewheel.cli.main import cli
 
 BLOCKS = {page: blocks_of(page) for page in PAGES}
 TRIED = [page for page in PAGES if any(block.is_tried for block in BLOCKS[page])]
@@ -115,3 +118,42 @@ def test_times_and_ids_and_what_is_left_out_may_differ(expected, said):
 )
 def test_anything_else_may_not(expected, said):
     assert not is_shown(tuple(expected), said)
+
+
+INLINE = re.compile(r"`(?:\$ )?tidewheel ([^`\n]+)`")
+IN_THEIR_PLACE = {"…", "NAME", "COMMAND", "VERB"}
+
+
+def wrong_words(line):
+    """What of a command within a sentence the program does not know."""
+    words = line.partition(" -- ")[0].split()
+    if words[0].startswith("-") or words[0] in IN_THEIR_PLACE:
+        return []
+    try:
+        command = cli.get_command(click.Context(cli), words[0])
+    except click.UsageError:
+        return [words[0]]
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    known |= {"--help", "--json"}
+    if isinstance(command, click.Group):
+        verb = next((word for word in words[1:] if word in command.commands), None)
+        if verb is not None:
+            params = command.commands[verb].params
+            known |= {option for one in params for option in (*one.opts, *one.secondary_opts)}
+    given = [word.partition("=")[0].rstrip(",;:.)") for word in words[1:]]
+    return [word for word in given if word.startswith("--") and word not in known]
+
+
+def test_commands_within_sentences_and_tables_exist_with_their_options():
+    wrong = [
+        f"{page.relative_to(ROOT)}: tidewheel {line}: {', '.join(words)}"
+        for page in PAGES
+        for line in INLINE.findall(page.read_text(encoding="utf-8"))
+        if (words := wrong_words(line))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("line", ["runn DIR", "run DIR --nwe", "token create x --scop read"])
+def test_a_command_that_does_not_exist_is_found(line):
+    assert wrong_words(line)
