@@ -66,6 +66,7 @@ def test_the_short_address_leads_there(reader):
         "//docs/%2e%2e/secret.html",
         "//docs/..%2Fsecret.html",
         "//docs/howto/..%2F..%2Fsecret.html",
+        "//docs/howto%2F..%2F..%2Fsecret.html",
         "//docs/%00.html",
         "//docs/a/b/c/d/e.html",
     ],
@@ -75,6 +76,11 @@ def test_nothing_else_can_be_read(reader, path):
     page = reader.get(path)
     assert page.status == 404
     assert b"secret" not in page.body
+
+
+def test_a_name_is_no_path_from_the_root(reader, manual):
+    secret = str(manual.parent / "secret.html").replace("/", "%2F")
+    assert reader.get(f"//docs/{secret}").status == 404
 
 
 def test_a_copy_without_the_site_says_where_the_pages_are(tmp_path):
