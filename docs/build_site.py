@@ -137,6 +137,7 @@ def mend(site: Path) -> None:
         text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
         up = os.path.relpath(site, page.parent)
         text = INLINE_SCRIPT.sub(lambda found, up=up: script_file(site, up, found[1]), text)
+        text = text.replace('<a href="" ', f'<a href="{up}/index.html" ')
         text = DRAWING.sub(lambda found, page=page: inlined(page, found[2], found[1]), text)
         page.write_text(text, encoding="utf-8")
 

@@ -46,7 +46,11 @@ def table(
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """A text that is no HTML; within backticks nothing is."""
+    parts = text.replace("|", "\\|").replace("\n", " ").split("`")
+    return "`".join(
+        part if number % 2 else part.replace("<", "&lt;") for number, part in enumerate(parts)
+    )
 
 
 # ---- flow.cylc ----

@@ -35,7 +35,7 @@ class Seen(HTMLParser):
         del tag
         given = dict(attrs)
         self.ids.add(given.get("id"))
-        self.addresses += [given[name] for name in ("href", "src") if given.get(name)]
+        self.addresses += [given[name] for name in ("href", "src") if name in given]
 
 
 def seen_in(page):
@@ -54,6 +54,7 @@ def test_every_address_of_the_site_is_a_file_of_it(site):
             there = there / "index.html" if there.is_dir() else there
             known = pages.get(there)
             missing = parts.fragment and known and unquote(parts.fragment) not in known.ids
+            missing = missing or not address  # that would be the page itself
             if parts.scheme or parts.netloc or not there.is_file() or missing:
                 dead.append(f"{page.relative_to(site)}: {address}")
     assert dead == []
