@@ -66,6 +66,11 @@ coverage: setup ## The core's branches must all be taken by the fast tests
 	$(BIN)/coverage run -m pytest -q $(wildcard tests/unit tests/spec)
 	$(BIN)/coverage report
 
+.PHONY: docs
+docs: setup ## The documentation as a site, which servers of this tree show at /docs/
+	$(BIN)/python docs/write_all.py
+	$(BIN)/python docs/build_site.py
+
 .PHONY: sim
 sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
@@ -156,6 +161,7 @@ lock: ## Pin the newest dependencies again, with their hashes
 clean: ## Remove everything that make made
 	rm -rf .venv build dist web/node_modules src/tidewheel/server/built_page .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/tidewheel/server/manual_pages
 
 define require_python
 if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \

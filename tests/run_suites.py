@@ -89,6 +89,13 @@ SUITES = (
     ),
     Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
     Suite(
+        name="documentation",
+        paths=("tests/documentation",),
+        budget_seconds=180,
+        workers=2,
+        args=("--timeout=110",),  # one page is one test, and types all of its commands
+    ),
+    Suite(
         name="fuzz",
         paths=("tests/fuzz",),
         budget_seconds=120,

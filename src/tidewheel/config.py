@@ -147,6 +147,7 @@ class ServerSettings:
     submit_rate: float | None = None  # tasks per second and queue; None: as many as come
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
+    manual: Path | None = None  # the built documentation; None: what was installed with us
     home: Path | None = None  # where the files of runs are; None: as for this user
     web: Path | None = None  # the built web page; None: the one that was installed with us
 

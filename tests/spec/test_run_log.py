@@ -128,7 +128,7 @@ def test_a_retry_goes_back_to_waiting():
         "INFO - [1/a/01:running] => waiting",
         "WARNING - 1/a failed: retry 1 of 1",
     ]
-    run.happens(events.TimerFired((1, "a"), "retry", 1.0))
+    run.happens(events.TimerFired((1, "a"), "retry-delay", 1.0))
     assert run.last == [
         "INFO - [1/a:waiting] => preparing",
         "INFO - 1/a -triggered off [] in flow 1",
@@ -191,7 +191,7 @@ def test_an_expired_task_and_a_removed_one_are_told_apart():
     graph = compile_flow(EXPIRING)
     point = graph.cycling.initial
     run = LoggedRun(graph).ends("x", point=point)
-    run.happens(events.TimerFired((point, "a"), "expiry", 0.0))
+    run.happens(events.TimerFired((point, "a"), "clock-expire", 0.0))
     assert "INFO - [20000101T0000Z/a:waiting] => expired" in run.last
 
 
@@ -202,7 +202,7 @@ def test_a_task_that_expires_alone_is_told_too():
     run.ends("a", point=point)
     alone = FlowChoice.NONE
     run.happens(events.SetPrerequisites(task=(point, "a"), at=0.0, flow=alone))
-    run.happens(events.TimerFired((point, "a"), "expiry", 0.0))
+    run.happens(events.TimerFired((point, "a"), "clock-expire", 0.0))
     assert run.last[0] == "INFO - [20000101T0000Z/a(flows=none):waiting] => expired"
 
 

@@ -102,7 +102,7 @@ def test_a_killed_job_was_one_try_and_the_next_comes_when_it_is_released():
     retries = "[[a, b]]\nexecution retry delays = PT0S"
     run = Scenario("a => b", retries, policy="cylc8").starts("1/a").is_killed("1/a")
     assert run.pool == {"1/a": "held"}
-    run.timer("1/a", "retry").releases("1/a")
+    run.timer("1/a", "retry-delay").releases("1/a")
     assert run.submitted == ["1/a", "1/a"]
     ours = Scenario("a => b", retries).starts("1/a").is_killed("1/a")
     assert "1/a" in ours.causes

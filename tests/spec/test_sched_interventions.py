@@ -184,7 +184,7 @@ def test_what_is_tried_again_needs_nothing_more_after_a_reload():
     run = Scenario("a => b", retries).succeeds("1/a").fails("1/b")
     run.reloads("a & new => b", retries)
     assert run.pool["1/b"] == "pending"
-    assert run.timer("1/b", "retry").pool["1/b"] == "running"
+    assert run.timer("1/b", "retry-delay").pool["1/b"] == "running"
 
 
 def test_outputs_made_before_a_reload_count_for_those_who_ask_for_them_now():

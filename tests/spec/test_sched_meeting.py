@@ -191,8 +191,8 @@ def test_a_job_may_say_submitted_before_it_starts():
 
 
 def test_timers_and_xtriggers_that_come_too_late_change_nothing():
-    run = Scenario("a").happens(TimerFired((1, "a"), "retry", 0.0))
-    run.happens(TimerFired((1, "gone"), "retry", 0.0))
+    run = Scenario("a").happens(TimerFired((1, "a"), "retry-delay", 0.0))
+    run.happens(TimerFired((1, "gone"), "retry-delay", 0.0))
     run.happens(XtriggerSatisfied("x", ((1, "a"), (1, "gone")), 0.0))
     run.happens(TimerFired(None, "stall", 0.0))
     assert run.pool == {"1/a": "running"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.core.sched.effects import CancelTimer, SetTimer
+from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, SetTimer
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 RETRIES = "[[A]]\nexecution retry delays = PT5S, PT10S\nsubmission retry delays = PT1S"
@@ -54,14 +54,14 @@ def test_chains_pass_over_what_suicide_removed():
 def test_a_failure_with_a_retry_left_is_no_output():
     run = Scenario("A:fail => B\nA => C", RETRIES).fails("1/A")
     assert run.pool == {"1/A": "pending"}
-    assert run.effects[-2] == SetTimer((1, "A"), "retry", run.now + 5)
+    assert run.effects[-2] == SetTimer((1, "A"), "retry-delay", run.now + 5)
     assert run.why("1/A")[0].text == "1/A waits for its retry delay"
 
 
 @pytest.mark.req("R001-41", "R001-42")
 def test_the_try_number_and_the_submit_number_go_up_also_over_a_restart():
-    run = Scenario("A => C", RETRIES).fails("1/A").restarts().timer("1/A", "retry")
-    run.fails("1/A").timer("1/A", "retry").restarts()
+    run = Scenario("A => C", RETRIES).fails("1/A").restarts().timer("1/A", "retry-delay")
+    run.fails("1/A").timer("1/A", "retry-delay").restarts()
     assert [(one.submit, one.try_number) for one in run.submissions] == [(1, 1), (2, 2), (3, 3)]
     assert run.fails("1/A").pool == {"1/A": "failed"}
     run.triggers("1/A")
@@ -71,7 +71,7 @@ def test_the_try_number_and_the_submit_number_go_up_also_over_a_restart():
 def test_submission_retries_are_counted_apart():
     run = Scenario("A => C", RETRIES, start_jobs=False).submit_fails("1/A")
     assert run.pool == {"1/A": "pending"}
-    run.timer("1/A", "retry").submit_fails("1/A")
+    run.timer("1/A", "retry-delay").submit_fails("1/A")
     assert run.pool == {"1/A": "submit-failed"}
     assert [one.try_number for one in run.submissions] == [1, 1]
 
@@ -103,18 +103,18 @@ def test_a_task_expires_while_it_waits():
     run = (
         Scenario(compile_flow(EXPIRING)).holds("20310101T0000Z/b").succeeds("20310101T0000Z/a")
     )
-    run.timer("20310101T0000Z/b", "expiry")
+    run.timer("20310101T0000Z/b", "clock-expire")
     assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
     assert run.verdicts == {"20310101T0000Z/d": "lost"}
-    run.timer("20310101T0000Z/c", "clock")
+    run.timer("20310101T0000Z/c", "clock-trigger")
     assert run.pool["20310101T0000Z/c"] == "running"
 
 
 def test_a_task_that_was_submitted_does_not_expire():
     run = Scenario(compile_flow(EXPIRING)).succeeds("20310101T0000Z/a")
     key = run.key("20310101T0000Z/b")
-    assert CancelTimer(key, "expiry") in run.effects
-    assert run.timer("20310101T0000Z/b", "expiry").pool["20310101T0000Z/b"] == "running"
+    assert CancelTimer(key, "clock-expire") in run.effects
+    assert run.timer("20310101T0000Z/b", "clock-expire").pool["20310101T0000Z/b"] == "running"
 
 
 STALE = """
@@ -146,14 +146,14 @@ def test_a_task_whose_time_has_passed_runs_if_it_is_triggered_by_hand():
 def test_a_task_that_waits_for_its_retry_expires():
     retries = "[runtime]\n[[b]]\nexecution retry delays = PT9H"
     run = Scenario(compile_flow(EXPIRING + retries)).succeeds("20310101T0000Z/a")
-    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "expiry")
+    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "clock-expire")
     assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
 
 
 def test_a_task_is_not_tried_again_once_its_time_has_passed():
     retries = "[runtime]\n[[b]]\nexecution retry delays = PT9999H"
     run = Scenario(compile_flow(EXPIRING + retries)).succeeds("20310101T0000Z/a")
-    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "retry")
+    run.fails("20310101T0000Z/b").timer("20310101T0000Z/b", "retry-delay")
     assert run.pool == {"20310101T0000Z/c": "pending", "20310101T0000Z/e": "running"}
 
 
@@ -230,3 +230,25 @@ def test_tasks_expire_in_a_full_limit_group_when_there_is_room_if_nobody_told_th
     run.releases(days[0])
     assert days[0] not in run.pool
     assert run.runs_to_the_end().completed
+
+
+NAMED_LIKE_TIMERS = """
+[scheduling]
+    initial cycle point = 20310101T00Z
+    final cycle point = 20310101T00Z
+    [[xtriggers]]
+        clock = wall_clock()
+        retry = echo(succeed=True)
+        expiry = echo(succeed=True)
+    [[graph]]
+        P1D = @clock & @retry & @expiry => a
+[runtime]
+    [[a]]
+"""
+
+
+def test_an_xtrigger_may_be_called_as_people_call_timers():
+    run = Scenario(compile_flow(NAMED_LIKE_TIMERS))
+    asked = [one.label for one in run.effects if isinstance(one, CheckXtrigger)]
+    assert sorted(asked) == ["clock", "expiry", "retry"]
+    assert not any(isinstance(one, SetTimer) for one in run.effects)

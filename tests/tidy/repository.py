@@ -29,6 +29,7 @@ GENERATED = {
     ".mypy_cache",
     ".pytest_cache",
     ".ruff_cache",
+    "manual_pages",
 }
 
 Rule = Callable[[str], Iterable[str]]

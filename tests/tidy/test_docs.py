@@ -2,9 +2,31 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
+import pytest
+import yaml
+from markdown.extensions.toc import slugify, unique
+
 ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("tests/*.md"),
+        *ROOT.glob("deploy/*.md"),
+    ]
+)
+
+
+@pytest.fixture(autouse=True)
+def beside_the_writers(monkeypatch):
+    """Scripts of docs/ import each other."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    yield
+    for name in ("drawing", "item_words", "write_charts"):
+        sys.modules.pop(name, None)
 
 
 def writer_of(name, folder="docs"):
@@ -37,6 +59,18 @@ def test_the_files_for_editors_are_what_the_table_of_items_says():
         )
 
 
+@pytest.mark.parametrize("name", ["write_reference", "write_pictures"])
+def test_generated_pages_and_pictures_are_what_the_program_and_the_figures_say(name):
+    writer = writer_of(name)
+    folder = ROOT / ("docs/reference" if name == "write_reference" else "docs")
+    stale = [
+        one
+        for one, text in writer.files().items()
+        if not (folder / one).exists() or (folder / one).read_text(encoding="utf-8") != text
+    ]
+    assert stale == [], "run: .venv/bin/python docs/write_all.py"
+
+
 def test_every_finding_about_sip_definitions_is_on_their_page():
     """Those about requests for blocks are on the page of these."""
     pages = (ROOT / "docs/sip.md", ROOT / "docs/blocks.md")
@@ -49,13 +83,46 @@ def test_every_finding_about_sip_definitions_is_on_their_page():
     assert sorted(code for code in codes if code not in page) == []
 
 
-def test_every_local_link_leads_somewhere():
+def anchors_of(page):
+    """The anchors of a page's headings, as the site makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = set()
+    for heading in re.findall(r"^#+ +(.+)$", text, flags=re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
+        unique(slugify(words, "-"), found)
+    return found
+
+
+def links_of(page):
+    """Links and pictures outside of code, as (target, anchor)."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text)
+
+
+def test_every_local_link_and_anchor_leads_somewhere():
     dead = []
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not (page.parent / target).exists():
-                dead.append(f"{page.relative_to(ROOT)}: {target}")
+    for page in PAGES:
+        for target, anchor in links_of(page):
+            if "://" in target:
+                continue
+            there = (page.parent / target).resolve() if target else page
+            missing = anchor and there.suffix == ".md" and anchor not in anchors_of(there)
+            if not there.exists() or missing:
+                dead.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
     assert dead == []
+
+
+def test_every_page_can_be_found_from_the_navigation():
+    """Decisions are found from their own list."""
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    listed = set(re.findall(r"[\w/]+\.md", str(navigation)))
+    builder = writer_of("build_site")
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
+    pages |= set(builder.ELSEWHERE.values())
+    decisions = {page for page in pages if page.startswith("decisions/0")}
+    assert pages - decisions == listed
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+    assert [page for page in decisions if Path(page).name not in index] == []
 
 
 def test_every_setting_from_the_environment_is_documented():

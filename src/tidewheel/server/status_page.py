@@ -19,7 +19,8 @@ _HEAD = f"""<!doctype html>
 <meta http-equiv="refresh" content="5"></head><body>
 <h1>tidewheel</h1>
 """
-_FOOT = """<p><a href="/api/v1/docs">REST API</a> · <a href="/metrics">figures</a></p>
+_FOOT = """<p><a href="/docs/">documentation</a> · <a href="/api/v1/docs">REST API</a> ·
+<a href="/metrics">figures</a></p>
 </body></html>
 """
 

@@ -27,9 +27,10 @@ from tidewheel.core.tasks.task import Instant
 if TYPE_CHECKING:
     from tidewheel.core.sched.records import TaskRow
 
-CLOCK = "clock"
-EXPIRY = "expiry"
-RETRY = "retry"
+# What a task waits for besides xtriggers; no label of one can have a hyphen.
+CLOCK = "clock-trigger"
+EXPIRY = "clock-expire"
+RETRY = "retry-delay"
 MESSAGE = "message/"
 TIMERS = (CLOCK, RETRY)
 POINTS_MAX = 100  # that may hold tasks which count, unless a future offset needs more

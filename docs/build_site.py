@@ -1,0 +1,177 @@
+"""Builds the documentation as a site: `make docs`.
+
+Zensical reads mkdocs.yml and makes the pages. Before it, the pages that lie elsewhere in the
+repository are put beside those of docs/; after it, each page is made fit for the server's
+policy, which allows no script and no style within a page, and nothing from another host:
+scripts become files, and drawings become part of the page, coloured by the site's own styles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+STAGE = ROOT / "build" / "docs"  # what Zensical reads, and where it writes
+BUILT = ROOT / "src" / "tidewheel" / "server" / "manual_pages"
+KINDS = {".md", ".svg", ".png", ".css"}
+# Pages of the repository that belong to the documentation, and where they stand in it.
+ELSEWHERE = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "deploy/README.md": "operations/deploy.md",
+    "tests/README.md": "project/tests.md",
+}
+GENERATOR_LINK = re.compile(
+    r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL
+)
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+DATA_IMAGE = re.compile(
+    r"""url\((["'])data:image/svg\+xml;charset=utf-8,(.*?)\1\)""", re.DOTALL
+)
+# Zensical's search puts a style into the page; a sheet that a script makes is allowed.
+SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
+ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
+DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
+UNFIT = {
+    "*.html": re.compile(
+        r'(?:src|href)="(?:https?:|data:)?//[^"]*"'
+        r'|<style|<script>|<[^>]+ style="|<[^>]+ on\w+="'
+    ),
+    "*.css": re.compile(r"url\([\"']?(?:data:|https?:|//)[^)]*|@import[^;]*"),
+}
+
+
+def main() -> int:
+    """Build where the server of this tree looks for it."""
+    if wrong := build(STAGE, BUILT):
+        sys.stderr.write(wrong)
+        return 1
+    pages = len(list(BUILT.rglob("*.html")))
+    place = BUILT.relative_to(ROOT)
+    sys.stdout.write(f"{pages} pages in {place}; a server of this tree shows them at /docs/\n")
+    return 0
+
+
+def build(work: Path, target: Path) -> str:
+    """What is wrong, if anything; the target is replaced only if all went well."""
+    shutil.rmtree(work, ignore_errors=True)
+    stage(work)
+    built = subprocess.run(
+        [Path(sys.executable).parent / "zensical", "build", "--strict", "--clean"],
+        cwd=work,
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built.returncode:
+        return built.stdout + built.stderr
+    site = work / "site"
+    mend(site)
+    if found := unfit(site):
+        return "\n".join(found) + "\n"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(site, target)
+    return ""
+
+
+def stage(work: Path) -> None:
+    """Copies what belongs to the site, with links that are right where it lies then."""
+    pages = work / "pages"
+    places = {
+        path.relative_to(ROOT).as_posix(): path.relative_to(DOCS).as_posix()
+        for path in sorted(DOCS.rglob("*"))
+        if path.suffix in KINDS
+    } | ELSEWHERE
+    for source, place in places.items():
+        target = pages / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.suffix == ".md":
+            text = (ROOT / source).read_text(encoding="utf-8")
+            target.write_text(relinked(text, source, places), encoding="utf-8")
+        else:
+            shutil.copyfile(ROOT / source, target)
+    shutil.copyfile(ROOT / "mkdocs.yml", work / "mkdocs.yml")
+
+
+def relinked(text: str, source: str, places: dict[str, str]) -> str:
+    """A page as it stands in the site: what is not in the site is named, not linked."""
+    here = Path(places[source]).parent
+
+    def moved(link: re.Match[str]) -> str:
+        words, target, anchor = link[1], link[2], link[3] or ""
+        if "://" in target:
+            return link[0]
+        path = os.path.normpath(Path(source).parent / target)
+        if path not in places:
+            return words
+        return f"[{words}]({os.path.relpath(places[path], here)}{anchor})"
+
+    return LINK.sub(moved, text)
+
+
+def mend(site: Path) -> None:
+    """Scripts and icons become files, drawings become part of the pages."""
+    for sheet in sorted(site.rglob("*.min.css")):
+        text = sheet.read_text(encoding="utf-8")
+        sheet.write_text(
+            DATA_IMAGE.sub(lambda found: icon(site, found[2]), text), encoding="utf-8"
+        )
+    [bundle] = site.glob("assets/javascripts/bundle.*.min.js")
+    text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle.read_text(encoding="utf-8"))
+    assert count == 1, "Zensical has another search now: look how it brings its styles"
+    bundle.write_text(text, encoding="utf-8")
+    for name in ("404.html", "sitemap.xml"):  # a server has its own, and no fixed address
+        (site / name).unlink()
+    for page in sorted(site.rglob("*.html")):
+        text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
+        up = os.path.relpath(site, page.parent)
+        text = INLINE_SCRIPT.sub(lambda found, up=up: script_file(site, up, found[1]), text)
+        text = text.replace('<a href="" ', f'<a href="{up}/index.html" ')
+        text = DRAWING.sub(lambda found, page=page: inlined(page, found[2], found[1]), text)
+        page.write_text(text, encoding="utf-8")
+
+
+def script_file(site: Path, up: str, script: str) -> str:
+    name = f"assets/page-{hashlib.sha256(script.encode()).hexdigest()[:12]}.js"
+    (site / name).write_text(script, encoding="utf-8")
+    return f'<script src="{up}/{name}"></script>'
+
+
+def icon(site: Path, drawing: str) -> str:
+    """A picture that a stylesheet had within itself, as a file beside the sheets."""
+    name = f"icon-{hashlib.sha256(drawing.encode()).hexdigest()[:12]}.svg"
+    (site / "assets" / "stylesheets" / name).write_text(unquote(drawing), encoding="utf-8")
+    return f'url("../{name}")'
+
+
+def inlined(page: Path, source: str, words: str) -> str:
+    """A drawing as part of a page, without the colours that it has where it stands alone."""
+    drawing = (page.parent / source).read_text(encoding="utf-8")
+    drawing = re.sub(r"<style>.*?</style>\s*", "", drawing, flags=re.DOTALL)
+    label = escape(words, quote=True)
+    return drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).strip()
+
+
+def unfit(site: Path) -> list[str]:
+    """What the server's policy would keep from working, or what leads to other hosts."""
+    return [
+        f"{path.relative_to(site)}: {found[0][:80]}"
+        for kind, rule in UNFIT.items()
+        for path in sorted(site.rglob(kind))
+        for found in rule.finditer(path.read_text(encoding="utf-8"))
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

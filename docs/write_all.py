@@ -1,0 +1,12 @@
+"""Writes every generated page and picture of the documentation again; `make docs` does so."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+WRITERS = ("write_cli_page", "write_editor_files", "write_reference", "write_pictures")
+
+if __name__ == "__main__":
+    for name in WRITERS:
+        runpy.run_path(str(Path(__file__).with_name(f"{name}.py")), run_name="__main__")
