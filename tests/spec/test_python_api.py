@@ -1050,4 +1050,4 @@ def test_the_example_compiles_without_findings():
 def test_the_page_shows_the_example_as_it_is():
     page = (ROOT / "docs" / "python_api.md").read_text(encoding="utf-8")
     example = EXAMPLE.read_text(encoding="utf-8")
-    assert f"```python\n{example}```" in page
+    assert f'```python title="forecast.py"\n{example}```' in page
