@@ -283,7 +283,7 @@ def test_the_openapi_document_names_every_route_and_resolves(reader):
     document = reader.get("/openapi.json").json
     assert document["openapi"] == "3.1.0"
     listed = {(m.upper(), p) for p, one in document["paths"].items() for m in one}
-    assert listed == {(route.method, route.path) for route in ROUTES}
+    assert listed == {(route.method, route.path) for route in ROUTES if not route.page}
     text = json.dumps(document)
     names = {ref.split('"')[0] for ref in text.split('"#/components/schemas/')[1:]}
     assert names <= document["components"]["schemas"].keys()
