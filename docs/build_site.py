@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from urllib.parse import unquote
@@ -41,6 +42,7 @@ DATA_IMAGE = re.compile(
 # Zensical's search puts a style into the page; a sheet that a script makes is allowed.
 SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
 ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)  # GitHub wants a bar in code escaped, Zensical not
 DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
 UNFIT = {
     "*.html": re.compile(
@@ -121,25 +123,36 @@ def relinked(text: str, source: str, places: dict[str, str]) -> str:
 
 
 def mend(site: Path) -> None:
-    """Scripts and icons become files, drawings become part of the pages."""
-    for sheet in sorted(site.rglob("*.min.css")):
-        text = sheet.read_text(encoding="utf-8")
-        sheet.write_text(
-            DATA_IMAGE.sub(lambda found: icon(site, found[2]), text), encoding="utf-8"
-        )
-    [bundle] = site.glob("assets/javascripts/bundle.*.min.js")
-    text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle.read_text(encoding="utf-8"))
-    assert count == 1, "Zensical has another search now: look how it brings its styles"
-    bundle.write_text(text, encoding="utf-8")
+    """Make the site fit for the server's policy, and for lying below any address."""
     for name in ("404.html", "sitemap.xml"):  # a server has its own, and no fixed address
         (site / name).unlink()
-    for page in sorted(site.rglob("*.html")):
-        text = GENERATOR_LINK.sub("", page.read_text(encoding="utf-8"))
-        up = os.path.relpath(site, page.parent)
-        text = INLINE_SCRIPT.sub(lambda found, up=up: script_file(site, up, found[1]), text)
-        text = text.replace('<a href="" ', f'<a href="{up}/index.html" ')
-        text = DRAWING.sub(lambda found, page=page: inlined(page, found[2], found[1]), text)
-        page.write_text(text, encoding="utf-8")
+    for sheet in site.rglob("*.min.css"):
+        rewrite(sheet, lambda text: DATA_IMAGE.sub(lambda found: icon(site, found[2]), text))
+    [bundle] = site.glob("assets/javascripts/bundle.*.min.js")
+    rewrite(bundle, with_adopted_style)
+    rewrite(site / "search.json", lambda text: text.replace("\\\\|", "|"))
+    for page in site.rglob("*.html"):
+        rewrite(page, lambda text, page=page: mended(site, page, text))
+
+
+def rewrite(path: Path, change: Callable[[str], str]) -> None:
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_adopted_style(bundle: str) -> str:
+    text, count = SCRIPTED_STYLE.subn(ADOPTED, bundle)
+    assert count == 1, "Zensical has another search now: look how it brings its styles"
+    return text
+
+
+def mended(site: Path, page: Path, text: str) -> str:
+    """A page whose scripts are files and whose drawings are part of it."""
+    up = os.path.relpath(site, page.parent)
+    text = GENERATOR_LINK.sub("", text)
+    text = text.replace('<a href="" ', f'<a href="{up}/index.html" ')
+    text = INLINE_SCRIPT.sub(lambda found: script_file(site, up, found[1]), text)
+    text = CELL.sub(lambda found: found[0].replace("\\|", "|"), text)
+    return DRAWING.sub(lambda found: inlined(page, found[2], found[1]), text)
 
 
 def script_file(site: Path, up: str, script: str) -> str:

@@ -190,4 +190,25 @@ def start_up() -> Picture:
     return bars("Seconds", groups, "shorter is better", from_zero(groups))
 
 
-CHARTS = {"cylc": beside_cylc, "queues": queues, "start_up": start_up}
+def requests() -> Picture:
+    """What one server process answers."""
+    groups = []
+    for kind in ("GET /healthz", "POST /tasks", "GET /tasks/{id}"):
+        bare = row("bare Starlette", kind.split()[0])
+        found = [
+            (store, row(f"tidewheel, {store}", kind)) for store in ("SQLite", "PostgreSQL")
+        ]
+        groups.append(
+            (
+                kind,
+                [
+                    *(Bar(store, figure(cells[2]), cells[2], True) for store, cells in found),
+                    Bar("bare Starlette", figure(bare[2]), bare[2], False),
+                ],
+            )
+        )
+    note = "16 connections; the bare routes have no authentication, no limits and no store"
+    return bars("Requests per second of one server", groups, note, from_zero(groups))
+
+
+CHARTS = {"requests": requests, "cylc": beside_cylc, "queues": queues, "start_up": start_up}

@@ -108,6 +108,21 @@ def leases() -> Picture:
     return picture
 
 
+# A test compares these with the table of the program.
+STATUS_EDGES = [
+    ("waiting", "ready", "satisfied"),
+    ("ready", "running", "claim"),
+    ("running", "succeeded", ""),
+    ("running", "failed", ""),
+    ("running", "cancelling", "cancel"),
+    ("cancelling", "cancelled", "any end"),
+    ("ready", "cancelled", "cancel"),
+    ("waiting", "cancelled", ""),
+]
+STATUS_CURVE = ("running", "ready")
+STATUS_NOTED = [("waiting", "succeeded"), ("ready", "succeeded")]
+
+
 def statuses() -> Picture:
     nodes = {
         "waiting": Node(80, 60, "waiting", "waiting", 100),
@@ -118,22 +133,14 @@ def statuses() -> Picture:
         "cancelling": Node(440, 170, "cancelling", "warned", 110),
         "cancelled": Node(250, 170, "cancelled", "cancelled", 110),
     }
-    edges = [
-        ("waiting", "ready", "satisfied"),
-        ("ready", "running", "claim"),
-        ("running", "succeeded", ""),
-        ("running", "failed", ""),
-        ("running", "cancelling", "cancel"),
-        ("cancelling", "cancelled", "any end"),
-        ("ready", "cancelled", "cancel"),
-        ("waiting", "cancelled", ""),
-    ]
-    picture = diagram(720, 230, nodes, edges)
+    picture = diagram(720, 250, nodes, STATUS_EDGES)
     picture.parts.append(
         '<path class="line" stroke-width="1.5" marker-end="url(#tw-head)" '
         'd="M420 42C390 8 300 8 270 42"/>'
     )
     picture.text(345, 13, "retry, yield, lapse", size=11, look="soft")
+    note = "A task with nothing to execute succeeds as soon as it waits for nothing more."
+    picture.text(20, 236, note, size=12, look="soft", anchor="start")
     return picture
 
 

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from markdown.extensions.toc import slugify, unique
 
+from tidewheel.core.tasks.status import TRANSITIONS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [
@@ -71,6 +73,18 @@ def test_generated_pages_and_pictures_are_what_the_program_and_the_figures_say(n
     assert stale == [], "run: .venv/bin/python docs/write_all.py"
 
 
+def test_the_picture_of_a_task_s_life_is_the_table_of_statuses():
+    writer = writer_of("write_pictures")
+    drawn = {(start, end) for start, end, _ in writer.STATUS_EDGES}
+    drawn |= {writer.STATUS_CURVE, *writer.STATUS_NOTED}
+    steps = {
+        (str(start), str(end))
+        for start, by_signal in TRANSITIONS.items()
+        for end in by_signal.values()
+    }
+    assert {(start, end) for start, end in steps if start != end} == drawn
+
+
 def test_every_finding_about_sip_definitions_is_on_their_page():
     """Those about requests for blocks are on the page of these."""
     pages = (ROOT / "docs/sip.md", ROOT / "docs/blocks.md")
@@ -94,8 +108,9 @@ def anchors_of(page):
 
 
 def links_of(page):
-    """Links and pictures outside of code, as (target, anchor)."""
-    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    """Links and pictures outside of code and comments, as (target, anchor)."""
+    unread = r"```.*?```|`[^`\n]*`|<!--.*?-->"
+    text = re.sub(unread, "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     return re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text)
 
 
