@@ -78,7 +78,7 @@ WORDS: dict[str, dict[str, str]] = {
     "[runtime][…]": {
         "inherit": "Families from which it has its settings, the nearest first.",
         "completion": "When it is complete, as an expression: `succeeded or failed`.",
-        "platform": "Where Cylc would run it.",
+        "platform": "Where it runs: Slurm, or workers with labels, as `platforms.toml` says.",
         "script": "What its job does.",
         "init-script": "Before all else, also before it counts as started.",
         "env-script": "Before the environment is set.",
@@ -117,7 +117,7 @@ WORDS: dict[str, dict[str, str]] = {
         "exclude": "These are not.",
     },
     "[runtime][…][job]": {
-        "batch system": "Which batch system Cylc would use.",
+        "batch system": "`slurm`; others are kept, and jobs run where the run's workers are.",
         "batch submit command template": "How Cylc would submit it.",
     },
     "[runtime][…][remote]": {
@@ -167,10 +167,7 @@ WORDS: dict[str, dict[str, str]] = {
 # What is read and kept, though nothing here acts on it; a section's words count for all in it.
 _WHERE = "kept; jobs run where the run's workers are"
 KEPT: dict[str, str] = {
-    "[runtime][…] platform": _WHERE,
-    "[runtime][…][job]": _WHERE,
     "[runtime][…][remote]": _WHERE,
-    "[runtime][…][directives]": "kept; no job is handed to a batch system",
 }
 OF_TIDEWHEEL = "used; of tidewheel alone"
 OURS = {"[scheduler] prune across points", "[scheduler] job commands"}
