@@ -566,3 +566,14 @@ def test_a_server_alone_tells_too_and_its_test_runs_commands(tidewheel, teller, 
         eventually(lambda: admin.get("/notifications").json["sender"], "it sends")
         PreparedRun(tidewheel, ALONE).starts().fails("1/a")
         eventually(lambda: hook.events == ["failed"], "the hook hears of it")
+
+
+def test_rules_that_come_later_are_found_by_those_who_run_already(tidewheel, teller, hook):
+    with tidewheel.started("scheduler", "--json") as scheduler:
+        PreparedRun(tidewheel, ALONE)
+        teller.rules(to(hook, '["failed"]'))
+        scheduler.read_until("notebook.taken")
+        PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+        scheduler.read_until("notification.sent")
+        scheduler.send(signal.SIGTERM)
+        assert scheduler.wait().status == 0
