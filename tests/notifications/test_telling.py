@@ -317,6 +317,26 @@ def test_whatever_the_store_does_not_answer_is_asked_again_and_nothing_is_left_o
     assert hook.of("stall")[0]["tasks"] == ["1/a"]
 
 
+@pytest.mark.parametrize("operation", ["claim_notebook", "events_head", "runs", "now"])
+def test_the_first_of_all_begins_again_until_it_knows_where(tidewheel, teller, hook, operation):
+    teller.rules(to(hook, '["failed"]')).passes(lambda way: way.loses_answers(operation))
+    assert "store.unavailable" in teller.told
+    PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+    teller.passes()
+    assert hook.events == ["failed"]
+
+
+def test_what_cannot_be_told_stops_nobody(tidewheel, teller, hook):
+    """A bug of ours about one event: it is reported, and what comes next is told."""
+    teller.rules(to(hook, '["failed"]')).passes()
+    PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+    teller.passes(lambda way: way.breaks("definition", AssertionError("a bug")))
+    assert "event.untold" in teller.told
+    PreparedRun(tidewheel, ALONE).starts().fails("1/a")
+    teller.passes()
+    assert [one["run"] for one in hook.of("failed")] == ["forecast/run2"]
+
+
 def test_one_who_lost_its_place_in_the_past_says_so_and_goes_on(tidewheel, teller, hook):
     teller.rules(to(hook, '["failed"]')).passes()
 

@@ -178,7 +178,7 @@ def test_a_diary_is_bounded_however_much_happens_and_reads_back_as_it_was():
     assert write_diary(read_diary(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"waiting": 3}'])
+@pytest.mark.parametrize("text", ["", "{", '{"waiting": 3}', '{"cursor": "?"}'])
 def test_a_diary_that_cannot_be_read_is_begun_anew(text):
     assert write_diary(read_diary(text)) == write_diary(Diary())
 
