@@ -161,6 +161,20 @@ def test_a_page_without_a_wanted_event_still_leads_on(store):
     assert page.next == store.events_head()
 
 
+def test_a_reader_of_runs_is_not_behind_because_of_tasks(store):
+    """It may follow for years a store that only forgets tasks."""
+    runs = EventFilter(kind=EventKind.RUN)
+    start = store.events_head()
+    store.put(*(f"t{n}" for n in range(5)))
+    page = store.events_after(start, runs, 3)
+    assert (list(page.events), page.is_last) == ([], True)
+    assert page.next == store.events_head()
+    driver = Driver.of(store)
+    store.put("u")
+    [*told] = store.events_after(page.next, runs).events
+    assert {shown(event)[:2] for event in told} == {("run", driver.run.name)}
+
+
 def test_at_the_end_nothing_is_told_and_nothing_is_lost(store):
     store.put("a")
     page = store.events_after(store.events_head(), EVERY_EVENT)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -31,10 +33,11 @@ class Receiver:
     port: int = 0
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     posts: list[Post] = field(default_factory=list)
+    certificate: tuple[Path, Path] | None = None  # TLS, with its key
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"http{'' if self.certificate is None else 's'}://127.0.0.1:{self.port}/hook"
 
     @property
     def events(self) -> list[str]:
@@ -64,6 +67,11 @@ class Receiver:
                 """Nobody reads it."""
 
         server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            server.handle_error = lambda *_: None  # whoever does not believe it hangs up
         self.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -54,7 +54,9 @@ def test_a_task_tells_why_what_it_waits_for_and_what_it_made(tidewheel):
     with on_terminal(tidewheel, "tui", "forecast", size=(80, 40)) as tui:
         tui.sees("model_b").press("down", "enter")
         tui.sees("task 1/prep", "Get everything ready", "outputs (+ made", "+ succeeded")
-        tui.sees("submissions and attempts", "children").press("esc").sees("MODELS")
+        tui.sees("submissions and attempts", "attempt 1  succeed", "children").press(
+            "esc"
+        ).sees("MODELS")
         tui.press("end", "enter").sees("task 2/prep", "why it does not run")
         tui.sees("prerequisites", "x 1/post", "needs somebody")
         tui.sees("tidewheel trigger forecast/run1 1/post")

@@ -1,5 +1,8 @@
 """Rules about who is told of what: what they mean, and every mistake in them."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tidewheel.services.notifications.diary import (
@@ -10,9 +13,11 @@ from tidewheel.services.notifications.diary import (
     write_diary,
 )
 from tidewheel.services.notifications.messages import TASKS_NAMED_MAX, Message, sentence
-from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook
+from tidewheel.services.notifications.rules import EVENTS, MailTo, Rule, RunCommand, Webhook
 from tidewheel.services.notifications.rules_file import load_rules, read_rules
-from tidewheel.services.notifications.templates import filled, unknown_fields
+from tidewheel.services.notifications.templates import FIELDS, filled, unknown_fields
+
+ROOT = Path(__file__).parents[2]
 
 GOOD = """
 [[rule]]
@@ -173,7 +178,7 @@ def test_a_diary_is_bounded_however_much_happens_and_reads_back_as_it_was():
     assert write_diary(read_diary(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"waiting": 3}'])
+@pytest.mark.parametrize("text", ["", "{", '{"waiting": 3}', '{"cursor": "?"}'])
 def test_a_diary_that_cannot_be_read_is_begun_anew(text):
     assert write_diary(read_diary(text)) == write_diary(Diary())
 
@@ -186,3 +191,12 @@ def test_a_message_that_was_tried_is_not_changed_by_what_comes_after():
     diary.failed(one, "no", 1.0)
     diary.put(RULE, message(3), 1.0)
     assert [waiting.message.id for waiting in diary.waiting] == ["id-1", "id-3"]
+
+
+def test_the_rules_on_their_page_are_right_and_every_event_and_field_is_on_it():
+    page = (ROOT / "docs" / "notifications.md").read_text()
+    [example] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    found = read_rules(example.encode())
+    assert (len(found.rules), list(found.findings)) == (3, [])
+    assert all(f"`{event}`" in page for event in EVENTS)
+    assert all(f"{{{field}}}" in page for field in FIELDS)

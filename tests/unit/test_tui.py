@@ -1,6 +1,7 @@
 """The terminal interface without a terminal: keys, rows, what a key means, lines."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -189,9 +190,12 @@ def test_keys_that_look():
     assert press(STATE, "o")[1] is None  # of a point
 
 
-def test_every_key_that_acts_is_in_the_help():
+def test_every_key_that_acts_is_in_the_help_and_on_the_page():
     told = " ".join(left for left, _ in HELP).split()
     assert {*controls.TASK_VERBS, *controls.RUN_VERBS, *controls.FILES} <= set(told)
+    page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text()
+    acting = {**controls.TASK_VERBS, **controls.RUN_VERBS}
+    assert all(f"`{key}`" in page and verb in page for key, verb in acting.items())
 
 
 def test_a_log_that_is_followed_shows_its_end_until_somebody_goes_up():

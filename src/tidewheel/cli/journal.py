@@ -43,6 +43,7 @@ SENTENCES = {
     "step.failed": "{run}  {summary}",
     "rules.read": "{count} rules{remark}",
     "events.lost": "events were deleted before they were read; some messages are missing",
+    "event.untold": "{kind}  {run}: {error}",
     "notification.sent": "{rule}  {kind}  {run}",
     "notification.failed": "{rule}  {kind}  {run}: {error}",
     "notification.given_up": "{rule}  {kind}  {run}: {error}",

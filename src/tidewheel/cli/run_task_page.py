@@ -23,6 +23,7 @@ from tidewheel.exact_json import encode
 SHOWN_MAX = 20
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
 PREREQUISITES = "prerequisites (+ satisfied, - not yet, x never)"
+XTRIGGERS = "xtriggers and timers"
 SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
 
 
@@ -80,15 +81,20 @@ def _atom_text(atom: Document) -> str:
 
 
 def _say_xtriggers(page: Document) -> None:
-    found = documents(page, "xtriggers")
-    if not found:
-        return
-    section("xtriggers and timers")
-    for one in found:
+    lines = list(xtrigger_lines(page))
+    if lines:
+        section(XTRIGGERS)
+    for line in lines:
+        say(line)
+
+
+def xtrigger_lines(page: Document) -> Iterator[str]:
+    """What else it waits for, and until when."""
+    for one in documents(page, "xtriggers"):
         at = moment(one, "at")
         until = f"  at {at}" if at else ""
         sign = "+" if one["satisfied"] else "-"
-        say(f"  {sign} {safe(one['label'])}  {safe(one['call'])}{until}")
+        yield f"  {sign} {safe(one['label'])}  {safe(one['call'])}{until}"
 
 
 def _say_outputs(page: Document) -> None:

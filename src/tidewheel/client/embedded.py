@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 from tidewheel import notification_wiring, wiring, worker_wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
+    RULES_FILE,
     JobLimits,
     MonitorSettings,
     OnStop,
@@ -45,6 +46,9 @@ from tidewheel.services.service import OnReport
 
 if TYPE_CHECKING:
     from tidewheel.services.scheduler.run_driver import OnBatch
+
+
+RULES_LOOK_SECONDS = 5.0
 
 
 class WorkerFields(TypedDict, total=False):
@@ -308,6 +312,15 @@ class Notifier(Embedded):
         wiring.require_database(store, "a notifier")
         super().__init__(store, on_report, wait_for_store_seconds)
         self._home = home or home_directory()
+
+    async def run(self) -> None:
+        """Without rules no store is opened: most have none, and connections are few."""
+        while not (self._home / RULES_FILE).exists() and not self._stop_asked:
+            self._started.set()
+            self._on_started()
+            await self._stop_alarm.wait(RULES_LOOK_SECONDS)
+        if not self._stop_asked:
+            await super().run()
 
     async def serve(self, store: Store) -> None:
         smtp = scheduler_settings().smtp

@@ -10,7 +10,13 @@ from tidewheel.cli.palette import TASK_STATES
 from tidewheel.cli.printing import safe
 from tidewheel.cli.run_preview_page import Title, preview_lines
 from tidewheel.cli.run_reason_lines import reason_lines
-from tidewheel.cli.run_task_page import ENDED, PREREQUISITES, prerequisite_lines
+from tidewheel.cli.run_task_page import (
+    ENDED,
+    PREREQUISITES,
+    XTRIGGERS,
+    prerequisite_lines,
+    xtrigger_lines,
+)
 from tidewheel.cli.run_words import Document, documents, flows_text, moment, texts, took
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
 
@@ -110,6 +116,7 @@ def task_lines(page: Document) -> Iterator[Line]:
     if page["in_pool"] or state not in ENDED:
         yield from _section("why it does not run", reason_lines(documents(page, "why")))
     yield from _section(PREREQUISITES, prerequisite_lines(page))
+    yield from _section(XTRIGGERS, xtrigger_lines(page))
     yield from _section("outputs (+ made, - not made)", _output_lines(page))
     yield from _section("submissions and attempts", _submission_lines(page))
     children = texts(page, "children")[:SHOWN_MAX]
@@ -136,12 +143,17 @@ def _output_lines(page: Document) -> Iterator[str]:
 def _submission_lines(page: Document) -> Iterator[str]:
     for one in documents(page, "submissions")[-SHOWN_MAX:]:
         words = [f"{one['submit']:02d}", str(one["status"]), moment(one, "submitted_at")]
-        words += [took(one), "" if one["exit_status"] is None else f"exit {one['exit_status']}"]
-        words += [str(one["worker"] or ""), str(one["error"] or "")]
         yield "  " + safe("  ".join(filter(None, words)))
-        attempts = documents(one, "attempts")
-        for attempt in attempts if len(attempts) > 1 else ():
-            yield f"      attempt {safe(attempt['attempt'])}"
+        for attempt in documents(one, "attempts"):
+            yield f"      {_attempt_text(attempt)}"
+
+
+def _attempt_text(attempt: Document) -> str:
+    status = attempt["exit_status"]
+    words = [f"attempt {attempt['attempt']}", str(attempt["ended_by"] or "running")]
+    words += [took(attempt), "" if status is None else f"exit {status}"]
+    words += [str(attempt["worker"] or ""), str(attempt["error"] or "")]
+    return safe("  ".join(filter(None, words)))
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:

@@ -50,6 +50,8 @@ async def deliver(rule: Rule, message: Message, missed: int, means: Means) -> st
                     assert_never(rule.to)
     except TimeoutError:
         return f"no answer within {SECONDS_MAX:g} seconds"
+    except Exception as error:  # one message that cannot be sent must not stop the others
+        return repr(error)
 
 
 async def _post(rule: Rule, to: Webhook, message: Message, missed: int) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidewheel.core.runs.stream import read_cursor
 from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.errors import BadSetting
 from tidewheel.services.notifications.messages import REASON_MAX, Message
 from tidewheel.services.notifications.rules import Rule
 
@@ -154,9 +156,12 @@ def read_diary(text: str) -> Diary:
     if not text:
         return Diary()
     try:
-        return msgspec.json.decode(text, type=Diary)
-    except msgspec.DecodeError:
+        diary = msgspec.json.decode(text, type=Diary)
+        if diary.cursor:
+            read_cursor(diary.cursor)
+    except (msgspec.DecodeError, BadSetting):
         return Diary()
+    return diary
 
 
 class Owner(msgspec.Struct, frozen=True):

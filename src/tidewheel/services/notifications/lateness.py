@@ -16,7 +16,7 @@ from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import OPEN_STATUSES, RunView
 from tidewheel.core.sched.records import PutTask, TaskRow
 from tidewheel.core.sched.states import Key, Stage
-from tidewheel.errors import Refused
+from tidewheel.errors import Unavailable
 from tidewheel.ports import Store
 from tidewheel.services.notifications.diary import Diary
 from tidewheel.services.notifications.messages import Message, message_id
@@ -44,7 +44,9 @@ class LateWatch:
             try:
                 stored = await self._store.read_run(view.number)
                 graph = (await self._definition_of(view)).graph
-            except (Refused, OSError):  # deleted meanwhile, or not to be read any more
+            except Unavailable:
+                raise
+            except Exception:  # deleted meanwhile, or not to be read any more: others can be
                 continue
             for rule in wanted:
                 late = [

@@ -156,15 +156,16 @@ class Notifier(Service):
             held = await self._claim(holder.epoch)
         if held is None:
             return False
-        self._epoch, self._written = held.epoch, held.body
-        self._written_at = self._clock.monotonic()
-        self._diary = read_diary(held.body)
+        diary = read_diary(held.body)
         head = await self._store.events_head()
-        self._store_letters = head.store
-        if not self._diary.cursor:
-            self._diary.cursor = str(head)
+        if not diary.cursor:
+            diary.cursor = str(head)
             for view in await self._store.runs(count=self._settings.runs_looked_at_max):
-                self._diary.saw_status(view.number, view.status)
+                diary.saw_status(view.number, view.status)
+        # Only now, when nothing can fail any more: else it is claimed again.
+        self._epoch, self._written, self._diary = held.epoch, held.body, diary
+        self._written_at = self._clock.monotonic()
+        self._store_letters = head.store
         self._tell("notebook.taken", waiting=len(self._diary.waiting))
         return True
 
@@ -214,11 +215,20 @@ class Notifier(Service):
                 self._tell("events.lost", cursor=self._diary.cursor)
             for event in page.events:
                 assert isinstance(event, RunEvent)
-                for one in noticed(event, self._diary):
-                    await self._put(one, now)
+                await self._put_all(list(noticed(event, self._diary)), now)
             self._diary.cursor = str(page.next)
             if page.is_last:
                 return
+
+    async def _put_all(self, found: Sequence[Noticed], now: float) -> None:
+        """What cannot be told is reported and left out: whoever drives runs here goes on."""
+        for one in found:
+            try:
+                await self._put(one, now)
+            except Unavailable:
+                raise
+            except Exception as error:
+                self._tell("event.untold", run=one.about.run, kind=one.event, error=repr(error))
 
     async def _put(self, one: Noticed, now: float) -> None:
         event = one.about
