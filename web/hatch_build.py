@@ -27,8 +27,8 @@ class WebBuild(BuildHookInterface[Any]):
             return
         web = Path(self.root) / "web"
         npm = shutil.which("npm")
-        if npm is None:
-            self._missing("npm is not here")
+        if npm is None or not (web / "package.json").is_file():
+            self._missing("npm is not here" if npm is None else "web/package.json is not here")
             return
         try:
             if not (web / "node_modules").is_dir():

@@ -1,6 +1,7 @@
 """Every command and example of the documentation is tried, page by page, as it stands there."""
 
 import re
+import shutil
 import sys
 
 import click
@@ -24,6 +25,8 @@ def session(tmp_path, request):
     if DATABASE in text:
         names[DATABASE] = request.getfixturevalue("postgres_url")
     shell = ShellSession(tmp_path, names)
+    if "examples/" in text:  # of the repository, which the reader has at hand
+        shutil.copytree(ROOT / "examples", shell.home / "examples")
     yield shell
     shell.close()
 

@@ -89,6 +89,8 @@ def test_a_page_that_would_break_the_policy_is_found(tmp_path, name, text):
 def test_a_wheel_has_the_documentation_if_it_was_built(tmp_path, built):
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", ".gitignore"):
         shutil.copyfile(ROOT / name, tmp_path / name)
+    (tmp_path / "web").mkdir()  # without its sources: the web page is no matter of this test
+    shutil.copyfile(ROOT / "web" / "hatch_build.py", tmp_path / "web" / "hatch_build.py")
     package = tmp_path / "src" / "tidewheel"
     (package / "server" / "manual_pages").mkdir(parents=True)
     (package / "__init__.py").touch()

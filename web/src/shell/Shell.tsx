@@ -98,7 +98,7 @@ function Who() {
       <summary title={`${data.name}: ${may}`}>{data.name}</summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>
-        <p><a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
+        <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
         <Button onClick={leave}>Log out</Button>
       </div>
     </details>
