@@ -104,7 +104,7 @@ class Stage:
         self.timers = RunTimers(
             taken.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
-        self.task_timers = TaskTimers(graph, self.nodes)
+        self.task_timers = TaskTimers(graph, self.nodes, taken.pool)
         self._submissions = Submissions(
             run,
             taken.definition.digest,
@@ -217,7 +217,7 @@ class Stage:
         graph = restored.graph
         self.nodes.reload(graph)
         self.players.reload(graph)
-        self.task_timers = TaskTimers(graph, self.nodes)
+        self.task_timers.reload(graph)
         self._submissions.reload(self.definition.digest, restored)
         self.late_stages.reload(restored.stages)
         self.drive.step(Reload(graph, now))

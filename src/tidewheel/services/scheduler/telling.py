@@ -32,6 +32,7 @@ from tidewheel.services.scheduler.news import (
 from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.run_files import RunFiles
+from tidewheel.services.scheduler.task_timers import TASK_TIMERS
 from tidewheel.services.service import Surroundings
 
 DRAIN_SECONDS = 30.0
@@ -130,7 +131,7 @@ class Telling:
             task = drive.pool.tasks.get(notice.task)
             submit = 0 if task is None else task.submit
             self._tell_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
-        elif notice.event.endswith("timeout") and notice.task in drive.pool.tasks:
+        elif notice.event in TASK_TIMERS and notice.task in drive.pool.tasks:
             submit = drive.pool.tasks[notice.task].submit
             news = News(notice.event, notice.task, submit, notice.text)
             self._tell_task(drive, nodes, news, now)
