@@ -15,10 +15,18 @@ def machines() -> Picture:
         "people": Node(115, 40, "people, programs\ncommands, REST, browser"),
         "server": Node(330, 40, "servers\nany number", width=130),
         "far": Node(590, 40, "workers elsewhere\nHTTPS only", width=160),
-        "store": Node(330, 150, "the store\nPostgreSQL, or a SQLite file", "store", width=240),
-        "scheduler": Node(80, 260, "schedulers\none drives a run,\nothers stand by", width=140),
+        "store": Node(
+            330,
+            150,
+            "the store: runs, tasks, registry\nPostgreSQL, or a SQLite file",
+            "store",
+            width=240,
+        ),
+        "scheduler": Node(80, 260, "schedulers\none drives a run,\none notifies", width=140),
         "monitor": Node(330, 260, "monitors\ntake back\nleases that ran out", width=160),
-        "worker": Node(590, 260, "workers\nlease tasks,\nhave runners run jobs", width=180),
+        "worker": Node(
+            590, 260, "workers\nlease tasks; jobs by bash,\nSlurm, Compose, Swarm", width=180
+        ),
     }
     edges = [
         ("people", "server", ""),

@@ -46,7 +46,7 @@ def test_runs_are_listed_newest_first(tidewheel):
         [second.name, "2", "created", "no"],
         [first.name, "1", "running", "yes"],
     ]
-    assert tidewheel("runs", "--json", "--workflow", "other").json == {"runs": []}
+    assert tidewheel("runs", "--json", "--workflow", "other").json == {"runs": [], "next": None}
     first.is_let_go()
     assert f"carry it on: tidewheel run {first.name}" in tidewheel("runs").out
 
@@ -59,7 +59,7 @@ def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
     assert tidewheel("runs", "--json").json["runs"]
     run.is_let_go()
     assert tidewheel("runs", "--delete", run.name).out == f"{run.name} is deleted\n"
-    assert tidewheel("runs", "--json").json == {"runs": []}
+    assert tidewheel("runs", "--json").json == {"runs": [], "next": None}
     assert not (tidewheel.state / "runs" / run.name).exists()
 
 

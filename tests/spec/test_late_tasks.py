@@ -1,4 +1,4 @@
-"""Tasks that are late: their event handlers and the run log hear of it, once (`late offset`)."""
+"""Tasks that are late: handlers and the run log hear of it, once (`late offset`)."""
 
 from __future__ import annotations
 

@@ -149,3 +149,24 @@ def test_what_another_term_of_an_or_has_made_true_is_not_named():
     run = Scenario("b[-P1]:finish & a[-P1]? => b?\na?", final=2)
     run.succeeds("1/b").fails("1/a")
     assert [reason.text for reason in run.why("2/b")] == ["2/b needs 1/a:succeeded: 1/a failed"]
+
+
+def test_a_lost_task_is_mended_where_something_failed():
+    run = Scenario("a:fail => mail\na => b => c").runs_to_the_end(fails=("1/a",))
+    assert first(run, "1/c") == (
+        "1/c will not run: needs 1/b:succeeded; 1/b needs 1/a:succeeded; "
+        "1/a failed, handled by 1/mail",
+        False,
+        "trigger 1/a, or trigger 1/c",
+    )
+
+
+def test_a_branch_that_was_not_taken_needs_no_mending():
+    run = Scenario("a:fail? => mail\na? => b").runs_to_the_end()
+    assert first(run, "1/mail")[2] == "trigger 1/mail"
+
+
+def test_a_task_that_is_blocked_by_a_lost_one_is_mended_where_something_failed():
+    graph = "a:fail => mail\na => b\nb[-P1] & o => d"
+    run = Scenario(graph, final=2).runs_to_the_end(fails=("1/a",))
+    assert first(run, "2/d")[2] == "trigger 1/a, or trigger 1/b"

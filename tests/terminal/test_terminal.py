@@ -59,7 +59,7 @@ def test_a_task_tells_why_what_it_waits_for_and_what_it_made(tidewheel):
         ).sees("MODELS")
         tui.press("end", "enter").sees("task 2/prep", "why it does not run")
         tui.sees("prerequisites", "x 1/post", "needs somebody")
-        tui.sees("tidewheel trigger forecast/run1 1/post")
+        tui.sees("tidewheel trigger forecast/run1 1/model_a")
 
 
 def test_wide_terminals_have_the_task_beside_the_tree(tidewheel):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import leaf_value, untrue_leaves
-from tidewheel.core.sched.judgement import chain_text
+from tidewheel.core.sched.judgement import chain_text, failed_cause
 from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import CLOCK, RETRY
@@ -127,10 +127,9 @@ def why_open(pool: Pool, leaf: Leaf, point: Point, flows: Flows, child: Key) -> 
     command = f"set {_name(pool, child)} --pre {_name(pool, parent)}:{leaf.output}"
     value = leaf_value(pool, leaf, point, flows)
     if value <= Value.LOST:
-        text = chain_text(pool, parent, min(flows, default=1))
-        return Reason(
-            f"{needed}: {text}", passes=False, command=f"trigger {_name(pool, parent)}"
-        )
+        flow = min(flows, default=1)
+        text = f"{needed}: {chain_text(pool, parent, flow)}"
+        return Reason(text, passes=False, command=_mending(pool, parent, flow))
     return _why_parent(pool, leaf, parent, flows, Reason(needed, passes=True, command=command))
 
 
@@ -165,11 +164,18 @@ def _why_absent(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
             text = f"{name} {verdict.ended} in flow {flow}"
             command = f"trigger {name} --reflow"
         elif verdict.kind is VerdictKind.PRUNED:
-            text, command = chain_text(pool, key, flow), f"trigger {name}"
+            text, command = chain_text(pool, key, flow), _mending(pool, key, flow)
         else:
             text, command = f"{name} was {verdict.kind}", f"trigger {name}"
         found.append(Reason(text, passes=False, command=command))
     return found or _why_unspawned(pool, node, key)
+
+
+def _mending(pool: Pool, key: Key, flow: int) -> str:
+    """What failed comes first: once it succeeds, all that was lost because of it is back."""
+    cause = failed_cause(pool, key, flow)
+    first = "" if cause is None or cause == key else f"trigger {_name(pool, cause)}, or "
+    return f"{first}trigger {_name(pool, key)}"
 
 
 def _why_unspawned(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:

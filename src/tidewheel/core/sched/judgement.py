@@ -14,6 +14,8 @@ back. A task is judged whenever one of its atoms stopped being open or became op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.conditions import (
@@ -197,22 +199,35 @@ def chain_text(pool: Pool, key: Key, flow: int) -> str:
     """Why a task will not run, back to the end that caused it."""
     plan = pool.plan
     parts: list[str] = []
-    here = key
-    while True:
-        memory = pool.recall(*here)
-        verdict = None if memory is None else memory.verdicts.get(flow)
+    for here, verdict in _chain(pool, key, flow):
         name = f"{plan.text(here[0])}/{here[1]}"
         if verdict is None:
             parts.append(_outside_text(pool, here))
-            break
-        if verdict.cause is None:
+        elif verdict.cause is None:
             parts.append(_end_text(pool, here, verdict))
-            break
-        point, parent, output = verdict.cause
-        verb = "will not run: needs" if len(parts) == 0 else "needs"
-        parts.append(f"{name} {verb} {plan.text(point)}/{parent}:{output}")
-        here = (point, parent)
+        else:
+            point, parent, output = verdict.cause
+            verb = "will not run: needs" if len(parts) == 0 else "needs"
+            parts.append(f"{name} {verb} {plan.text(point)}/{parent}:{output}")
     return "; ".join(part for part in parts if part)
+
+
+def failed_cause(pool: Pool, key: Key, flow: int) -> Key | None:
+    """The task whose failure is why another will not run; None: it is something else."""
+    *_, (cause, verdict) = _chain(pool, key, flow)
+    if verdict is None or verdict.kind is not VerdictKind.FINISHED:
+        return None
+    return None if verdict.ended == SUCCEEDED else cause
+
+
+def _chain(pool: Pool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
+    """A task and what it was condemned by, up to one that was condemned by no other."""
+    here: Key | None = key
+    while here is not None:
+        memory = pool.recall(*here)
+        verdict = None if memory is None else memory.verdicts.get(flow)
+        yield here, verdict
+        here = None if verdict is None or verdict.cause is None else verdict.cause[:2]
 
 
 def _outside_text(pool: Pool, key: Key) -> str:

@@ -1,4 +1,4 @@
-"""Times after which somebody wants to hear of a task: queued or running for too long, or late."""
+"""Times after which somebody hears of a task: queued or running for too long, or late."""
 
 from __future__ import annotations
 
