@@ -22,6 +22,8 @@ FLOW = f"""
         [[[events]]]
             late offset = PT10M
             late handlers = echo %(event)s %(id)s
+        [[[outputs]]]
+            x = half way
     [[b]]
 """
 SAID = "late: unfinished PT10M after its point"
@@ -43,7 +45,8 @@ def flow(tmp_path: Path):
 def test_a_task_that_is_unfinished_at_its_time_is_late_once(flow):
     run = flow().starts(f"{POINT}/a").waits(1399)
     assert SAID not in run.log
-    run.waits(1).waits(5000).ends(f"{POINT}/a")
+    run.waits(1).waits(5000).says(f"{POINT}/a", "half way", output="x").waits(10)
+    run.ends(f"{POINT}/a")
     assert run.log.count(f"[{POINT}/a/01:running] {SAID}") == 1
     log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
     run.until(lambda: log.exists() and "ret_code" in log.read_text())
@@ -69,7 +72,7 @@ def test_a_task_whose_time_was_over_when_it_came_is_late_at_once(flow):
 @pytest.mark.parametrize("waits_before", [100, 2000])
 def test_a_scheduler_that_takes_over_says_it_if_nobody_did(flow, waits_before):
     run = flow().starts(f"{POINT}/a").waits(waits_before).crash()
-    run.waits(2000).ends(f"{POINT}/a")
+    run.waits(2000).says(f"{POINT}/a", "half way", output="x").waits(10)
     assert run.log.count(SAID) == 1
 
 
