@@ -96,6 +96,9 @@ class Duplicate(Refused):
 
     def __init__(self, kind: str, name: str, holder: str) -> None:
         self.kind, self.name, self.holder = kind, name, holder
+        if holder.startswith("run "):
+            super().__init__(f"{kind} {name!r} is taken by {holder}; choose another")
+            return
         super().__init__(
             f"{kind} {name!r} is taken by task {holder!r}, which differs from this one; "
             "submit the same body again for the same task, or choose another " + kind

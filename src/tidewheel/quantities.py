@@ -108,6 +108,20 @@ def show_size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def exact_size(count: int) -> str:
+    """Exactly so many bytes, as options take them, in the largest unit without a fraction."""
+    whole = [(size, unit) for size, unit in _UNITS if count and count % size == 0]
+    size, unit = max(whole, default=(1, ""))
+    return f"{count // size}{unit}"
+
+
+_UNITS = tuple(
+    (base**power, letter + ending)
+    for base, ending in ((1000, "B"), (1024, "iB"))
+    for power, letter in enumerate("KMGT", 1)
+)
+
+
 def show_instant(instant: float) -> str:
     """ISO 8601 in UTC; a fraction only where there is one."""
     return datetime.fromtimestamp(instant, UTC).isoformat().replace("+00:00", "Z")

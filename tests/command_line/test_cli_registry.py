@@ -94,9 +94,12 @@ def test_versions_are_shown_checked_rendered_and_removed(tidewheel, folder):
     bad = tidewheel("workflows", "check", "vis", "-p", "nodes=2")
     assert bad.status == 2
     assert "stage a needs the parameter 'site'" in bad.out
-    assert "vis/1.10.0: it cannot run with these" in bad.out
+    assert "vis/1.10.0: it cannot run with these parameters" in bad.out
     rendered = tidewheel("workflows", "render", "vis", "-p", "site=x y", "--stage", "a")
     assert rendered.out == "# stage a\necho 'at x y with 4'\n"
+    for how in ((), ("--json",)):
+        other = tidewheel("workflows", "render", "vis", "-p", "site=x", "--stage", "c", *how)
+        assert other.status == 2 and "has no stage 'c'" in other.err
     refused = tidewheel("workflows", "render", "vis")
     assert refused.status == 2 and "stage a needs the parameter 'site'" in refused.err
     which = tidewheel("workflows", "remove", "vis")
@@ -114,7 +117,7 @@ def test_an_unknown_workflow_is_told_with_the_nearest_name(tidewheel):
     near = tidewheel("workflows", "show", "viz")
     assert near.status == 2 and "did you mean 'vis'?" in near.err.lower()
     version = tidewheel("run", "vis/2.0")
-    assert version.status == 2 and "there are the versions 1.0.0" in version.err
+    assert version.status == 2 and "registered versions: 1.0.0" in version.err
     unknown = tidewheel("run", "nothing-like-it")
     assert unknown.status == 2
     assert "neither a folder, nor a run, nor a registered workflow" in unknown.err
@@ -142,6 +145,7 @@ def test_a_real_definition_is_registered_and_told_why_it_cannot_run(tidewheel):
 # ---- other kinds ----
 
 
+@pytest.mark.req("R004-66")
 def test_a_flow_cylc_and_python_run_by_name_and_version(tidewheel):
     tide = put(tidewheel.folder / "tide", {"flow.cylc": FLOW})
     programs = put(tidewheel.folder / "programs", {"cycle.py": PYTHON})
@@ -193,7 +197,8 @@ def test_the_same_parameters_carry_a_stopped_run_on_and_others_begin_another(tid
     assert "vis/run1" in first.out, first.out + first.err
     same = tidewheel("run", "vis", "-p", "nodes=2", "-p", "site=north")
     assert "vis/run1 is carried on" in same.out, same.out + same.err
-    other = tidewheel("run", "vis", "-p", "site=south")
+    other = tidewheel("run", "vis", "-p", "site=south", "-p", "noeds=3")
+    assert "the parameter 'noeds' changes nothing\n    did you mean 'nodes'?" in other.err
     assert "vis/run2 starts" in other.out, other.out + other.err
 
 

@@ -253,8 +253,10 @@ def test_why_says_every_reason_whether_it_passes_and_what_would_help(tidewheel):
 
 def test_the_command_that_why_names_works(tidewheel):
     run = started(tidewheel).fails("1/prep")
-    [reason] = tidewheel("why", "1/prep", "--json").json["tasks"][0]["reasons"]
+    reason, job = tidewheel("why", "1/prep", "--json").json["tasks"][0]["reasons"]
     assert not reason["passes"]
+    assert job["text"].startswith("its last job: ")
+    assert job["commands"] == [f"tidewheel log {run.name} 1/prep --err"]
     with run.answering():
         program, *words = reason["commands"][0].split()
         assert program == "tidewheel"

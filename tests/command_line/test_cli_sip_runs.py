@@ -126,6 +126,7 @@ def test_a_value_that_no_stage_left_ends_the_run_with_its_name(tidewheel, flow, 
     assert answer.status == 1
     message = "stage use needs the parameter 'place', and no stage before it has made"
     assert f"1/use not started: {message}" in answer.out
+    assert all(line.count(message) < 2 for line in answer.out.splitlines())
     assert message in tidewheel("show").out
     assert "stalled" in tidewheel("runs").out
 
@@ -138,6 +139,10 @@ def test_a_stage_that_fails_ends_the_run_and_is_named(tidewheel, flow, stage):
     assert "1/make failed and is incomplete" in answer.err
     assert "because       1/make failed" in tidewheel("show").out
     assert "broken" in tidewheel("log", "1/make", "--err").out
+    assert "job.out is empty" in tidewheel("log", "1/make").err
+    why = tidewheel("why", "1/make").out
+    assert "tidewheel run vis/run1 --stall-timeout 1h" in why
+    assert "its last job: exit status 3; last line of job.err: broken" in why
     stage("make", "script.sh", MAKE)
     again = tidewheel("run", flow)
     assert again.status == 0 and "vis/run2 completed" in again.out

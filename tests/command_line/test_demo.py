@@ -16,7 +16,7 @@ def test_the_demo_shows_a_retry_a_branch_and_a_handled_failure_and_completes():
     assert shown.returncode == 0, shown.stdout + shown.stderr
     for line in (
         "2/fetch failed: retry 1 of 2",
-        "3/check failed",
+        "3/check failed: exit status 1",
         "3/mend succeeded",
         "1/flood_warning succeeded",
         "2/fire_watch succeeded",

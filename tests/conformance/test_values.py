@@ -42,6 +42,7 @@ def test_values_that_hold_what_no_text_column_can_are_kept_as_they_are_spelled(s
         ('{"a": 18446744073709551616}', "needs more than 64 bits"),
         ('{"a": ["\\ud800"]}', "half of a surrogate pair"),
         ('{"a": ' + "[" * 30_000 + "]" * 30_000 + "}", "nested too deeply"),
+        ('{"a": ' + "[" * 101 + "]" * 101 + "}", "at most 100 levels"),
         ('{"a": "' + "x" * VALUES_BYTES_MAX + '"}', f"at most {VALUES_BYTES_MAX} are accepted"),
     ],
 )

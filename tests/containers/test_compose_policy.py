@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.container_engine import DOCKER
 from tests.support.stages import compose_text, opened_runner, service, stage_spec
+from tidewheel.core.runs.job_names import RUN_DIRECTORY
+from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
 from tidewheel.runners.compose.engine import ComposeEngine
 from tidewheel.runners.engine.policy import ALLOWABLE
@@ -21,19 +23,26 @@ BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
 AT_ONCE = 6
 
 
-def judge_all(texts, home, allowed=(), queue="default"):
-    """What becomes of each; no engine is there, so whatever is accepted waits for one."""
+def judge_all(texts, home, allowed=(), queue="default", run=None):
+    """What becomes of each; no engine is there, so whatever is accepted waits for one.
+
+    With the folder of a run they are submissions of its stage `a`."""
+    around = {} if run is None else {RUN_DIRECTORY: str(run)}
 
     async def judge_them():
         room = asyncio.Semaphore(AT_ONCE)
 
         async def judge(number, text):
             task = claimed(
-                number, command="true", spec=stage_spec("compose", text), queue=queue
+                number,
+                id=TaskId(f"flow/run1/1/a/{number}"),
+                command="true",
+                spec=stage_spec("compose", text),
+                queue=queue,
             )
             async with room:
                 try:
-                    job = await runner.start(assigned(task, home), RecordedReports())
+                    job = await runner.start(assigned(task, home, **around), RecordedReports())
                 except RunnerUnable:
                     return "accepted"
                 return (await job.wait()).error.description
@@ -105,6 +114,8 @@ def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
             volumes=["./data:/data", "scratch:/scratch", "/anonymous"],
             deploy=limits,
             security_opt=["no-new-privileges"],
+            oom_score_adj=500,
+            network_mode="bridge",
             ports=["8080"],
             restart="always",
             container_name="mine",
@@ -112,6 +123,36 @@ def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
     )
     text = text[:-1] + ', "volumes": {"scratch": {}}, "networks": {"inner": {}}}'
     assert judge_all([text], tmp_path) == ["accepted"]
+
+
+@pytest.mark.req("R004-57")
+def test_a_stage_of_a_run_may_mount_share_but_not_what_another_stage_could_replace(tmp_path):
+    """A container that has all of share can put a link to anything at share/cycle/1."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    texts = [
+        compose_text(a=service("true", volumes=[f"${{TIDEWHEEL_RUN_DIR}}/{folder}:/s"]))
+        for folder in ("share", "work/1/a", "share/cycle/1", "share/x", "work", "work/1/b")
+    ]
+    run = tmp_path / "runs/flow/run1"
+    (run / "log/job/1/a").mkdir(parents=True)
+    verdicts = judge_all(texts, tmp_path, run=run)
+    assert verdicts[:2] == ["accepted", "accepted"]
+    assert all("lies outside the job's folder" in one for one in verdicts[2:])
+
+
+@pytest.mark.req("R004-57")
+def test_a_variable_without_a_value_is_none_of_the_worker(tmp_path, monkeypatch):
+    """docker-compose would look it up when it makes the containers, where it needs its own."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    monkeypatch.setenv("DOCKER_AUTH_CONFIG", "credentials")
+    text = compose_text(a=service("true", environment=["DOCKER_AUTH_CONFIG", "EMPTY=", "N=1"]))
+    assert judge_all([text], tmp_path) == ["accepted"]
+    (executed,) = tmp_path.glob("**/compose.json")
+    told = json.loads(executed.read_bytes())["services"]["a"]["environment"]
+    assert (told["EMPTY"], told["N"]) == ("", "1")
+    assert "DOCKER_AUTH_CONFIG" not in told
 
 
 def test_a_worker_is_told_what_it_could_allow():

@@ -43,6 +43,12 @@ def go(crew):
     (share(crew) / "go").touch()
 
 
+def until_nothing_is_left(*engines):
+    """A node of a Swarm removes its containers by itself, after their service is gone."""
+    for engine in engines:
+        eventually_told(lambda each=engine: each.left_behind() == {}, "nothing is left", 40.0)
+
+
 def outcomes(crew, name="flow/run1"):
     """Each stage's submissions, with their statuses."""
     found = crew.final_state(name)["submissions"]
@@ -81,17 +87,16 @@ BLOCKS = {
 
 @pytest.mark.req("R004-34", "R004-57", "R004-58")
 @pytest.mark.parametrize("file", BLOCKS)
-def test_the_seeds_examples_run_on_a_worker_that_has_their_nodes(crew, engine, tmp_path, file):
+def test_the_seeds_examples_run_where_their_nodes_are_offered(crew, engine, tmp_path, file):
     text, stages, parameters = BLOCKS[file]
     scripts = {name: one_service(f"echo {name} >> /share/journal") for name in stages}
     write_sip(tmp_path / "flow", file, text, scripts)
-    queue = ("--queue", "run:*")
-    crew.start("worker", *queue, "--runner", "swarm", "--label", "compute_a", "--nodes", "10")
-    run = crew.run(f"flow/{file}", *parameters)
+    offered = ("--runner", "swarm", "--label", "compute_a", "--nodes", "10")
+    run = crew.run(f"flow/{file}", *parameters, *offered)
     assert ended(run, 90.0) == 0, run.log
     assert sorted(journal(crew)) == sorted(stages)
     assert set(outcomes(crew).values()) == {"succeeded"}
-    assert engine.left_behind() == {}
+    until_nothing_is_left(engine)
 
 
 @pytest.mark.req("R004-32", "R004-18", "R004-57")
@@ -123,8 +128,7 @@ def test_stages_without_a_dependency_overlap_on_the_nodes_that_their_labels_name
     go(crew)
     assert ended(run, 60.0) == 0, run.log
     assert journal(crew)[-1] == "begin last"
-    for engine in swarm:
-        assert engine.left_behind() == {}
+    until_nothing_is_left(*swarm)
 
 
 @pytest.mark.req("R004-59")
@@ -138,6 +142,7 @@ def test_a_stage_with_one_bad_service_has_failed_and_the_run_says_which(crew, en
     write_sip(tmp_path / "flow", FILE, text, scripts)
     run = crew.run(f"flow/{FILE}", "--runner", "compose")
     assert ended(run, 60.0) == 0, run.log
+    assert "1/a failed: service work: exit status 3; last line of its log: no data" in run.log
     assert outcomes(crew) == {"a/1": "failed", "c/1": "succeeded"}
     assert journal(crew) == ["c"]
     with crew.client() as client:
@@ -181,7 +186,7 @@ def test_whoever_dies_in_mid_stage_no_stage_is_started_twice(crew, engine, tmp_p
     assert ended(scheduler, 60.0) == 0, scheduler.log
     assert journal(crew) == ["begin a", "begin b"]
     assert outcomes(crew) == {"a/1": "succeeded", "b/1": "succeeded"}
-    eventually_told(lambda: engine.left_behind() == {}, "nothing is left", 40.0)
+    until_nothing_is_left(engine)
 
 
 @pytest.mark.req("R004-62")
@@ -205,4 +210,4 @@ def test_a_stage_that_its_engine_took_with_it_runs_again_and_the_run_goes_on(tmp
         with crew.client() as client:
             again = client.get("flow/run1/1/a/1")
         assert (again.attempt, again.failures) == (2, 0)
-        eventually_told(lambda: engine.left_behind() == {}, "nothing is left", 40.0)
+        until_nothing_is_left(engine)

@@ -232,6 +232,8 @@ def test_a_stage_that_no_node_can_take_says_so_and_waits_until_its_time_is_over(
         lambda: [one for one in scene.client.outputs(task) if "no suitable node" in one.text],
         "it says why it waits",
     )
+    [said] = scene.client.outputs(task)
+    assert "docker node update --label-add" in said.text
     assert scene.client.get(task).status.value == "running"
     assert scene.until(task, "failed").errors[-1].code == "timed_out"
     scene.until_nothing_is_left()

@@ -66,8 +66,10 @@ def stage(kind, engine, tmp_path):
 
 @pytest.mark.req("R004-57", "R004-58")
 def test_a_stage_is_complete_when_every_service_ended_well_and_has_a_log_of_each(stage):
+    shares = {"limits": {"cpus": "0.50", "memory": "64M"}, "reservations": {"cpus": "0.01"}}
     text = compose_text(
-        first=service("echo one; echo oops >&2"), second=service("sleep 1; echo two")
+        first=service("echo one; echo oops >&2"),
+        second=service("sleep 1; echo two", deploy={"resources": shares, "replicas": 1}),
     )
     played = stage(text)
     assert played.play().ending is Ending.SUCCEEDED

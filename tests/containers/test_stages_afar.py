@@ -1,14 +1,19 @@
 """Stages of a worker that knows nothing but a server: logs, words, tokens, and its death."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.support.afar import afar
+from tests.support.container_engine import IMAGE
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually, eventually_told
+from tests.support.run_crew import ended
 from tests.support.stages import SAY, compose_text, service
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "containers"
 LONG_LEASE_SECONDS = 600.0
 SCRIPT = f"""
 echo one; echo oh >&2
@@ -60,3 +65,21 @@ def test_a_stage_behind_a_server_is_read_heard_and_adopted(far, engine, kind):
         assert client.get("x").attempt == 1
     eventually_told(lambda: not engine.left_behind(), "nothing is left")
     assert "token" not in json.dumps(engine.rows("ps", "-a"))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.req("R004-44", "R004-57")
+def test_stages_of_a_run_hand_values_on_through_a_server(far, engine, tmp_path):
+    shutil.copytree(EXAMPLE, tmp_path / "example")
+    far.start("scheduler")
+    far.worker_afar("w", "--queue", "run:*", "--runner", "compose", **engine.environment)
+    operator = {
+        "TIDEWHEEL_STORE": "",
+        "TIDEWHEEL_SERVER": far.url,
+        "TIDEWHEEL_TOKEN": far.new_token("submit", "operate", "read"),
+    }
+    run = far.start("run", "example/survey-1.0.0.yaml.j2", "-p", f"image={IMAGE}", **operator)
+    assert ended(run, 90.0) == 0, run.log
+    share = far.home_of("w") / "runs" / "survey" / "run1" / "share"
+    assert (share / "image").read_text() == "phase scaled by 8\namplitude scaled by 8\n"
+    assert engine.left_behind() == {}

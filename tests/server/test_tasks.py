@@ -188,6 +188,19 @@ def test_nodes_and_buffer_are_asked_for_and_offered_over_http(client, worker, re
         assert client.post("/tasks", {"spec": 1, **bad}).status == 422, bad
 
 
+@pytest.mark.req("R004-21")
+def test_a_worker_that_knows_nothing_of_nodes_gets_no_exclusive_task(client, worker):
+    """One of before there were nodes would take others beside it."""
+    queue = fresh("older")
+    alone, shared = [submit(client, queue=queue, exclusive=one) for one in (True, False)]
+    body = {"worker": worker.id, "n": 9}
+    claim_path = f"/queues/{queue}/claim"
+    older = worker.post(claim_path, body | {"resources": {"cpu": 8.0}}).json["tasks"]
+    assert [one["id"] for one in older] == [shared]
+    newer = worker.post(claim_path, body | {"resources": {"nodes": 1}}).json["tasks"]
+    assert [one["id"] for one in newer] == [alone]
+
+
 @pytest.mark.req("R002-41", "R002-66", "R003-33")
 def test_a_claim_of_a_task_that_is_not_ready_names_the_status_it_needs(client, worker):
     task_id = submit(client, queue="q")

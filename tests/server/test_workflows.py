@@ -333,3 +333,14 @@ def test_what_was_registered_and_removed_is_in_the_audit(server, sender):
         ("DELETE /api/v1/workflows/{name}/{version}", "vis, 1.0.0"),
         ("POST /api/v1/workflows", "vis/1.0.0"),
     ]
+
+
+def test_one_definition_of_a_bundle_is_registered_and_one_that_is_not_there_is_refused(sender):
+    files = sip_files() | {"other-1.0.0.yaml": sip_files()["vis-1.0.0.yaml"]}
+    for missing in ("nothing.yaml", "../vis-1.0.0.yaml", "flow.cylc"):
+        refused = sender.post("/workflows", {"files": files, "file": missing})
+        assert refused.status == 422 and missing in refused.json["message"]
+    assert names(sender) == []
+    inside = {f"top/{path}": text for path, text in files.items()}
+    made = sender.post("/workflows", {"files": inside, "file": "top/vis-1.0.0.yaml"})
+    assert made.status == 201 and names(sender) == ["vis/1.0.0"]

@@ -50,6 +50,20 @@ async def test_a_task_names_what_every_living_worker_lacks(fields, sentence):
 
 
 @in_virtual_time
+async def test_everything_that_is_lacking_is_named_at_once():
+    world = SmallWorld()
+    await hire(world, memory_bytes=2**30)
+    labels = frozenset({"fast", "runner:slurm"})
+    await world.submit("a", resources=Resources(memory_bytes=2**40, gpu=2, labels=labels))
+    assert await reasons(world.store, TaskId("a")) == [
+        "It asks for 1 TiB of memory; the largest worker offers 1 GiB; it asks for 2 GPUs; the "
+        "largest worker offers 0; no worker offers the labels 'fast', 'runner:slurm'; start "
+        "one: tidewheel worker --queue default --memory 1TiB --gpu 2 --label fast "
+        "--runner slurm"
+    ]
+
+
+@in_virtual_time
 async def test_a_worker_that_fell_silent_offers_nothing():
     world = SmallWorld()
     await hire(world, Abilities(handlers=frozenset({"plot"})))

@@ -157,6 +157,7 @@ def test_a_broken_file_refuses_the_registration(files, code):
     ("compose", "code"),
     [
         ("version: '3'\n", "compose-services"),
+        ("serivces: {a: {image: x}}\n", "compose-services"),
         ("services: {}\n", "compose-services"),
         ("services: []\n", "compose-services"),
         ("- a\n", "compose-services"),

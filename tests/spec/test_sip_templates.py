@@ -132,6 +132,16 @@ def test_a_parameter_never_adds_or_names_a_stage(stages):
     assert not judgement.runnable
 
 
+def test_a_loop_that_makes_every_stage_is_refused_for_what_it_is():
+    text = (
+        "schema_version: '2.0'\nstages:\n{% for i in range(n) %}\n"
+        "  - {id: s{{ i }}, version: '1', type: setup}\n{% endfor %}\n"
+    )
+    source = sip(text, with_compose("s0"), file="f-1.0.0.yaml.j2", version="1")
+    for request in (None, {"n": 1}):
+        assert codes(judge(source, request).findings) == ["stages-of-parameters"]
+
+
 @pytest.mark.req("R004-52")
 def test_loops_and_conditions_over_parameters_work_in_stage_files():
     args = """

@@ -173,3 +173,16 @@ async def test_a_run_that_cannot_be_taken_is_tried_again_after_a_while(tmp_path)
     await station.world.passes(3.0)
     assert (await station.view(offered)).status == "running"
     await standby.stop()
+
+
+@in_virtual_time
+async def test_a_run_that_is_put_off_leaves_the_last_place_to_the_next(tmp_path):
+    station = Station(tmp_path)
+    station.unable.add("bad")
+    station.why = Refused("its folder is another's")
+    _, good = [await station.new_run(name, RunOptions(mode="")) for name in ("bad", "good")]
+    standby = station.standby(interval_seconds=1.0, lease_seconds=LEASE, runs_max=1)
+    await standby.start()
+    await station.world.passes(LEASE - 1.0)
+    assert (await station.view(good)).status == "running"
+    await standby.stop()

@@ -86,6 +86,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         stack.enter_context(there.started("worker", "--queue", "run:*"))
         eventually(lambda: statuses(here)[A] == "running", "the first block begins")
         assert "it was not posted yet" in here("blocks", "show", A).out
+        assert "tidewheel objects post data" in here("why", A, "1/make").out
         assert statuses(here)[B] == "created"
         assert f"waits for {A} to be complete" in here("why", B, "1/make").out
         assert f"waits for {A} to be complete" in here("runs").out

@@ -21,8 +21,9 @@ REPORT = """
 
 def test_the_list_holds_every_number_once():
     numbers = [row.number for row in read_requirements(REQUIREMENTS.read_text("utf-8"))]
-    last = {"R001": 53, "R002": 90, "R003": 75}
+    last = {"R001": 53, "R002": 90, "R003": 75, "R004": 66}
     wanted = [f"{source}-{n}" for source, count in last.items() for n in range(1, count + 1)]
+    wanted.remove("R004-63")  # retired
     assert numbers == wanted
 
 

@@ -196,6 +196,31 @@ def test_a_bomb_of_one_huge_member_costs_no_more_than_the_limit():
 
 
 @pytest.mark.req("S13")
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_member_that_says_it_is_larger_than_all_disks_is_not_looked_for(packed):
+    """It would be skipped piece by piece, which takes longer than anybody lives."""
+    info = tarfile.TarInfo("a")
+    info.size = 2**60
+    content = info.tobuf() + bytes(10_240)
+    found = refused(gzip.compress(content) if packed else content)
+    assert found == ["bad-archive", "file-too-large"]
+
+
+@pytest.mark.req("S13")
+def test_a_file_without_a_name_is_refused():
+    nameless = bytearray(zip_of(("a", b"x")))
+    for sign, length, name in ((b"PK\x03\x04", 26, 30), (b"PK\x01\x02", 28, 46)):
+        start = nameless.index(sign)
+        nameless[start + length] = 0
+        del nameless[start + name]
+    # What follows lies one byte earlier for each name, and the directory is one shorter.
+    end = nameless.index(b"PK\x05\x06")
+    for place in (12, 16):
+        nameless[end + place] -= 1
+    assert refused(bytes(nameless)) == ["bad-path"]
+
+
+@pytest.mark.req("S13")
 def test_a_zip_that_lies_about_its_sizes_is_refused():
     content = bytearray(zip_of(("a", bytes(100_000))))
     true, false = (100_000).to_bytes(4, "little"), (10).to_bytes(4, "little")

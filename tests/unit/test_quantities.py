@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tidewheel.errors import BadSetting
 from tidewheel.quantities import (
+    exact_size,
     parse_duration,
     parse_size,
     show_duration,
@@ -108,3 +109,16 @@ def test_sizes_and_times_as_a_person_reads_them():
     assert show_instant(1633781601.0) == "2021-10-09T12:13:21Z"
     assert show_instant(1633781601.25) == "2021-10-09T12:13:21.250000Z"
     assert show_moment(1633781601.25) == "2021-10-09T12:13:21.250Z"
+
+
+@given(st.integers(0, 2**60))
+def test_an_exact_size_is_read_back_to_the_byte(count):
+    assert parse_size(exact_size(count)) == count
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (10**9, "1GB"), (2 * 10**12, "2TB"), (64 * 2**20, "64MiB"), (1001, "1001")],
+)
+def test_an_exact_size_takes_the_largest_unit_without_a_fraction(count, text):
+    assert exact_size(count) == text

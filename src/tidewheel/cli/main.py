@@ -36,7 +36,7 @@ SECTIONS = {
     "Runs": {
         "run": "Run a workflow, or carry on one that was stopped.",
         "runs": "List runs; delete one that has ended.",
-        "sbi": "Ask for the blocks of a scheduling block instance; list or show some.",
+        "sbi": "Submit scheduling block instances; list or show some.",
         "blocks": "List processing blocks; show or abort one.",
         "objects": "List buffer objects; post or remove some.",
         "show": "Show a run or its tasks: state, outputs, submissions, history.",

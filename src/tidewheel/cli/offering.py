@@ -79,13 +79,12 @@ def _capacity(options: dict[str, Any]) -> Resources:
 
 def lacking(asked: Resources, capacity: Resources) -> str:
     """What would have to be said for a machine of this capacity to take it; "" if nothing."""
-    sizes = {
-        "--cpu": (asked.cpu, capacity.cpu),
-        "--memory": (asked.memory_bytes, capacity.memory_bytes),
-        "--gpu": (asked.gpu, capacity.gpu),
-        "--nodes": (asked.nodes, capacity.nodes),
-        "--buffer": (asked.buffer_bytes, capacity.buffer_bytes),
-    }
-    wanted = [f"{name} {want:g}" for name, (want, there) in sizes.items() if want > there]
+    from tidewheel.services.explain import AMOUNTS, exact_amount
+
+    wanted = [
+        f"--{name.removesuffix('_bytes')} {exact_amount(name, getattr(asked, name))}"
+        for name in AMOUNTS
+        if getattr(asked, name) > getattr(capacity, name)
+    ]
     wanted += [f"--label {label}" for label in sorted(asked.labels - capacity.labels)]
     return " ".join(wanted)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.findings_page import refuse, show_findings
 from tidewheel.cli.printing import Row, note, safe, safe_lines, say, say_table
+from tidewheel.cli.run_words import moment
 from tidewheel.core.graph.findings import (
     Finding,
     Findings,
@@ -15,6 +16,7 @@ from tidewheel.core.graph.findings import (
     Severity,
     finding_of,
 )
+from tidewheel.errors import Refused
 from tidewheel.quantities import show_size
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def say_list(document: Document) -> None:
             safe(one["kind"]),
             "yes" if one["runnable"] else "no",
             ", ".join(needs(one)),
-            safe(one["registered_at"]),
+            safe(moment(one, "registered_at")),
             safe(one["registered_by"]),
         )
         for one in parts(document, "workflows")
@@ -70,7 +72,7 @@ def say_list(document: Document) -> None:
 def say_workflow(one: Document) -> None:
     """Everything about one version."""
     say(f"{_name(one)}  {safe(one['kind'])}; {verdict(one)}")
-    say(f"registered {safe(one['registered_at'])} by {safe(one['registered_by'])}")
+    say(f"registered {safe(moment(one, 'registered_at'))} by {safe(one['registered_by'])}")
     others = [text for text in _texts(one["versions"]) if text != one["version"]]
     if others:
         say(f"other versions: {', '.join(others)}")
@@ -89,18 +91,26 @@ def say_workflow(one: Document) -> None:
 def say_checked(one: Document, *, is_request: bool) -> None:
     show_findings(remarks(one), None, say)
     good = bool(one["runnable"])
-    with_these = "it can run with these parameters" if good else "it cannot run with these"
+    with_these = f"it {'can' if good else 'cannot'} run with these parameters"
     say(f"{_name(one)}: {with_these if is_request else verdict(one)}")
 
 
 def say_rendered(document: Document, stage: str | None) -> None:
     """The text, then what each stage executes; of a stage that is named, only that."""
+    found: Any = document["stages"]
     if stage is None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
-    found: Any = document["stages"]
     for name, one in found.items():
         if stage in (None, name):
             _say_stage(name, one)
+
+
+def check_stage(document: Document, stage: str) -> None:
+    """Refused if what was rendered has no such stage: nothing would be no answer."""
+    found: Any = document["stages"]
+    if stage not in found:
+        there = ", ".join(map(safe, found)) or "none"
+        raise Refused(f"{_name(document)} has no stage {safe(stage)!r}; it has {there}")
 
 
 def _say_stage(name: str, one: Mapping[str, Any]) -> None:

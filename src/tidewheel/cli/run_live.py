@@ -62,7 +62,7 @@ class LivePage(RunPage):
             began = self._started.pop(name, None)
             took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
             words = one.text.removeprefix(name).strip() or one.event
-            self._recent.append((one.event, f"{name} {words}{took}"))
+            self._recent.append((one.event, f"{name} {words}{took}{self._because(one)}"))
             if one.event in ENDS:
                 point = name.partition("/")[0]
                 self._finished[point] = self._finished.get(point, 0) + 1

@@ -14,11 +14,14 @@ from tidewheel.cli.printing import json_line, note, plural, safe, say
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.states import Key
 from tidewheel.quantities import show_duration
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
 
+JOB_FAILED = "job failed"  # the notice that says why
+FAILURES = ("failed", "submission failed")
 CAUSES_MAX = 10
 LOST_MAX = 20
 ENDS = ("succeeded", "failed", "submission failed", "expired")
@@ -61,6 +64,7 @@ class RunPage:
         self._ends: Counter[str] = Counter()
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
+        self._reasons: dict[Key | None, str] = {}
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
@@ -78,6 +82,7 @@ class RunPage:
     def on_batch(self, stage: Stage, work: Work) -> None:
         """A batch is in the store."""
         text = stage.drive.text
+        self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
         for one in work.news:
             if one.event in ENDS:
                 self._ends[one.event] += 1
@@ -90,7 +95,13 @@ class RunPage:
         if one.event in TOLD:
             name = stage.drive.text(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
-            self._line(f"{name} {words or one.event}")
+            self._line(f"{name} {words or one.event}{self._because(one)}")
+
+    def _because(self, one: News) -> str:
+        """Why a task has failed, as far as its last attempt knows."""
+        reason = self._reasons.get(one.key) if one.event in FAILURES else None
+        told = reason is None or reason in one.text
+        return "" if told else f": {' '.join(str(reason).split())}"
 
     def _heed_status(self, stage: Stage) -> None:
         status = str(stage.drive.gave_up or stage.drive.pool.run.status)

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from tidewheel.cli.findings_page import show_findings
 from tidewheel.cli.printing import note, safe
+from tidewheel.cli.registry_page import parts
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.runs.definition import SIP
 from tidewheel.core.runs.registry import (
@@ -20,6 +22,7 @@ from tidewheel.core.runs.registry import (
 )
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.services.definitions import Captured
+from tidewheel.sources.sip.parameters import UNUSED_PARAMETER, report_unused
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
@@ -93,8 +96,10 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
         return None
     from tidewheel.services.registry import request_run
 
-    new, definition = await request_run(store, asked)
+    findings = Findings()
+    new, definition = await request_run(store, asked, findings)
     if definition.kind == SIP:
+        _tell_of_request(findings)
         tell(_stages(definition, new.options))
     return replace(
         wanted,
@@ -105,6 +110,11 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
         # The variables of a template are no part of what a run can be found by.
         is_new=wanted.is_new or (definition.kind != SIP and bool(asked.parameters)),
     )
+
+
+def _tell_of_request(findings: Findings) -> None:
+    """What is said of its own parameters; the rest was told when it was registered."""
+    show_findings([one for one in findings if one.code == UNUSED_PARAMETER], None, note)
 
 
 def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
@@ -159,6 +169,11 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
         return None
     reference = f"{found['name']}/{found['version']}"
     is_sip = found["kind"] == SIP
+    if is_sip:
+        findings = Findings()
+        known = [str(one["name"]) for one in parts(found, "parameters")]
+        report_unused(asked.parameters, known, findings)
+        _tell_of_request(findings)
     return Origin(
         registry_text(reference),
         asked.parameters_text if is_sip else None,

@@ -81,7 +81,8 @@ def _say_facts(run: Document, page: Document) -> None:
     elif run["offered"]:
         fact("scheduler", NO_SCHEDULER)
     elif run["status"] not in ("completed",):
-        fact("scheduler", f"none; carry it on: tidewheel run {run['name']}")
+        option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
+        fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")

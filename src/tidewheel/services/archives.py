@@ -12,6 +12,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, NoReturn, cast
 
@@ -28,6 +29,7 @@ COPY = "put a copy of the file there: only regular files are stored"
 KINDS = "send a tar, a tar.gz or a zip"
 _SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _READ_BYTES = 64 * 1024
+ENDS_MAX = 8
 
 
 class _Bad(Exception):
@@ -102,7 +104,7 @@ class _Reading:
                 for info in archive.infolist():
                     self._count()
                     entry = _zip_entry(info)
-                    if not info.is_dir() and self._accepts(entry):
+                    if not entry.path.endswith("/") and self._accepts(entry):
                         with archive.open(info) as file:
                             self._keep(entry, file.read(FILE_BYTES_MAX + 1))
         except (
@@ -183,16 +185,45 @@ class _TooLarge(Exception):
     """More came out than anything that is accepted can hold."""
 
 
-class _Plain(io.BytesIO):
-    """A tar as it is."""
+class _Unpacked(ABC):
+    """A tar as it is read, piece by piece."""
 
+    _ends = 0  # how often it was asked for more than there is
+
+    def read(self, size: int) -> bytes:
+        """Some more of it; EOFError for whoever does not stop at its end.
+
+        An entry may say that it has any number of bytes, and the library skips all of them.
+        """
+        found = self._more(size)
+        self._ends += not found
+        if self._ends > ENDS_MAX:
+            raise EOFError
+        return found
+
+    @abstractmethod
+    def _more(self, size: int) -> bytes: ...
+
+    @abstractmethod
     def finish(self) -> None:
         """EOFError if its end is missing, and with it perhaps some files."""
-        if not self.getvalue().endswith(bytes(tarfile.BLOCKSIZE)):
+
+
+class _Plain(_Unpacked):
+    """A tar as it is."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def _more(self, size: int) -> bytes:
+        return self._content.read(size)
+
+    def finish(self) -> None:
+        if not self._content.getvalue().endswith(bytes(tarfile.BLOCKSIZE)):
             raise EOFError
 
 
-class _Inflated:
+class _Inflated(_Unpacked):
     """The content of a gzip file, as far as it is read, and never more than is allowed."""
 
     def __init__(self, content: bytes) -> None:
@@ -200,7 +231,7 @@ class _Inflated:
         self._left = UNPACKED_BYTES_MAX
         self._inflater = zlib.decompressobj(wbits=31)
 
-    def read(self, size: int) -> bytes:
+    def _more(self, size: int) -> bytes:
         found = bytearray()
         while len(found) < size and not self._inflater.eof:
             part = self._inflater.unconsumed_tail or next(self._parts, b"")
@@ -213,8 +244,7 @@ class _Inflated:
         return bytes(found)
 
     def finish(self) -> None:
-        """EOFError if its end is missing, and with it perhaps some files."""
-        while self.read(_READ_BYTES):
+        while self._more(_READ_BYTES):
             pass
         if not self._inflater.eof:
             raise EOFError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -19,15 +18,14 @@ from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
+from tidewheel.services.run_views.object_nodes import object_name, post_command
 from tidewheel.services.run_views.run_document import known_tasks
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
-from tidewheel.sources.sip.names import OBJECT_PREFIX
 from tidewheel.vocabulary import time_text
 
 CREATED = "created"
 STAGES_MAX = 10_000
-OBJECT_TITLE = "buffer object "
 
 
 async def sbi_document(store: Store, view: SbiView) -> Document:
@@ -181,21 +179,13 @@ def _why(looked: Looked, key: Key, state: str) -> list[str]:
         return []
     name = object_name(looked, key)
     if name is not None:
-        return [f"it was not posted yet: tidewheel objects post {shlex.quote(name)}"]
+        return [f"it was not posted yet: {post_command(name)}"]
     found = [one.text for one in why(looked.pool, key)]
     for other in looked.pool.plan.nodes:
         if (name := object_name(looked, (key[0], other))) is not None:
             node = f"{looked.id_of((key[0], other))}:{SUCCEEDED}"
             found = [text.replace(node, f"the object {name}") for text in found]
     return found
-
-
-def object_name(looked: Looked, key: Key) -> str | None:
-    """The buffer object that a node stands for; None for a stage."""
-    if not key[1].startswith(OBJECT_PREFIX):
-        return None
-    meta = dict(looked.pool.plan.nodes[key[1]].definition.meta)
-    return meta["title"].removeprefix(OBJECT_TITLE)
 
 
 def _events(one: SubmissionView) -> Iterator[Document]:

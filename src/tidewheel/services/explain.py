@@ -21,7 +21,7 @@ from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
 from tidewheel.ports import TaskStore
-from tidewheel.quantities import show_duration, show_instant, show_size
+from tidewheel.quantities import exact_size, show_duration, show_instant, show_size
 
 PARENTS_SHOWN_MAX = 10
 LEASES_COUNTED_MAX = 10_000
@@ -202,12 +202,13 @@ def _unknown(task: TaskView) -> str:
     )
 
 
-_AMOUNTS = {
+# What is measured, each an option of `tidewheel worker` but for its unit.
+AMOUNTS = {
     "cpu": "{} cores",
     "memory_bytes": "{} of memory",
     "gpu": "{} GPUs",
-    "nodes": "{} nodes (tidewheel worker --nodes)",
-    "buffer_bytes": "{} of buffer (tidewheel worker --buffer)",
+    "nodes": "{} nodes",
+    "buffer_bytes": "{} of buffer",
 }
 
 
@@ -215,25 +216,42 @@ def _amount(name: str, number: float) -> str:
     return show_size(number) if name.endswith("_bytes") else f"{number:g}"
 
 
+def exact_amount(name: str, number: float) -> str:
+    """As the option of a worker takes it."""
+    return exact_size(int(number)) if name.endswith("_bytes") else f"{number:g}"
+
+
 def _missing(task: TaskView, offered: Sequence[Resources]) -> str:
-    """The first thing that no worker has enough of."""
+    """Everything that no worker has enough of, and what one that has would be told."""
     asked = task.resources
-    for name, words in _AMOUNTS.items():
-        most = max(getattr(one, name) for one in offered)
-        if getattr(asked, name) > most:
-            seen = words.format(_amount(name, getattr(asked, name)))
-            return f"It asks for {seen}; the largest worker offers {_amount(name, most)}."
-    known = frozenset().union(*(one.labels for one in offered))
-    if absent := sorted(asked.labels - known):
-        runner = absent[0].removeprefix(RUNNER_LABEL_PREFIX)
-        option = "--label" if runner == absent[0] else "--runner"
-        runner = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
-        how = f"tidewheel worker --queue {quote(task.queue)} {option} {quote(runner)}"
-        return f"No worker offers the label {absent[0]!r}; start one: {how}"
-    return (
-        "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer and "
-        "labels together."
-    )
+    seen: list[str] = []
+    options: list[str] = []
+    for name, words in AMOUNTS.items():
+        most, wanted = max(getattr(one, name) for one in offered), getattr(asked, name)
+        if wanted > most:
+            what = words.format(_amount(name, wanted))
+            offer = f"the largest worker offers {_amount(name, most)}"
+            seen.append(f"{'it' if seen else 'It'} asks for {what}; {offer}")
+            options.append(f"--{name.removesuffix('_bytes')} {exact_amount(name, wanted)}")
+    absent = sorted(asked.labels - frozenset().union(*(one.labels for one in offered)))
+    if absent:
+        names = f"label{'s' if len(absent) > 1 else ''} {', '.join(map(repr, absent))}"
+        seen.append(f"{'no' if seen else 'No'} worker offers the {names}")
+        options += map(_label_option, absent)
+    if not seen:
+        return (
+            "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer "
+            "and labels together."
+        )
+    how = f"tidewheel worker --queue {quote(task.queue)} {' '.join(options)}"
+    return f"{'; '.join(seen)}; start one: {how}"
+
+
+def _label_option(label: str) -> str:
+    runner = label.removeprefix(RUNNER_LABEL_PREFIX)
+    if runner == label:
+        return f"--label {quote(label)}"
+    return f"--runner {quote(CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner)}"
 
 
 def place_reasons(task: TaskView, order: Sequence[TaskId]) -> list[str]:

@@ -22,7 +22,7 @@ async def found_workflow(store: RegistryStore, name: str, version: str) -> Workf
         if one.version == version:
             return one
     known = ", ".join(one.version for one in in_order(versions)[:10])
-    raise UnknownWorkflow(f"{name}/{version}", f"there are the versions {known}")
+    raise UnknownWorkflow(f"{name}/{version}", f"registered versions: {known}")
 
 
 async def _unknown(store: RegistryStore, name: str) -> UnknownWorkflow:

@@ -150,6 +150,7 @@ def _inside(bundle: Bundle) -> Bundle:
         files={path.partition("/")[2]: one for path, one in bundle.files.items()},
         executable=frozenset(path.partition("/")[2] for path in bundle.executable),
         name=bundle.name or top,
+        file=bundle.file.removeprefix(f"{top}/"),
     )
 
 
@@ -174,6 +175,12 @@ def _judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[
             "name-of-file",
             "a SIP definition says its name and version itself, or its file's name does",
             "leave out name and version",
+        )
+    if bundle.file and all(bundle.file != source.file for source in found):
+        findings.error(
+            "no-definitions",
+            f"there is no definition {bundle.file[:100]!r} among the files",
+            "name a file that is sent, by its path, or none: then all are registered",
         )
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)

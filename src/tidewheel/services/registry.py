@@ -41,17 +41,19 @@ from tidewheel.sources.sip.judging import judge
 from tidewheel.sources.sip.stage_rendering import RenderedStage
 
 
-async def request_run(store: Store, asked: RunRequest) -> tuple[NewRun, StoredDefinition]:
+async def request_run(
+    store: Store, asked: RunRequest, findings: Findings | None = None
+) -> tuple[NewRun, StoredDefinition]:
     """What the run is made of, if it can be made; nothing is written.
 
     InvalidDefinition has every finding: no such workflow or version, a parameter that is
     missing, whatever keeps this request from running. The definition may be a new one, which
-    has to be kept before the run is made.
+    has to be kept before the run is made. ``findings`` gets what refuses nothing, too.
     """
+    findings = Findings() if findings is None else findings
     try:
         view = await found_workflow(store, asked.workflow, asked.version)
     except UnknownWorkflow as unknown:
-        findings = Findings()
         known = unknown.name == asked.workflow
         code = "unknown-workflow" if known else "unknown-version"
         findings.error(code, f"no workflow {unknown.name!r} is registered", unknown.advice)
@@ -60,7 +62,7 @@ async def request_run(store: Store, asked: RunRequest) -> tuple[NewRun, StoredDe
     if not asked.options.now:
         options = replace(asked.options, now=float(await store.now()))
         asked = replace(asked, options=options)
-    definition, options = await asyncio.to_thread(_made, kept, asked, Findings())
+    definition, options = await asyncio.to_thread(_made, kept, asked, findings)
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,

@@ -42,6 +42,7 @@ class Verdicts:
     """Whether a definition can be registered, and whether it can run."""
 
     judgement: Judgement
+    is_request: bool  # judged with the parameters of a request, not for any
 
     def document(self, *, strict: bool) -> dict[str, bool]:
         registrable = self._registrable(strict=strict)
@@ -55,10 +56,23 @@ class Verdicts:
         if not said["registrable"]:
             return "it cannot be registered"
         if not said["runnable"]:
-            return "it can be registered, but it cannot run"
+            with_these = " with these parameters" if self.is_request else ""
+            return f"it can be registered, but it cannot run{with_these}"
+        if self.is_request:
+            return "it can be registered, and run with these parameters"
         needed = [one.name for one in self.judgement.specs if one.is_needed]
         given = f", given {', '.join(needed)}" if needed else ""
         return f"it can be registered and run{given}"
+
+    @property
+    def size(self) -> dict[str, int]:
+        """What it has, in the words of its format."""
+        definition = self.judgement.definition
+        stages = definition.stages if definition is not None else ()
+        return {
+            "stages": len(stages),
+            "dependencies": sum(len(one.dependencies) for one in stages),
+        }
 
     def _registrable(self, *, strict: bool) -> bool:
         warned = any(one.severity is Severity.WARNING for one in self.judgement.findings)
@@ -125,7 +139,7 @@ def load_sip(
     text = _source_text(folder, source, judgement.text)
     return JudgedSip(
         _loaded(text, judgement, findings),
-        Verdicts(judgement),
+        Verdicts(judgement, is_request=request is not None),
         judgement,
         source,
         {} if request is None else request,
@@ -199,7 +213,12 @@ def sip_text_as_written(path: Path, findings: Findings) -> SourceText | None:
 
 def _read(path: Path, findings: Findings) -> SipSource | None:
     if not path.is_file():
-        findings.error("no-such-file", f"there is no file {path}")
+        if path.is_dir():
+            findings.error(
+                "no-such-file", f"{path} is a folder", "name the definition file in it"
+            )
+        else:
+            findings.error("no-such-file", f"there is no file {path}")
         return None
     return read_folder(path, findings)
 

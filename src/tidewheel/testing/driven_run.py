@@ -49,6 +49,7 @@ from tidewheel.testing.faulty_store import FaultyStore
 
 START = 1_900_000_000.0
 PASSES_MAX = 200
+TURNS = 20  # of the loop, until everybody waits for something
 REAL_SECONDS_MAX = 20.0
 REAL_LOOK_SECONDS = 0.01
 SCHEDULER = HostProcess(host="here", boot_id="boot", pid=1, started=1.0)
@@ -283,6 +284,20 @@ class DrivenRun:
         self._clock.now += seconds
         self._clock.wake()
         return self.goes_on()
+
+    def waits_in_the_middle(self, seconds: float, times: int) -> Self:
+        """Time passes, in steps, while the scheduler is in the middle of a pass."""
+        self._run(self._settle_while_time_passes(seconds, times))
+        return self
+
+    async def _settle_while_time_passes(self, seconds: float, times: int) -> None:
+        settling = asyncio.ensure_future(self._settle())
+        for _ in range(times):
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            self._clock.now += seconds
+            self._clock.wake()
+        await settling
 
     def lapses(self, times: int = 1) -> Self:
         """The worker falls silent until its leases run out; another one takes the tasks."""

@@ -43,7 +43,7 @@ def command(
 
     Logs are files on the host that ran the job; workers send them to their server.
     """
-    from tidewheel.cli.printing import safe, safe_lines, say, say_json
+    from tidewheel.cli.printing import note, safe, safe_lines, say, say_json
     from tidewheel.cli.run_door import look, this_job
 
     if follow and not session.as_json and this_job(session) is None:
@@ -58,6 +58,8 @@ def command(
         say(safe(page["path"]))
     else:
         click.echo(safe_lines(str(page["text"])), nl=False)
+        if not page["text"]:
+            note(f"{safe(page['path'])} is empty")
     return 0
 
 

@@ -10,7 +10,7 @@ from tidewheel.cli.definitions import Definition, definition_command
 from tidewheel.cli.failures import REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidewheel.core.graph.condition import Leaf
     from tidewheel.core.graph.findings import Finding, Findings
@@ -58,7 +58,8 @@ def command(definition: Definition, *, strict: bool) -> int:
     show_findings(judgement, loaded.source, say)
     if findings.left_out:
         say(f"… and {findings.left_out} more")
-    say(_verdict(loaded, judgement, valid=valid))
+    size = verdicts.size if verdicts else counts(loaded)
+    say(_verdict(size, judgement, valid=valid))
     if verdicts:
         say(verdicts.sentence(strict=strict))
     return 0 if valid else REFUSED
@@ -74,7 +75,7 @@ def note_places(graph: Graph, findings: Findings) -> None:
     place_notes(nodes, read_platforms(home_directory()), findings)
 
 
-def _verdict(loaded: LoadedWorkflow, findings: Sequence[Finding], *, valid: bool) -> str:
+def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: bool) -> str:
     from tidewheel.cli.findings_page import COLOURS, counted
     from tidewheel.cli.palette import PALETTE
     from tidewheel.core.graph.findings import Severity
@@ -83,7 +84,7 @@ def _verdict(loaded: LoadedWorkflow, findings: Sequence[Finding], *, valid: bool
     if not valid:
         found = counted(findings, (Severity.ERROR, Severity.WARNING))
         return click.style("not valid", fg=COLOURS[Severity.ERROR], bold=True) + f": {found}"
-    words = ", ".join(_count(number, what) for what, number in counts(loaded).items())
+    words = ", ".join(_count(number, what) for what, number in size.items())
     remarks = counted(findings, (Severity.WARNING, Severity.NOTE))
     good = click.style("valid", fg=PALETTE[Status.SUCCEEDED].colour, bold=True)
     return f"{good}: {words}" + (f" ({remarks})" if remarks else "")

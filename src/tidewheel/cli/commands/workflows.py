@@ -105,6 +105,8 @@ def _say(
     from tidewheel.cli import registry_page
     from tidewheel.cli.printing import safe, say, say_json
 
+    if action == "render" and stage is not None:
+        registry_page.check_stage(told, stage)
     if session.as_json:
         say_json(told)
     elif action == "list":

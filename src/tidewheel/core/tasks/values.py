@@ -8,6 +8,7 @@ import math
 from tidewheel.errors import BadValues
 
 VALUES_BYTES_MAX = 64 * 1024
+DEPTH_MAX = 100  # of objects and arrays; whoever reads them may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 
 
@@ -29,18 +30,21 @@ def values_text(text: str) -> str:
             kept, parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant
         )
     except RecursionError:
-        raise BadValues("they are nested too deeply") from None
+        raise BadValues(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadValues(f"not valid JSON ({error.msg} at {where}); {_ACCEPTED}") from None
     if not isinstance(found, dict):
         kind = _KINDS.get(type(found), "a number")
         raise BadValues(f"{kind} instead of an object; {_ACCEPTED}")
+    if _is_too_deep(found):
+        raise BadValues(_TOO_DEEP)
     if "\\u" in kept and _has_half_characters(found):
         raise BadValues("a text has half of a surrogate pair (\\ud800 to \\udfff alone)")
     return kept
 
 
+_TOO_DEEP = f"they are nested too deeply; at most {DEPTH_MAX} levels are accepted"
 _ACCEPTED = 'accepted is one object, for example {"beams": 4}'
 _KINDS: dict[type, str] = {
     list: "an array",
@@ -48,6 +52,20 @@ _KINDS: dict[type, str] = {
     bool: "true or false",
     type(None): "null",
 }
+
+
+def _is_too_deep(found: object) -> bool:
+    level = [found]
+    for _ in range(DEPTH_MAX + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _has_half_characters(found: object) -> bool:

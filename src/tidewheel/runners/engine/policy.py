@@ -89,7 +89,6 @@ HARMLESS = frozenset(
         "mem_swappiness",
         "memswap_limit",
         "networks",
-        "oom_score_adj",
         "pids_limit",
         "platform",
         "ports",
@@ -117,7 +116,8 @@ TOP_LEVEL = frozenset(
 NETWORK_DRIVERS = frozenset({None, "", "bridge", "overlay", "default", "none"})
 LOG_DRIVERS = frozenset({None, "", "json-file", "local", "journald"})
 
-READS_FILES = frozenset({"env_file", "credential_spec", "build", "extends"})
+READS_FILES = frozenset({"env_file", "label_file", "credential_spec", "build", "extends"})
+OWN_NETWORK_MODES = frozenset({"", "none", "bridge", "default"})  # or that of another service
 
 Service = Mapping[str, Any]
 
@@ -134,6 +134,20 @@ def _is_host(value: object) -> bool:
     return value == "host" or str(value).startswith("container:")
 
 
+def _is_foreign_network(value: object) -> bool:
+    """Any other word is the name of a network that is there, whoever made it."""
+    mode = "" if value is None else str(value)
+    return mode not in OWN_NETWORK_MODES and not mode.startswith("service:")
+
+
+def _is_below_zero(value: object) -> bool:
+    """Whether others would be killed before it; what is no number is as good as that."""
+    try:
+        return int(str(value)) < 0
+    except ValueError:
+        return True
+
+
 def _is_set(value: object) -> bool:
     return bool(value)
 
@@ -145,7 +159,9 @@ def _is_risky_option(value: object) -> bool:
 
 SERVICE_RULES: Mapping[str, Rule] = {
     "privileged": Rule("privileged", _is_set, "its processes would be root of the host"),
-    "network_mode": Rule("host-network", _is_host, "it would be on a network not its own"),
+    "network_mode": Rule(
+        "host-network", _is_foreign_network, "it would be on a network not its own"
+    ),
     "pid": Rule("host-pid", _is_host, "it would see and signal processes not its own"),
     "ipc": Rule("host-ipc", _is_host, "it would share memory with processes not its own"),
     "userns_mode": Rule("host-userns", _is_set, "its root would be root of the host"),
@@ -165,9 +181,13 @@ SERVICE_RULES: Mapping[str, Rule] = {
     "build": Rule("build", _is_set, "an image would be built on the host; name a built image"),
     "extends": Rule("files", _is_set, "files of the host would be read; write it out"),
     "env_file": Rule("files", _is_set, "files of the host would be read; use environment"),
+    "label_file": Rule("files", _is_set, "files of the host would be read; use labels"),
     "runtime": Rule("runtime", _is_set, "another runtime may confine it less"),
     "credential_spec": Rule("files", _is_set, "files of the host would be read"),
     "oom_kill_disable": Rule("privileged", _is_set, "it could take all memory of the host"),
+    "oom_score_adj": Rule(
+        "privileged", _is_below_zero, "processes of the host would be killed in its place"
+    ),
     "use_api_socket": Rule("engine-socket", _is_set, "it would be root of the host"),
 }
 
@@ -184,7 +204,7 @@ def findings(document: Mapping[str, Any], ground: Ground, allowed: frozenset[str
     services: Mapping[str, Service] = document.get("services") or {}
     for name, service in services.items():
         found += _service(name, service or {})
-    found += service_mounts(services, ground)
+    found += service_mounts(services, ground, _handed_out(document))
     return _told(found, allowed)
 
 
@@ -243,6 +263,15 @@ def _top_level_keys(document: Mapping[str, Any]) -> Iterator[Denied]:
     for key in document:
         if key not in TOP_LEVEL and not str(key).startswith("x-"):
             yield Denied("", f"the key {key}", "it is not known to be harmless")
+
+
+def _handed_out(document: Mapping[str, Any]) -> list[str]:
+    """Files that containers get as secrets and configs: they are mounted as well."""
+    entries = [
+        *(document.get("secrets") or {}).values(),
+        *(document.get("configs") or {}).values(),
+    ]
+    return [str(entry["file"]) for entry in entries if (entry or {}).get("file")]
 
 
 def _networks(networks: Mapping[str, Any], ground: Ground) -> Iterator[Denied]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -64,8 +64,10 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
 
 
-def service_mounts(services: Mapping[str, Any], ground: Ground) -> Iterator[Denied]:
-    """Mounts of the host that are not the job's."""
+def service_mounts(
+    services: Mapping[str, Any], ground: Ground, handed_out: Iterable[str] = ()
+) -> Iterator[Denied]:
+    """Mounts of the host that are not the job's, and files that lie inside of a mount."""
     mounts = []
     for name, service in services.items():
         for volume in (service or {}).get("volumes") or []:
@@ -77,7 +79,9 @@ def service_mounts(services: Mapping[str, Any], ground: Ground) -> Iterator[Deni
                 mounts.append(Mount(name, os.path.normpath(source)))
     for mount in mounts:
         yield from _mount(mount, ground)
-    yield from _nested(mounts)
+    yield from _nested(
+        [*(mount.source for mount in mounts), *map(os.path.normpath, handed_out)]
+    )
 
 
 def mount_of(volume: object) -> tuple[str, str]:
@@ -106,8 +110,8 @@ def _mount(mount: Mount, ground: Ground) -> Iterator[Denied]:
         )
 
 
-def _nested(mounts: list[Mount]) -> Iterator[Denied]:
-    sources = sorted({mount.source for mount in mounts})
+def _nested(paths: list[str]) -> Iterator[Denied]:
+    sources = sorted(set(paths))
     for inner in sources:
         for outer in sources:
             if inner != outer and is_below(inner, outer):
@@ -137,6 +141,9 @@ def top_level_files(kind: str, entries: Mapping[str, Any], ground: Ground) -> It
         body = entry or {}
         if body.get("external") or body.get("driver") or body.get("template_driver"):
             yield Denied("external", f"{kind} {name} is external", "it belongs to others")
+        if variable := body.get("environment"):
+            seen = f"{kind} {name}: from the variable {variable}"
+            yield Denied("external", seen, "variables of the worker are not for stages")
         file = body.get("file")
         if file and not ground.holds(str(file)):
             seen = f"{kind} {name}: the file {file}"

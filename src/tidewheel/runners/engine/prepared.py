@@ -198,8 +198,9 @@ def _places(folder: StageFolder) -> dict[str, str]:
 def _ground(assignment: Assignment, folder: StageFolder, project: str) -> Ground:
     folders: tuple[str, ...] = ()
     if run := assignment.environment.get(RUN_DIRECTORY):
-        name = read_job_name(assignment.task.id)
-        below = ("share", name.share_folder, name.work_folder)
+        # Not the share folder of its point: a container of another stage that has all of share
+        # could put a link in its place, and the engine would follow it.
+        below = ("share", read_job_name(assignment.task.id).work_folder)
         folders = tuple(f"{run}/{one}" for one in below)
     return Ground(files=str(folder.files), project=project, folders=folders)
 
@@ -275,7 +276,7 @@ def _mark(document: Document, plan: Plan, told: Mapping[str, str]) -> None:
     variables = {name: value.replace("$", "$$") for name, value in told.items()}
     for service in document["services"].values():
         service["labels"] = as_mapping(service.get("labels")) | own
-        service["environment"] = as_mapping(service.get("environment")) | variables
+        service["environment"] = _told_values(service.get("environment")) | variables
         for key in ("container_name", "restart", "depends_on", "profiles"):
             service.pop(key, None)
     networks = document["networks"] = document.get("networks") or {}
@@ -285,6 +286,13 @@ def _mark(document: Document, plan: Plan, told: Mapping[str, str]) -> None:
             if not (body or {}).get("external"):
                 marked = as_mapping((body or {}).get("labels")) | own
                 document[kind][name] = {**(body or {}), "labels": marked}
+
+
+def _told_values(environment: object) -> dict[str, Any]:
+    """Variables that have a value: of others docker-compose would take its own, which are the
+    worker's."""
+    given = as_mapping(environment)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def as_mapping(entries: object) -> dict[str, Any]:

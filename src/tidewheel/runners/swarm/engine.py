@@ -63,6 +63,7 @@ class SwarmEngine:
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
             deploy["labels"] = as_mapping(deploy.get("labels")) | labels
+            _write_cpus_as_texts(deploy)
             if not service.get("ports"):
                 deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
             service["stop_grace_period"] = f"{whole_seconds(stage.grace_seconds)}s"
@@ -212,3 +213,11 @@ def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFa
     )
     short = name.removeprefix(f"{project}_")
     return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
+
+
+def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:
+    """docker-compose resolves ``cpus: '0.5'`` to a number, which docker does not accept."""
+    resources = deploy.get("resources") or {}
+    for share in (resources.get("limits"), resources.get("reservations")):
+        if share and "cpus" in share:
+            share["cpus"] = str(share["cpus"])

@@ -15,6 +15,11 @@ from tidewheel.runners.engine.names import Tags
 from tidewheel.runners.engine.project import Part, Phase
 from tidewheel.runners.engine.words import create_words, is_about_an_image
 
+# A Swarm compares values and cannot ask whether a label is there at all.
+LABEL_ADVICE = (
+    "; the label NAME of a stage means nodes with NAME=true, NAME=VALUE those with that value: "
+    "docker node update --label-add NAME=true NODE"
+)
 _EXIT = re.compile(r"non-zero exit \((\d+)\)")
 BAD = frozenset({"Failed", "Rejected", "Orphaned"})
 OVER = BAD | {"Complete", "Shutdown", "Remove"}
@@ -74,6 +79,8 @@ def part_of(facts: ServiceFacts, tasks: Sequence[TaskRow]) -> Part:
         )
     if all(task.state in WAITING for task in open_tasks):
         error = next((task.error for task in open_tasks if task.error), "")
+        if "constraints" in error:
+            error += LABEL_ADVICE
         return Part(
             id=facts.name, service=facts.service, phase=Phase.PENDING, error=error, tasks=ids
         )

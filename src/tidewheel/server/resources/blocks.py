@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import RUN_QUEUE, Scope, covers_workflow
+from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Needs, Route, no_queue
@@ -83,7 +84,10 @@ async def list_sbis(call: Call) -> object:
 
 
 async def _sees_all(call: Call, sbi_id: str) -> bool:
-    workflows = await _workflows_of_sbi(call, sbi_id)
+    try:
+        workflows = await _workflows_of_sbi(call, sbi_id)
+    except NotFound:  # its last block was deleted since it was listed
+        return False
     return all(covers_workflow(call.grant, one) for one in workflows)
 
 

@@ -71,7 +71,7 @@ async def claim(call: Call) -> object:
         worker=WorkerId(form.worker),
         count=form.n,
         lease_seconds=form.lease_s,
-        free=form.resources.value() if form.resources else ANY_RESOURCES,
+        free=form.resources.free() if form.resources else ANY_RESOURCES,
         commands=form.commands,
         handlers=None if form.handlers is None else frozenset(form.handlers),
         bare=form.bare,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -35,7 +36,7 @@ class ResourcesIn(In):
     memory_bytes: Bytes = 0
     gpu: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     labels: Annotated[tuple[str, ...], msgspec.Meta(max_length=1_000)] = ()
-    nodes: Nodes = 1  # those that no task has alone
+    nodes: Nodes | None = None  # those that no task has alone; null: one
     idle_nodes: Nodes | None = None  # of these, those without any task; null: all
     buffer_bytes: Bytes = 0
     exclusive: Literal[False] = False  # is what tasks ask for
@@ -47,10 +48,16 @@ class ResourcesIn(In):
             memory_bytes=self.memory_bytes,
             gpu=self.gpu,
             labels=frozenset(self.labels),
-            nodes=self.nodes,
+            nodes=1 if self.nodes is None else self.nodes,
             idle_nodes=self.idle_nodes,
             buffer_bytes=self.buffer_bytes,
         )
+
+    def free(self) -> Resources:
+        """Of a claim. A worker that says nothing of nodes may be older than they are: it would
+        take other tasks beside one that is exclusive, so it gets none of those."""
+        counts = self.nodes is not None or self.idle_nodes is not None
+        return self.value() if counts else replace(self.value(), idle_nodes=0)
 
 
 class ClaimIn(In):

@@ -13,6 +13,7 @@ from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.services.explain import reasons
 from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.object_nodes import post_commands
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
 
@@ -24,14 +25,25 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     words = words_of(looked.pool, key)
     known = [*_of_the_run(looked), *why(looked.pool, key)]
     queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
+    queued += await _of_the_job(store, looked, key)
     return {
         "run": looked.view.name,
         "id": looked.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [*(reason_document(looked.view.name, one) for one in known), *queued],
+        "reasons": [*(_with_objects(looked, key, one) for one in known), *queued],
     }
+
+
+def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
+    """An object does not come by itself: somebody posts it."""
+    document = reason_document(looked.view.name, reason)
+    posting = post_commands(looked, key, reason.text)
+    if not posting:
+        return document
+    commands = [*posting, *command_lines(looked.view.name, reason.command)]
+    return document | {"passes": False, "commands": commands}
 
 
 def reason_document(run: str, reason: Reason) -> Document:
@@ -53,6 +65,23 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
         return await reasons(store, task_id)
     except NotFound:  # it is played, or was removed since
         return []
+
+
+async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+    """What the last job of a task that ended otherwise than asked for says about its end."""
+    task = looked.pool.tasks.get(key)
+    if task is None or task.stage is not Stage.INCOMPLETE:
+        return []
+    name, ran = looked.view.name, looked.id_of(key)
+    try:
+        job = await store.get(TaskId(f"{name}/{ran}/{task.submit}"))
+    except NotFound:  # it was never handed over, is played, or was removed since
+        return []
+    if not job.errors:
+        return []
+    text = f"its last job: {job.errors[-1].description}"
+    commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
+    return [{"text": text, "passes": False, "commands": commands}]
 
 
 def _queue_reason(sentence: str) -> Document:
@@ -90,9 +119,7 @@ def command_lines(run: str, command: str) -> list[str]:
     lines = []
     for one in command.split(", or "):
         verb, _, rest = one.partition(" ")
-        if verb == "run":
-            lines.append(f"tidewheel run {shlex.quote(run)}")
-        elif verb:
+        if verb:
             lines.append(f"tidewheel {verb} {shlex.quote(run)} {rest}".rstrip())
     return lines
 
@@ -126,7 +153,9 @@ def _of_the_run(looked: Looked) -> list[Reason]:
         gone = view.ended_at is None or view.ended_at < view.updated_at
         seen = "the last one is gone" if gone else f"it was let go, {view.status}"
         text = f"no scheduler drives {view.name}: {seen}"
-        return [Reason(text, passes=False, command="run")]
+        # What has stalled would do so again at once; this leaves time to mend it.
+        command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
+        return [Reason(text, passes=False, command=command)]
     if run.paused:
         return [Reason(f"{view.name} is paused", passes=False, command="resume")]
     return []

@@ -56,6 +56,14 @@ class LateStages:
     def is_late(self, key: Key) -> bool:
         return self._source is not None and self._source.is_late(key[1])
 
+    @property
+    def trouble_text(self) -> str:
+        """Why stages could not be made, the first few of them; empty if there is nothing."""
+        told = list(self.troubles.values())
+        more = len(told) - ERRORS_TOLD_MAX
+        last = [f"and {more} more"] if more > 0 else []
+        return "; ".join(told[:ERRORS_TOLD_MAX] + last)
+
     async def submit(self, drive: Drive, now: Instant) -> None:
         """Every stage that was put aside; also those that follow from one that fails here."""
         while drive.due:

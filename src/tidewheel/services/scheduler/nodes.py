@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, RunMode
+from tidewheel.core.graph.node import NodeDef, RunMode, Scripts
 from tidewheel.core.runs.requests import Broadcast
 from tidewheel.core.sched.states import Key
 from tidewheel.services.scheduler.broadcasts import settings_for, with_settings
@@ -44,11 +45,14 @@ class Nodes:
     def broadcasts(self) -> list[Broadcast]:
         return [one for there in self._by_point.values() for one in there.values()]
 
-    def node(self, key: Key) -> NodeDef:
+    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
+        """``scripts`` are those of a task that is known only now; broadcasts count more."""
         known = self._graph.nodes.get(key[1])
         if known is None:  # a reload removed it; its job may not know
             return NodeDef(name=key[1])
         node = known.definition
+        if scripts is not None:
+            node = replace(node, scripts=scripts)
         if not self._by_point:
             return node
         text = self._graph.cycling.style.text(key[0])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.applying import answer_of, events_of
 from tidewheel.core.runs.commands import Command, read_command
+from tidewheel.core.runs.definition import SIP
 from tidewheel.core.runs.requests import Broadcast, CommandAnswer, CommandGiven
 from tidewheel.core.runs.run_log import command_line, command_name
 from tidewheel.core.runs.selecting import job_of
@@ -90,6 +91,12 @@ class Commands:
         else:
             new = reread(old, stage.drive.run.options, stage.files.directory)
             await self._store.save_definition(new)
+        if old.kind != new.kind and SIP in (old.kind, new.kind):
+            # What a run has of its request and of values is for one of the two alone.
+            raise Refused(
+                f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
+                f"kind {new.kind}; begin another run"
+            )
         restored = restore(new, stage.drive.run.options, stage.files.directory)
         try:
             stage.reload(new, restored, at)

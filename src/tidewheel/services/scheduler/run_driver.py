@@ -16,6 +16,7 @@ pass was written, and tried again; the third time in a row it is put aside with 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
@@ -172,7 +173,7 @@ class RunDriver(Service):
         self._hear_xtriggers(stage, now)
         self._is_cut = len(inbox.happenings) == INBOX_MAX
         self._tick(stage, now)
-        await stage.late_stages.submit(drive, now)
+        await self._submit_late(stage, now)
         stage.timers.heed(drive, now)
         await self._write(stage, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
@@ -280,6 +281,28 @@ class RunDriver(Service):
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         return bool(written)
+
+    async def _submit_late(self, stage: Stage, now: Instant) -> None:
+        """Templates may take longer than the lease lasts, so it is renewed meanwhile: whoever
+        took the run over would need as long."""
+        if not stage.drive.due:
+            return
+        lease = stage.drive.lease
+        making = asyncio.ensure_future(stage.late_stages.submit(stage.drive, now))
+        try:
+            while not making.done():
+                due = asyncio.ensure_future(
+                    self._clock.sleep(lease.lease_seconds / RENEWALS_PER_LEASE)
+                )
+                try:
+                    await asyncio.wait({making, due}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    due.cancel()
+                if not making.done():
+                    await self._store.renew_run(lease)
+            await making
+        finally:
+            making.cancel()
 
     async def _renew_if_due(self, stage: Stage) -> None:
         lease = stage.drive.lease

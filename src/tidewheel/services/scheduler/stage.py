@@ -257,7 +257,7 @@ class Stage:
         status = self.drive.gave_up or self.drive.pool.run.status
         for notice in self.drive.work.notices:
             if notice.task is None and notice.event == status:
-                troubles = "; ".join(self.late_stages.troubles.values())
+                troubles = self.late_stages.trouble_text
                 self._reason = f"{notice.text} ({troubles})" if troubles else notice.text
         reason = self.drive.aborted or self._reason
         return reason if status != RunStatus.RUNNING else ""

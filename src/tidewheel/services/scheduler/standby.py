@@ -27,6 +27,7 @@ from tidewheel.services.crew import Crew
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
+LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.
 Driving = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
 
@@ -66,10 +67,14 @@ class Standby(Service):
         if room > 0:
             now = self._clock.monotonic()
             self._put_off = {run: at for run, at in self._put_off.items() if now < at}
-            for run in await self._store.claimable_runs(room):
-                if run.number not in self._drivers | self._put_off:
-                    self._drivers[run.number] = None
-                    self._crew.add(self._drive(run))
+            # Those that are put off, or are just being claimed, must not hide all others.
+            passed_over = self._drivers.keys() | self._put_off.keys()
+            count = min(LOOKED_AT_MAX, room + len(passed_over))
+            found = await self._store.claimable_runs(count)
+            new = [run for run in found if run.number not in passed_over]
+            for run in new[:room]:
+                self._drivers[run.number] = None
+                self._crew.add(self._drive(run))
         return []
 
     async def _drive(self, run: RunView) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
@@ -76,10 +75,11 @@ class Submissions:
         )
         from tidewheel.sources.sip.translation import stage_scripts  # noqa: PLC0415
 
-        node, facts = self._nodes.node(one.task), self._facts(one)
+        facts = self._facts(one)
         if rendered.compose is None:
-            scripts = stage_scripts(node.name, rendered)
-            return self._writer.new_task(replace(node, scripts=scripts), facts)
+            scripts = stage_scripts(one.task[1], rendered)
+            return self._writer.new_task(self._nodes.node(one.task, scripts), facts)
+        node = self._nodes.node(one.task)
         assert self._stages is not None
         stage = self._stages.parameters.definition.stage(node.name)
         assert stage is not None, node.name

@@ -107,7 +107,8 @@ def _other_definitions(folder: Path) -> str:
         present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
         if "stages" in present:  # of SIP definitions
             named = [one for one in present if _SIP_NAME.search(one)][:_NAMED_MAX]
-            return f"name the definition: {', '.join(named)}" if named else ""
+            paths = ", ".join(str(folder / one) for one in named)
+            return f"name the definition: {paths}" if named else ""
     return ""
 
 

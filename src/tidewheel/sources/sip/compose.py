@@ -54,6 +54,8 @@ def check_compose(
             "use command.yaml or script.sh instead",
             (root if services is None else services).position,
         )
+        if isinstance(root, Fields):
+            _check_keys(root, "a compose file", TOP_KEYS, warnings)
         return False
     _check_keys(root, "a compose file", TOP_KEYS, warnings)
     for _, service in services.entries:

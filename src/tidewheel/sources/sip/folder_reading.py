@@ -40,7 +40,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
     if not file_name(name).is_known:
         findings.error(
             "definition-file-kind",
-            f"{name} is no definition: it ends in {file_name(name).suffix or 'no suffix'}",
+            f"{name} is no definition: it ends in {path.suffix or 'no suffix'}",
             f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2",
             Position(name),
         )
@@ -75,7 +75,8 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
         findings.error(
             "no-definitions",
             f"there is no definition in {path}",
-            f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2",
+            f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; folders "
+            "below are not searched",
         )
     return found
 

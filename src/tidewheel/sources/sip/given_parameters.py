@@ -46,7 +46,9 @@ def _from_file(path: Path) -> dict[str, Json]:
         with path.open("rb") as opened:
             content = opened.read(PARAMETERS_BYTES_MAX * 4 + 1)
     except OSError as error:
-        raise BadSetting("parameters", str(path), f"a file ({error.strerror})") from error
+        raise BadSetting(
+            "parameters", str(path), f"a JSON or YAML file that can be read ({error.strerror})"
+        ) from error
     text = decoded(name, content, findings)
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):

@@ -109,6 +109,13 @@ class _Judge:
         first_findings = Findings()
         first = read_text(self._source.file, content, {}, first_findings, Moment.CHECK)
         stages = first.definition.stages if first.definition is not None else ()
+        if (
+            first.is_template
+            and not stages
+            and {one.code for one in first_findings} == {"value-kind"}
+        ):
+            self._refuse_stages_of_parameters("without its parameters it has none")
+            return self._judgement(first)
         folders = self._folders(stages)
         if first.is_template:
             text = self._rendered_text(content, {**all_defaults(folders), **self._request})
@@ -141,13 +148,16 @@ class _Judge:
         expected = [(one.id, one.version) for one in stages]
         if found != expected and not self._findings.has_errors:
             changed = [name for name, _ in {*found} ^ {*expected}] or ["their order"]
-            self._findings.error(
-                "stages-of-parameters",
-                f"which stages there are depends on parameters: {some(sorted(changed))}",
-                "name every stage in the definition itself; whether it runs can depend on a "
-                "condition",
-                Position(self._source.file),
-            )
+            self._refuse_stages_of_parameters(some(sorted(changed)))
+
+    def _refuse_stages_of_parameters(self, seen: str) -> None:
+        self._findings.error(
+            "stages-of-parameters",
+            f"which stages there are depends on parameters: {seen}",
+            "name every stage in the definition itself; whether it runs can depend on a "
+            "condition",
+            Position(self._source.file),
+        )
 
     def _folders(self, stages: tuple[Stage, ...]) -> dict[str, StageFolder]:
         folders = {}

@@ -21,6 +21,7 @@ from tidewheel.sources.sip.rendering import Path
 from tidewheel.sources.sip.stage_folder import StageFolder
 
 Values = Mapping[str, Json]
+UNUSED_PARAMETER = "unused-parameter"
 REQUEST = Position("request")
 
 
@@ -194,7 +195,7 @@ def report_unused(request: Values, known: Iterable[str], findings: Findings) -> 
             near = nearest(name, sorted(names))
             hint = f"did you mean {near!r}?" if near else "no stage declares or uses it"
             findings.warning(
-                "unused-parameter", f"the parameter {name!r} changes nothing", hint, REQUEST
+                UNUSED_PARAMETER, f"the parameter {name!r} changes nothing", hint, REQUEST
             )
 
 

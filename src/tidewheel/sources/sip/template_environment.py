@@ -92,7 +92,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         code, message, hint = "template-failed", str(error), ""
         match error:
             case TemplateSyntaxError():
-                code, hint = "template-syntax", _hyphen_advice(text, line)
+                code, hint = "template-syntax", _hyphen_advice(text, line) or _SYNTAX_ADVICE
                 message = f"this is no Jinja2: {error.message}"
                 unclosed = unclosed_block(error)
                 if unclosed is not None:
@@ -116,8 +116,12 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
                 message = "the template is nested too deeply"
             case _:
                 message = f"{type(error).__name__}: {message}"
-                hint = _hyphen_advice(text, line)
+                hint = _hyphen_advice(text, line) or _VALUE_ADVICE
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
+
+
+_SYNTAX_ADVICE = "check that {{ … }}, {% … %}, brackets and quotes are closed in this line"
+_VALUE_ADVICE = "check the parameters that this line uses: one is of another kind than it needs"
 
 
 def _no_file(name: str) -> None:

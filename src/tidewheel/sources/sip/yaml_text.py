@@ -82,7 +82,10 @@ class _Reader:
         found = opened[0][2]
         if not found:
             self._findings.error(
-                "empty-file", "the file says nothing", position=self._position_of(0, 0)
+                "empty-file",
+                "the file says nothing",
+                "write into it what belongs there, or remove it",
+                self._position_of(0, 0),
             )
         return found[0] if found else None
 
@@ -125,6 +128,17 @@ _SEVERAL_DOCUMENTS = (
 def _report(
     error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
 ) -> None:
+    if error.context_mark is not None and "quoted scalar" in (error.context or ""):
+        # The parser stops where the text ends; whoever mends it looks for where the quote is.
+        opened = error.context_mark
+        findings.error(
+            "yaml-syntax",
+            "this is no YAML: a quote is opened here and not closed",
+            "close it; a quote within a text in quotes is written twice ('') or, in double "
+            'quotes, as \\"',
+            position_of(opened.line, opened.column),
+        )
+        return
     mark: Any = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     around = f" {error.context}" if error.context else ""

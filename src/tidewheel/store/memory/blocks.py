@@ -73,7 +73,7 @@ def waits_for_others(t: Tables, run: Record) -> bool:
 def list_waiting_children(t: Tables, *, run: int, count: int) -> list[Row]:
     children = sorted({child for child, parent, _ in t.run_need if parent == run})
     found = [t.run[child] for child in children]
-    waiting = [(one["name"],) for one in found if one["batch"] == 0 and one["given"]]
+    waiting = [(one["name"],) for one in found if one["batch"] == 0]
     return waiting[:count]
 
 
