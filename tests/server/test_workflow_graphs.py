@@ -75,7 +75,7 @@ def test_what_a_request_would_give_makes_the_graph(reader):
     given = quote(json.dumps({"NAMES": ["x", "y"]}))
     assert edges(reader.get(f"/workflows/named/1/graph?parameters={given}")) == ["1/x 1/y"]
     no_object = reader.get("/workflows/named/1/graph?parameters=7")
-    assert (no_object.status, no_object.code) == (422, "bad_request")
+    assert (no_object.status, no_object.code) == (422, "invalid")
 
 
 def test_stages_are_drawn_though_a_parameter_is_lacking(reader):

@@ -1,6 +1,6 @@
 /** The graph of a run around its live tasks: window n, grouped, live. */
 import { useQuery } from "@tanstack/react-query";
-import { Background, BackgroundVariant, Controls, MarkerType, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
+import { Background, BackgroundVariant, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
 import { useEffect, useMemo, useRef, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { graphQuery } from "../../api/queries";
@@ -14,6 +14,7 @@ import { Empty, Failure, Loading } from "../../ui/parts";
 import { drawGraph, type Drawing, type Grouping } from "./drawing";
 import type { LayoutRequest, Placed } from "./layout";
 import { DependencyLine, FrameBox, GroupBox, TaskBox, type DependencyEdge, type GraphNode } from "./nodes";
+import { edgesOf } from "./edges";
 import { useLayout } from "./useLayout";
 import "./graph.css";
 
@@ -147,20 +148,6 @@ function nodesOf(drawing: Drawing, placed: Placed, selected: string | null, fits
     } else if (group) {
       found.push({ id, type: "group", position, height: 28, data: { group }, ...still });
     }
-  }
-  return found;
-}
-
-function edgesOf(drawing: Drawing, placed: Placed, selected: string | null): DependencyEdge[] {
-  const found: DependencyEdge[] = [];
-  for (const [id, edge] of drawing.edges) {
-    const line = placed.lines.get(id);
-    if (line === undefined || line.path === "") continue;
-    const lit = selected !== null && (edge.from === selected || edge.to === selected);
-    found.push({
-      id, source: edge.from, target: edge.to, type: "dependency", data: { edge, ...line, lit }, zIndex: lit ? 1 : -1,
-      markerEnd: { type: MarkerType.ArrowClosed, markerUnits: "userSpaceOnUse", width: 16, height: 16, color: `var(--edge-${edge.state.replace(" ", "-")})` },
-    });
   }
   return found;
 }
