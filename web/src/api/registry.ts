@@ -93,7 +93,7 @@ export const runsOfQuery = (workflow: string) =>
 export const checkRequest = (name: string, version: string, parameters: Record<string, unknown>): Promise<Verdict> =>
   post<Verdict>(`${place(name, version)}/check`, { parameters });
 
-export const beginRun = (asked: RunRequest): Promise<RunFacts> => post<RunFacts>("/runs", asked);
+export const beginRun = async (asked: RunRequest): Promise<RunFacts> => (await post<{ run: RunFacts }>("/runs", asked)).run;
 
 export const removeWorkflow = (name: string, version: string): Promise<WorkflowFacts> =>
   remove<WorkflowFacts>(place(name, version));

@@ -26,6 +26,7 @@ export interface RunFacts {
   updated_at: string;
   ended_at: string | null;
   options?: Record<string, unknown>;
+  waits?: string[]; // what keeps it from beginning
 }
 
 export type Counts = Record<string, number>;

@@ -59,7 +59,7 @@ export function NotificationsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Notifications</h1>
-        <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nobody sends: no scheduler is up" : `sent by ${plain(data.sender)}`}</span>
+        <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nobody sends yet: a scheduler does, while there is one" : `sent by ${plain(data.sender)}`}</span>
         {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
       </div>
       {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}

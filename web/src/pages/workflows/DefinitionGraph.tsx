@@ -12,6 +12,7 @@ import type { Placed } from "../../views/graph/layout";
 import { DependencyLine, type DependencyEdge } from "../../views/graph/nodes";
 import { useLayout } from "../../views/graph/useLayout";
 import "../../views/graph/graph.css";
+import "../run/run.css";
 import { asGraph, DRAWN_MAX, isTrigger } from "./definitionDrawing";
 import { Refusal } from "./Findings";
 

@@ -27,12 +27,18 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
   );
 }
 
+/** What is wrong is told below: only how much of it there is. */
+function errorsText(findings: readonly Finding[]): string {
+  const errors = findings.filter((one) => one.severity === "error").length;
+  return errors === 1 ? "Refused: there is a mistake in it." : `Refused: there are ${errors} mistakes in it.`;
+}
+
 /** A refusal with its findings where it has some. */
 export function Refusal({ error }: { error: unknown }) {
   if (!(error instanceof Problem) || error.placed.length === 0) return <Failure error={error} />;
   return (
     <div className="refusal" role="alert">
-      <p>{plain(error.message)}</p>
+      <p><b>{errorsText(error.placed)}</b></p>
       <Findings findings={error.placed} />
     </div>
   );

@@ -2,6 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { Problem } from "../../api/http";
 import { removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
@@ -21,7 +22,7 @@ import "./workflows.css";
 export function HighestVersionPage() {
   const { workflow = "" } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(workflowQuery(workflow, ""));
-  if (error !== null) return <Failure error={error} retry={() => void refetch()} />;
+  if (error !== null) return <Missing error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what={workflow} />;
   return <Navigate to="/workflows/$workflow/$version" params={{ workflow, version: data.version }} replace />;
 }
@@ -29,9 +30,14 @@ export function HighestVersionPage() {
 export function WorkflowPage() {
   const { workflow = "", version = "" } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(workflowQuery(workflow, version));
-  if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (error !== null && data === undefined) return <Missing error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what={`${workflow}/${version}`} />;
   return <Version key={`${workflow}/${version}`} workflow={data} />;
+}
+
+function Missing({ error, retry }: { error: Error; retry: () => void }) {
+  if (!(error instanceof Problem) || error.status !== 404) return <Failure error={error} retry={retry} />;
+  return <Empty title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
 }
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {
@@ -119,7 +125,7 @@ function Runs({ name }: { name: string }) {
     <section className="card part" aria-label="Runs">
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
-      {runs?.length === 0 && <Empty title="It has not run yet">Request a run above, or: <pre>tidewheel run {plain(name)} --server {location.origin}</pre></Empty>}
+      {runs?.length === 0 && <p className="muted">It has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
       <ul className="file-list">
         {runs?.map((run) => (
           <li key={run.number}>

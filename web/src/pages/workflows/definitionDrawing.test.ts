@@ -25,6 +25,6 @@ describe("a definition's graph", () => {
   });
 
   it("names outputs, and both ends as finished", () => {
-    expect([["failed", "succeeded"], ["failed"], ["b", "a"], []].map(outputText)).toEqual(["finished", "failed", "a, b", "succeeded"]);
+    expect([["failed", "succeeded"], ["expired", "failed", "succeeded"], ["failed"], ["b", "a"], []].map(outputText)).toEqual(["finished", "finished", "failed", "a, b", "succeeded"]);
   });
 });
