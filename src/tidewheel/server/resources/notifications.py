@@ -50,7 +50,7 @@ class WaitingOut(Out):
     due_at: str
 
 
-class EndedOut(Out):
+class ToldOut(Out):
     """What became of a message: sent, given up, dropped."""
 
     id: str
@@ -71,7 +71,7 @@ class NotificationsOut(Out):
     findings: list[str]
     sender: str | None  # the process that sends; null: none does
     waiting: list[WaitingOut]
-    ended: list[EndedOut]
+    ended: list[ToldOut]
 
 
 class TestOut(Out):

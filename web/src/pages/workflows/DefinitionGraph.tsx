@@ -53,7 +53,7 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
   return (
     <div className="graph-view definition-graph">
       <div className="view-bar">
-        <Points asked={asked} onAsk={setAsked} />
+        {(usual === "point" || asked.start !== "" || asked.stop !== "") && <Points asked={asked} onAsk={setAsked} />}
         <label>group by <select value={grouping ?? usual} onChange={(event) => setGrouping(event.target.value as Grouping)}>
           <option value="point">point</option><option value="family">family</option><option value="both">point and family</option><option value="none">nothing</option>
         </select></label>
@@ -82,7 +82,11 @@ function Points({ asked, onAsk }: { asked: { start: string; stop: string }; onAs
 
 function Canvas({ drawing }: { drawing: Drawing }) {
   const [selected, setSelected] = useState<string | null>(null);
-  const { placed, request, error } = useLayout(drawing.request);
+  const wanted = useMemo(() => {
+    const labelled = [...drawing.edges.values()].some((edge) => edge.output !== "succeeded");
+    return labelled ? { ...drawing.request, gap: 0.9 } : drawing.request;
+  }, [drawing]);
+  const { placed, request, error } = useLayout(wanted);
   const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
   const edges = useMemo(() => (placed ? edgesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;

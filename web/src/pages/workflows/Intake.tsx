@@ -1,7 +1,7 @@
 /** Where a bundle is dropped, and every finding about it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useRef, useState, type DragEvent } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { Registered } from "../../api/registry";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
@@ -23,16 +23,23 @@ export function Intake() {
     setFiles(found);
     sending.mutate(found);
   };
-  const drop = (event: DragEvent) => {
-    event.preventDefault();
-    setOver(false);
-    take(event.dataTransfer.files);
-  };
+  const dropped = useEffectEvent(take);
+  // Anywhere on the page: else a browser would leave it, and open the file instead.
+  useEffect(() => {
+    const drag = (event: DragEvent) => { event.preventDefault(); setOver(true); };
+    const leave = (event: DragEvent) => { if (event.relatedTarget === null) setOver(false); };
+    const drop = (event: DragEvent) => { event.preventDefault(); setOver(false); dropped(event.dataTransfer?.files ?? null); };
+    document.addEventListener("dragover", drag);
+    document.addEventListener("dragleave", leave);
+    document.addEventListener("drop", drop);
+    return () => {
+      document.removeEventListener("dragover", drag);
+      document.removeEventListener("dragleave", leave);
+      document.removeEventListener("drop", drop);
+    };
+  }, []);
   return (
-    <section
-      className={over ? "intake card over" : "intake card"} aria-label="Register a bundle"
-      onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={drop}
-    >
+    <section className={over ? "intake card over" : "intake card"} aria-label="Register a bundle">
       <div className="intake-ask">
         <p><b>Drop a bundle here</b> <span className="muted">– zip, tar or tar.gz of a folder with its definition; all of it is registered, or nothing.</span></p>
         <input ref={picker} type="file" multiple hidden data-testid="bundle" onChange={(event) => { take(event.target.files); event.target.value = ""; }} />
