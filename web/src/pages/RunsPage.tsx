@@ -84,7 +84,7 @@ export function RunsPage() {
 function NoRuns() {
   return (
     <Empty title="Nothing has run yet">
-      Begin one from a folder with a <code>flow.cylc</code>:
+      Request a run of a <Link to="/workflows">registered workflow</Link>, or begin one from a folder with a <code>flow.cylc</code>:
       <pre>tidewheel run DIR --server {location.origin}</pre>
     </Empty>
   );
