@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
+from tidewheel.core.runs.registry import Bundle
+from tidewheel.services.registry_door import StoreRegistryDoor
 
 CYCLING = """\
 [scheduling]
@@ -83,13 +85,12 @@ def test_stages_are_drawn_though_a_parameter_is_lacking(reader):
 
 
 def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
-    sent = {"files": {"flow.py": PYTHON}, "name": "cycle", "version": "1"}
-    made = server.caller("submit").post("/workflows", sent)
-    if made.status == 201:
-        told = reader.get("/workflows/cycle/1/graph")
-        assert told.json["findings"][0]["code"] == "python-definition"
-    else:
-        assert made.json["findings"][0]["code"] == "python-definition"
+    """It came into the registry where the store is."""
+    door = StoreRegistryDoor(server.store, None, code_trusted=True)
+    bundle = Bundle(files={"cycle.py": PYTHON.encode()}, file="cycle.py", version="1")
+    (made,) = server.do(door.register([bundle], who="a test"))["workflows"]
+    told = reader.get(f"/workflows/{made['name']}/1/graph")
+    assert (told.status, told.json["findings"][0]["code"]) == (422, "python-definition")
 
 
 def test_only_those_who_may_see_a_workflow_see_its_graph(server, reader):
