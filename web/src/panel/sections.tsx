@@ -1,10 +1,13 @@
 /** The parts of the panel: what a task waits for, what it made, how often it ran. */
+import { useState } from "react";
 import { useTaskRow } from "../api/runLive";
 import type { Arrow, Atom, OutputFacts, TaskDocument } from "../api/types";
 import { useRunPage } from "../pages/run/useRunPage";
+import { plain } from "../ui/plain";
 import { StateIcon } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
+const ATOMS_SHOWN = 20;
 const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
@@ -13,11 +16,26 @@ export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
     <ul className="arrows">
       {arrows.map((arrow) => (
         <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
-          {arrow.atoms.length > 1 && <code className="expression">{arrow.text}</code>}
-          {arrow.atoms.map((atom) => <AtomLine key={atom.text} atom={atom} />)}
+          {arrow.atoms.length > 1 && arrow.atoms.length <= ATOMS_SHOWN && <code className="expression">{arrow.text}</code>}
+          <Atoms atoms={arrow.atoms} />
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What is not met comes first; of a thousand parents only some are drawn at once. */
+function Atoms({ atoms }: { atoms: readonly Atom[] }) {
+  const [shown, setShown] = useState(ATOMS_SHOWN);
+  if (atoms.length <= ATOMS_SHOWN) return <>{atoms.map((atom) => <AtomLine key={atom.text} atom={atom} />)}</>;
+  const open = atoms.filter((atom) => atom.state !== "true");
+  const inOrder = [...open, ...atoms.filter((atom) => atom.state === "true")];
+  return (
+    <>
+      <p className="muted small">{atoms.length - open.length} of {atoms.length} are met{open.length > 0 ? "; those that are not come first" : ""}</p>
+      {inOrder.slice(0, shown).map((atom) => <AtomLine key={atom.text} atom={atom} />)}
+      {shown < inOrder.length && <button type="button" className="link" onClick={() => setShown(shown + 200)}>{inOrder.length - shown} more</button>}
+    </>
   );
 }
 
@@ -60,10 +78,10 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
     <>
       <ul className="plain-list outputs">
         {outputs.map((one) => (
-          <li key={one.output} className={one.made ? "made" : ""}>
-            <span className="mark" role="img" aria-label={one.made ? "made" : "not made"}>{one.made ? "✔" : "○"}</span>
-            <span className="output-name">{one.output}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
-            <span className="muted">{one.by}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
+          <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
+            <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✋" : one.made ? "✔" : "○"}</span>
+            <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
+            <span className="muted">{plain(one.by)}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
             <At at={one.at} />
           </li>
         ))}
@@ -84,7 +102,7 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
             <span className="end"><Took from={one.started_at} to={one.ended_at} /></span>
           </div>
-          {one.error && <p className="error-text">{one.error}</p>}
+          {one.error && <p className="error-text">{plain(one.error)}</p>}
           <dl className="facts">
             <dt>queued</dt><dd><At at={one.submitted_at} /></dd>
             {one.started_at && <><dt>began</dt><dd><At at={one.started_at} /></dd></>}
@@ -92,13 +110,24 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.worker && <><dt>worker</dt><dd>{one.worker}</dd></>}
           </dl>
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
-            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {attempt.error ?? ""}</p>
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
-            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {message.text}</li>)}</ul>
+            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {plain(message.text)}</li>)}</ul>
           )}
         </li>
       ))}
     </ol>
+  );
+}
+
+export function Environment({ variables }: { variables: TaskDocument["environment"] }) {
+  if (variables.length === 0) return <p className="muted">Its definition sets no variables.</p>;
+  return (
+    <dl className="facts environment">
+      {variables.map((one) => (
+        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono">{plain(one.value)}{one.broadcast && <span className="chip" title="Set by hand while the run was going">broadcast</span>}</dd></div>
+      ))}
+    </dl>
   );
 }
