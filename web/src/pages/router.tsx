@@ -31,10 +31,10 @@ const routes = [
     component: lazyRouteComponent(() => import("./run/RunPage"), "RunPage"),
   }),
   createRoute({ getParentRoute: () => root, path: "/workflows", component: () => <Soon title="Workflows" command="tidewheel workflows" /> }),
-  createRoute({ getParentRoute: () => root, path: "/tasks", component: () => <Soon title="Tasks & queues" command="tidewheel tasks" /> }),
-  createRoute({ getParentRoute: () => root, path: "/workers", component: () => <Soon title="Workers" command="tidewheel workers" /> }),
-  createRoute({ getParentRoute: () => root, path: "/statistics", component: () => <Soon title="Statistics" command="curl …/api/v1/statistics" /> }),
-  createRoute({ getParentRoute: () => root, path: "/tokens", component: () => <Soon title="Tokens" command="tidewheel token list" /> }),
+  createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workers", component: lazyRouteComponent(() => import("./elsewhere/WorkersPage"), "WorkersPage") }),
+  createRoute({ getParentRoute: () => root, path: "/statistics", component: lazyRouteComponent(() => import("./elsewhere/StatisticsPage"), "StatisticsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/tokens", component: lazyRouteComponent(() => import("./elsewhere/TokensPage"), "TokensPage") }),
 ] as const;
 
 export const router = createRouter({

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useConnection } from "../api/connection";
 import { post } from "../api/http";
 import { sessionQuery } from "../api/queries";
+import { useMay } from "../api/session";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
@@ -17,6 +18,7 @@ import "./shell.css";
 
 export function Shell() {
   const [open, setOpen] = useState<"search" | "keys" | null>(null);
+  const admin = useMay("admin");
   useShortcutKeys();
   useShortcut("Control+k", "Search and go anywhere", () => setOpen(open === "search" ? null : "search"));
   useShortcut("?", "Show these shortcuts", () => setOpen("keys"));
@@ -32,7 +34,7 @@ export function Shell() {
           <span>tidewheel</span>
         </Link>
         <nav aria-label="Pages">
-          {PLACES.map((place) => <NavLink key={place.to} place={place} />)}
+          {PLACES.filter((place) => place.scope === undefined || admin).map((place) => <NavLink key={place.to} place={place} />)}
         </nav>
         <div className="bar-end">
           <ConnectionSign />

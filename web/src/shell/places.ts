@@ -5,6 +5,7 @@ export interface Place {
   title: string;
   keys: string;
   icon: string; // of an SVG path in 16 × 16
+  scope?: "admin"; // who may not is not led there
 }
 
 export const PLACES: readonly Place[] = [
@@ -13,5 +14,5 @@ export const PLACES: readonly Place[] = [
   { to: "/tasks", title: "Tasks & queues", keys: "g t", icon: "M2 3.5h12v3H2zM2 9.5h12v3H2z" },
   { to: "/workers", title: "Workers", keys: "g w", icon: "M3 4h10v6H3zM6 13h4M8 10v3" },
   { to: "/statistics", title: "Statistics", keys: "g s", icon: "M3 13V8M8 13V3M13 13V6" },
-  { to: "/tokens", title: "Tokens", keys: "g k", icon: "M10 6.5a3 3 0 1 1-3-3 3 3 0 0 1 3 3zM9 8.5l4.5 4.5M12 11.5l1.5-1.5" },
+  { to: "/tokens", title: "Tokens", keys: "g k", scope: "admin", icon: "M10 6.5a3 3 0 1 1-3-3 3 3 0 0 1 3 3zM9 8.5l4.5 4.5M12 11.5l1.5-1.5" },
 ];

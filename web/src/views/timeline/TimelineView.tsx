@@ -20,7 +20,8 @@ export function TimelineView() {
   const found = useQuery(attemptsQuery(name));
   const path = useQuery(criticalPathQuery(name, ""));
   const now = useNow();
-  const live = run !== null && !["completed", "stopped", "error"].includes(run.status);
+  // Without a job at work nothing moves: what has been keeps its width.
+  const over = run === null || ["completed", "stopped", "error"].includes(run.status);
   const critical = useMemo(() => new Set(path.data?.steps.map((step) => step.task)), [path.data]);
   const shown = useMemo(() => {
     const attempts = found.data?.attempts ?? [];
@@ -33,6 +34,7 @@ export function TimelineView() {
     return only === "critical" ? all.filter((row) => row.critical) : all;
   }, [shown, critical, by, only]);
   if (found.data === undefined) return found.error === null ? <Loading what="the timeline" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
+  const live = !over && found.data.attempts.some((attempt) => attempt.ended_at === null);
   const whole = wholeSpan(rows, now, live);
   const zoom = (factor: number) => setSpan(zoomed(span ?? whole, factor, 0.5, whole));
   return (
