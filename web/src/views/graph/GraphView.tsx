@@ -1,7 +1,7 @@
 /** The graph of a run around its live tasks: window n, grouped, live. */
 import { useQuery } from "@tanstack/react-query";
 import { Background, BackgroundVariant, Controls, MarkerType, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
-import { useEffect, useMemo, useRef, type KeyboardEvent, type RefObject } from "react";
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { useActing } from "../../acting/Acting";
 import { withBound, withPoint } from "../../acting/Bounds";
@@ -24,6 +24,7 @@ import "./graph.css";
 
 const NODE_TYPES = { task: TaskBox, group: GroupBox, frame: FrameBox };
 const EDGE_TYPES = { dependency: DependencyLine };
+const DRAWN_MAX = 1_500; // tasks, unless somebody insists
 const FIT = { minZoom: 0.3, maxZoom: 1.1, padding: 0.08 };
 const GROUPINGS: readonly [Grouping, string][] = [["point", "point"], ["family", "family"], ["both", "point and family"], ["none", "nothing"]];
 
@@ -38,6 +39,7 @@ export function GraphView() {
   const flows = useMemo(() => laterFlows([...new Set(graph?.tasks.flatMap((task) => task.flows))]), [graph]);
   const stop = summary !== undefined && summary.points.to_come !== null ? summary.points.final : null;
   const fits = useMemo(() => rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? []), [filters, nodes]);
+  const [allDrawn, setAllDrawn] = useState(false);
   const whole = preview !== null; // what would happen is drawn, whatever the filters say
   const drawing = useMemo(
     () => graph && drawGraph(graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", whole ? () => true : fits),
@@ -59,8 +61,21 @@ export function GraphView() {
       </div>
       {error !== null && graph === undefined && <Failure error={error} retry={() => void refetch()} />}
       {drawing === undefined && error === null && <Loading what="the graph" />}
-      {drawing && <ReactFlowProvider><Canvas drawing={drawing} preview={preview} stop={stop} /></ReactFlowProvider>}
+      {drawing && (drawing.tasks.size > DRAWN_MAX && !allDrawn
+        ? <TooMany count={drawing.tasks.size} onDraw={() => setAllDrawn(true)} />
+        : <ReactFlowProvider><Canvas drawing={drawing} preview={preview} stop={stop} /></ReactFlowProvider>)}
     </div>
+  );
+}
+
+/** Nobody reads thousands of boxes, and to place them takes minutes. */
+function TooMany({ count, onDraw }: { count: number; onDraw: () => void }) {
+  const { views, toggleView } = useRunPage();
+  return (
+    <Empty title={`${count} tasks are too many to draw`}>
+      Filter by name, family or point above, or show fewer edges.
+      <p>{!views.includes("table") && <Button look="primary" onClick={() => toggleView("table")}>Show the table</Button>} <Button onClick={onDraw}>Draw them all the same</Button></p>
+    </Empty>
   );
 }
 
