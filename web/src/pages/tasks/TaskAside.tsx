@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { inPath, post } from "../../api/http";
+import { inPath, post, Problem } from "../../api/http";
 import { storedAttemptsQuery, storedTaskQuery, storedWhyQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import type { StoredTask } from "../../api/storeTypes";
@@ -12,7 +12,9 @@ import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { bytesText } from "../../ui/quantities";
 import { At, Took } from "../../ui/time";
 import { say } from "../../ui/toasts";
-import { isOver, jobOf, taskAgain } from "./again";
+import { isOver, jobOf, nextName, taskAgain } from "./again";
+
+const NAMES_MAX = 20; // that are tried
 
 export function TaskAside({ id, close, select }: { id: string; close: () => void; select: (id: string) => void }) {
   const { data: task, error, refetch } = useQuery(storedTaskQuery(id));
@@ -62,7 +64,7 @@ function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; sele
   const [asking, setAsking] = useState<"cancel" | "again" | null>(null);
   const [operates, submits] = [useMay("operate"), useMay("submit")];
   const again = async () => {
-    const made = await post<{ id: string }>("/tasks", taskAgain(task));
+    const made = await submitAgain(task);
     select(made.id);
     say(`Submitted again as ${made.id}`);
   };
@@ -77,11 +79,25 @@ function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; sele
       )}
       {asking === "again" && (
         <Confirm title={`Submit ${task.name ?? task.id} again`} button="Submit again" stale={["store"]} onClose={() => setAsking(null)} act={again}>
-          <p>A new task with the same command, spec and settings, in the queue {task.queue}. It needs no other task, and this one stays as it is.</p>
+          <p>A new task with the same command, spec and settings, in the queue {task.queue}{task.name !== null && `, called ${nextName(task.name)} or the next name that is free`}. It needs no other task, and this one stays as it is.</p>
         </Confirm>
       )}
     </div>
   );
+}
+
+/** Under the first name that is free. */
+async function submitAgain(task: StoredTask): Promise<{ id: string }> {
+  let name = task.name === null ? null : nextName(task.name);
+  for (let left = NAMES_MAX; ; left -= 1) {
+    try {
+      return await post<{ id: string }>("/tasks", taskAgain(task, name));
+    } catch (error) {
+      const taken = error instanceof Problem && error.code === "duplicate" && name !== null && left > 0;
+      if (!taken) throw error;
+      name = nextName(name ?? "");
+    }
+  }
 }
 
 function Why({ id }: { id: string }) {

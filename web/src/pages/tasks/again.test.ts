@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredTask } from "../../api/storeTypes";
-import { isOver, jobOf, taskAgain } from "./again";
+import { isOver, jobOf, nextName, taskAgain } from "./again";
 
 const task = (more: Partial<StoredTask>): StoredTask => ({
   id: "t1", seq: 7, queue: "default", name: "fit", tag: null, status: "failed", progress: 0, attempt: 2, failures: 2, lapses: 0, max_retries: 1, max_lapses: 5, retry: { delays: [3] },
@@ -10,6 +10,11 @@ const task = (more: Partial<StoredTask>): StoredTask => ({
 
 test("a task again asks for the same and has an id, times and needs of its own", () => {
   expect(taskAgain(task({}))).toEqual({ queue: "default", name: "fit", command: "true", priority: 50, retries: 1, max_lapses: 5, retry_delays: [3], max_termination: 30, cpu: 2, spec: { a: 1 } });
+});
+
+test("a name is counted on", () => {
+  expect(["fit", "fit.2", "fit.9", "v1.x", ".3"].map(nextName)).toEqual(["fit.2", "fit.3", "fit.10", "v1.x.2", ".4"]);
+  expect(taskAgain(task({}), "fit.2")).toMatchObject({ name: "fit.2" });
 });
 
 test("a spec that came as a text goes as one", () => {

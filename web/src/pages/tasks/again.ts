@@ -14,12 +14,18 @@ export function jobOf(task: Pick<StoredTask, "id" | "queue">): { run: string; id
   return { run: parts.slice(0, -3).join("/"), id: parts.slice(-3, -1).join("/") };
 }
 
+/** Names are unique: fit, fit.2, fit.3 … */
+export function nextName(name: string): string {
+  const found = /^(.*)\.(\d{1,9})$/.exec(name);
+  return found ? `${found[1]}.${Number(found[2]) + 1}` : `${name}.2`;
+}
+
 /** What is sent; times, needs and the id belonged to the old one alone. */
-export function taskAgain(task: StoredTask): Record<string, unknown> {
+export function taskAgain(task: StoredTask, name = task.name): Record<string, unknown> {
   const { delays, ...backoff } = task.retry;
   const said: Record<string, unknown> = {
     queue: task.queue,
-    name: task.name,
+    name,
     tag: task.tag,
     command: task.command,
     handler: task.handler,
