@@ -83,3 +83,10 @@ test("a run that is deleted under the viewer is said to be", () => {
   live.hear(batch(9, [], "deleted"));
   expect(live.snapshot().phase).toBe("deleted");
 });
+
+test("a deleted run stays deleted, whatever is heard behind it", async () => {
+  live.hear(batch(9, [], "deleted"));
+  live.hear({ event: "resync", id: null, data: "{}" });
+  await vi.runAllTimersAsync();
+  expect(live.snapshot().phase).toBe("deleted");
+});

@@ -41,7 +41,7 @@ export function AnalysisView() {
       ) : (
         <div className="analysis-body">
           <Names names={names} quantity={quantity} chosen={one.name} choose={setChosen} />
-          <div className="analysis-charts">
+          <div className="analysis-charts" tabIndex={0} role="region" aria-label="Charts">
             <OverPoints of={one} quantity={quantity} />
             <Distribution of={one} quantity={quantity} />
           </div>

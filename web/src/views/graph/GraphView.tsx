@@ -191,7 +191,7 @@ function nodesOf(drawing: Drawing, placed: Placed, { selected, fits, preview, st
       const box = sizes.get(id);
       const mark = preview?.marks.get(id);
       found.push({
-        id, type: "task", position, width: box?.width ?? 120, height: box?.height ?? 38, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "), ariaRole: "button",
+        id, type: "task", position, width: box?.width ?? 120, height: box?.height ?? 38, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
         data: { task, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (group) {

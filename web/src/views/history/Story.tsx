@@ -18,7 +18,7 @@ export function Story({ past, onGo }: { past: PastDocument; onGo: (batch: number
   }, [past]);
   return (
     <section className="story" aria-label="What happened around it" ref={box}>
-      <h3>What happened around it</h3>
+      <h2>What happened around it</h2>
       <ol>
         {story.map((one) => (one.kind === "command"
           ? <Asked key={one.key} command={one.command} />
