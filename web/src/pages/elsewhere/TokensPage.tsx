@@ -63,7 +63,7 @@ function Tokens() {
       {making && <NewToken onClose={() => setMaking(false)} />}
       {revoked && (
         <Confirm title={`Revoke ${revoked.name}`} button="Revoke" danger stale={["store", "tokens"]} onClose={() => setRevoked(null)} act={() => post(`/tokens/${revoked.number}/revoke`)}>
-          <p>Whoever speaks with token {revoked.number} is refused from now on, and so is every session and link that was made with it. This cannot be taken back.</p>
+          <p>Whoever speaks with token {revoked.number} is refused from the next second on, and so is every session and link that was made with it. This cannot be taken back.</p>
         </Confirm>
       )}
     </div>
