@@ -33,7 +33,7 @@ def gate(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def noisy(site, gate):
-    """A cycling run with a stop point, logs, hostile texts, and a job that waits for the gate."""
+    """A cycling run with a stop point, hostile texts, and a job that waits for the gate."""
     return site.begin("noisy", NOISY.format(gate=gate))
 
 

@@ -32,7 +32,8 @@ NOISY = f"""
     [[tide]]
         script = \"\"\"
             for i in $(seq 1 400); do printf '\\033[32mstep %s\\033[0m done\\n' $i; done
-            printf '\\033]0;title\\007\\033]8;;{LINK}\\007a link\\033]8;;\\007 {MARKUP} {BIDI}\\n'
+            printf '\\033]0;title\\007\\033]8;;{LINK}\\007a link\\033]8;;\\007 '
+            printf '{MARKUP} {BIDI}\\n'
             echo '{MARKUP}' >&2
             cylc message -- "CUSTOM:{MARKUP} {BIDI}"
         \"\"\"

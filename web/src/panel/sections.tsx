@@ -1,5 +1,5 @@
 /** The parts of the panel: what a task waits for, what it made, how often it ran. */
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
 import type { Arrow, Atom, OutputFacts, TaskDocument } from "../api/types";
 import { useRunPage } from "../pages/run/useRunPage";
@@ -7,34 +7,36 @@ import { plain } from "../ui/plain";
 import { StateIcon } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
-const ATOMS_SHOWN = 20;
+const SHOWN = 20;
 const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
   if (arrows.length === 0) return <p className="muted">It waits for no other task.</p>;
   return (
     <ul className="arrows">
-      {arrows.map((arrow) => (
-        <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
-          {arrow.atoms.length > 1 && arrow.atoms.length <= ATOMS_SHOWN && <code className="expression">{arrow.text}</code>}
-          <Atoms atoms={arrow.atoms} />
-        </li>
-      ))}
+      <Some of={arrows} isMet={(arrow) => arrow.satisfied}>
+        {(arrow) => (
+          <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
+            {arrow.atoms.length > 1 && arrow.atoms.length <= SHOWN && <code className="expression">{arrow.text}</code>}
+            <ul className="atoms"><Some of={arrow.atoms} isMet={(atom) => atom.state === "true"}>{(atom) => <AtomLine key={atom.text} atom={atom} />}</Some></ul>
+          </li>
+        )}
+      </Some>
     </ul>
   );
 }
 
 /** What is not met comes first; of a thousand parents only some are drawn at once. */
-function Atoms({ atoms }: { atoms: readonly Atom[] }) {
-  const [shown, setShown] = useState(ATOMS_SHOWN);
-  if (atoms.length <= ATOMS_SHOWN) return <>{atoms.map((atom) => <AtomLine key={atom.text} atom={atom} />)}</>;
-  const open = atoms.filter((atom) => atom.state !== "true");
-  const inOrder = [...open, ...atoms.filter((atom) => atom.state === "true")];
+function Some<T>({ of, isMet, children }: { of: readonly T[]; isMet: (one: T) => boolean; children: (one: T) => ReactNode }) {
+  const [count, setCount] = useState(SHOWN);
+  if (of.length <= SHOWN) return <>{of.map(children)}</>;
+  const open = of.filter((one) => !isMet(one));
+  const inOrder = [...open, ...of.filter(isMet)];
   return (
     <>
-      <p className="muted small">{atoms.length - open.length} of {atoms.length} are met{open.length > 0 ? "; those that are not come first" : ""}</p>
-      {inOrder.slice(0, shown).map((atom) => <AtomLine key={atom.text} atom={atom} />)}
-      {shown < inOrder.length && <button type="button" className="link" onClick={() => setShown(shown + 200)}>{inOrder.length - shown} more</button>}
+      <li className="plain-line muted small">{of.length - open.length} of {of.length} are met{open.length > 0 ? "; those that are not come first" : ""}</li>
+      {inOrder.slice(0, count).map(children)}
+      {count < inOrder.length && <li className="plain-line"><button type="button" className="link" onClick={() => setCount(count + 200)}>{inOrder.length - count} more</button></li>}
     </>
   );
 }
@@ -46,7 +48,7 @@ function AtomLine({ atom }: { atom: Atom }) {
   // The state of the parent as it is now, not as it was when the panel was read.
   const parent = row === undefined ? atom.parent : [row.state, ...row.remarks].join(", ");
   return (
-    <div className={`atom ${atom.state.replace(" ", "-")}`}>
+    <li className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
       {atom.members.length > 0 ? <span className="mono">{atom.id}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>}
       <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
@@ -59,7 +61,7 @@ function AtomLine({ atom }: { atom: Atom }) {
           ))}
         </details>
       )}
-    </div>
+    </li>
   );
 }
 
