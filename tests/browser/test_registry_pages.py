@@ -56,6 +56,7 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     page.goto(f"{site.url}/workflows")
     intake = page.get_by_role("region", name="Register a bundle")
     bundle = page.get_by_test_id("bundle")
+    expect(intake).to_be_visible()
     page.locator("body").dispatch_event("drop", {"dataTransfer": dropped(page, BAD)})
     expect(intake.get_by_role("alert")).to_contain_text("a task is missing before '=>'")
     expect(intake.get_by_role("alert")).to_contain_text("flow.cylc:3")

@@ -5,11 +5,6 @@ import type { Scope } from "./types";
 
 /** Buttons that would be refused are not shown. */
 export function useMay(scope: Scope): boolean {
-  return useMayAny()(scope);
-}
-
-/** The same question about several scopes. */
-export function useMayAny(): (scope: Scope) => boolean {
   const { data } = useQuery(sessionQuery);
-  return (scope) => data !== undefined && (data.scopes.includes(scope) || data.scopes.includes("admin"));
+  return data !== undefined && (data.scopes.includes(scope) || data.scopes.includes("admin"));
 }

@@ -36,7 +36,7 @@ export function Shell() {
         </nav>
         <div className="bar-end">
           <ConnectionSign />
-          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} aria-label="Search (Ctrl K)">
+          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title="Search (Ctrl K)">
             <span className="wide">Search</span> <Keys keys="Ctrl K" />
           </Button>
           <ThemeButton />

@@ -1,14 +1,13 @@
 /** Where one can go: the source of navigation, the search palette and shortcuts. */
 
-import { useMayAny } from "../api/session";
-import type { Scope } from "../api/types";
+import { useMay } from "../api/session";
 
 export interface Place {
   to: "/runs" | "/workflows" | "/requests" | "/tasks" | "/workers" | "/statistics" | "/tokens" | "/notifications";
   title: string;
   keys: string;
   icon: string; // of an SVG path in 16 × 16
-  needs?: Scope; // who may see it; else everybody
+  scope?: "admin"; // who may not is not led there
 }
 
 export const PLACES: readonly Place[] = [
@@ -18,12 +17,12 @@ export const PLACES: readonly Place[] = [
   { to: "/tasks", title: "Tasks & queues", keys: "g t", icon: "M2 3.5h12v3H2zM2 9.5h12v3H2z" },
   { to: "/workers", title: "Workers", keys: "g w", icon: "M3 4h10v6H3zM6 13h4M8 10v3" },
   { to: "/statistics", title: "Statistics", keys: "g s", icon: "M3 13V8M8 13V3M13 13V6" },
-  { to: "/tokens", title: "Tokens", keys: "g k", icon: "M10 6.5a3 3 0 1 1-3-3 3 3 0 0 1 3 3zM9 8.5l4.5 4.5M12 11.5l1.5-1.5" },
-  { to: "/notifications", title: "Notifications", keys: "g n", icon: "M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14.2h2.4", needs: "admin" },
+  { to: "/tokens", title: "Tokens", keys: "g k", scope: "admin", icon: "M10 6.5a3 3 0 1 1-3-3 3 3 0 0 1 3 3zM9 8.5l4.5 4.5M12 11.5l1.5-1.5" },
+  { to: "/notifications", title: "Notifications", keys: "g n", scope: "admin", icon: "M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14.2h2.4" },
 ];
 
 /** Those that whoever looks may see. */
 export function usePlaces(): readonly Place[] {
-  const may = useMayAny();
-  return PLACES.filter(({ needs }) => needs === undefined || may(needs));
+  const admin = useMay("admin");
+  return PLACES.filter((place) => place.scope === undefined || admin);
 }

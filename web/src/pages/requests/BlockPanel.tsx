@@ -1,5 +1,5 @@
 /** One processing block: what it waits for, each stage with its state, and the button that ends it. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { abortBlock, blockQuery, type BlockDocument, type Stage } from "../../api/blocks";
@@ -9,7 +9,6 @@ import { Button, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago, Took } from "../../ui/time";
-import { say } from "../../ui/toasts";
 import { isOver } from "./blockOrder";
 
 export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () => void; onChoose: (id: string) => void }) {
@@ -76,16 +75,10 @@ function StageLine({ run, stage, linked }: { run: string; stage: Stage; linked: 
 
 function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }) {
   const [reason, setReason] = useState("");
-  const queries = useQueryClient();
   const active = block.stages.filter((one) => ["running", "submitted", "preparing"].includes(one.state)).map((one) => one.stage ?? one.id);
   const open = block.stages.filter((one) => ["waiting", "ready"].includes(one.state)).length;
-  const done = () => {
-    say(`${block.id} is aborted`);
-    void queries.invalidateQueries({ queryKey: ["blocks"] });
-    onClose();
-  };
   return (
-    <Confirm title={`Abort ${block.id}`} button="Abort it" act={() => abortBlock(block.id, reason.trim())} onDone={done} onClose={onClose}>
+    <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
       <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "Nothing of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait for it to complete or to start never begin; those that wait for its abort do.</p>
       <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>

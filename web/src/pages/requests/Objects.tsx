@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { objectsQuery, postObject, removeObject } from "../../api/blocks";
-import { useMayAny } from "../../api/session";
+import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure } from "../../ui/parts";
 import { plain } from "../../ui/plain";
@@ -13,14 +13,8 @@ import { valueOf } from "../workflows/parameters";
 export function Objects() {
   const { data: objects, error } = useQuery(objectsQuery);
   const [removing, setRemoving] = useState("");
-  const queries = useQueryClient();
-  const may = useMayAny();
-  const mayChange = may("submit") || may("operate");
-  const gone = () => {
-    say(`${removing} is there no more`);
-    void queries.invalidateQueries({ queryKey: ["objects"] });
-    setRemoving("");
-  };
+  const [submits, operates] = [useMay("submit"), useMay("operate")];
+  const mayChange = submits || operates;
   return (
     <section className="card part" aria-label="Buffer objects">
       <h2>Buffer objects</h2>
@@ -45,7 +39,7 @@ export function Objects() {
         </div>
       )}
       {removing !== "" && (
-        <Confirm title={`Remove ${removing}`} button="Remove it" act={() => removeObject(removing)} onDone={gone} onClose={() => setRemoving("")}>
+        <Confirm title={`Remove ${removing}`} button="Remove it" danger stale={["objects"]} act={() => removeObject(removing)} onClose={() => setRemoving("")}>
           <p>Stages that have seen it go on. Stages that wait for it from now on wait until it is posted again.</p>
         </Confirm>
       )}

@@ -10,7 +10,6 @@ import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { say } from "../../ui/toasts";
 import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
 import { textOf } from "./parameters";
@@ -75,12 +74,10 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
   const [removing, setRemoving] = useState(false);
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const gone = () => {
-    say(`${name}/${version} is removed`);
-    void navigate({ to: "/workflows" }).then(() => {
-      queries.removeQueries({ queryKey: ["workflows", name] });
-      return queries.invalidateQueries({ queryKey: ["workflows"], exact: true });
-    });
+  const forget = async () => {
+    await removeWorkflow(name, version);
+    await navigate({ to: "/workflows" });
+    queries.removeQueries({ queryKey: ["workflows", name] });
   };
   return (
     <div className="page-head">
@@ -92,7 +89,7 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
       <span className="muted">{workflow.kind} · registered by {plain(workflow.registered_by)}, <Ago at={workflow.registered_at} /></span>
       {may && <Button look="quiet" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
-        <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} act={() => removeWorkflow(name, version)} onDone={gone} onClose={() => setRemoving(false)}>
+        <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
           <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Runs of it, also those that are under way, are not harmed. The same bundle can be registered again.</p>
         </Confirm>
       )}
