@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser.flows import NOISY
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
 
@@ -22,6 +23,18 @@ def browser():
 def site(tmp_path_factory):
     with Site(CommandLine(tmp_path_factory.mktemp("site"))).running() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def gate(tmp_path_factory):
+    """The second gauge of the noisy run goes on when this file is there."""
+    return tmp_path_factory.mktemp("gate") / "open"
+
+
+@pytest.fixture(scope="session")
+def noisy(site, gate):
+    """A cycling run with a stop point, hostile texts, and a job that waits for the gate."""
+    return site.begin("noisy", NOISY.format(gate=gate))
 
 
 class Window:

@@ -148,7 +148,7 @@ def test_a_session_that_ended_says_so_and_what_to_do(site, tide, page):
         site.caller().post(f"/tokens/{number}/revoke")
     page.get_by_role("link", name=tide).click()
     expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
-    expect(page.get_by_role("main")).to_contain_text("login-links")
+    expect(page.get_by_role("main")).to_contain_text("tidewheel token link")
 
 
 def test_everything_can_be_reached_by_keys(tide, page):

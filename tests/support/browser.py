@@ -74,11 +74,11 @@ class Site:
         """Another link, good once."""
         return self.url + (caller or self.caller()).post("/login-links").json["path"]
 
-    def begin(self, name: str, flow: str) -> str:
+    def begin(self, name: str, flow: str, *options: str) -> str:
         """A run of this workflow; what it is called."""
         folder = Path(self.tidewheel.folder, name)
         folder.mkdir()
         (folder / "flow.cylc").write_text(flow)
-        answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach")
+        answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach", *options)
         assert answer.status == 0, answer
         return f"{name}/run1"

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 import pytest
 
 from tidewheel.cli.drawing.dot import dot_lines
-from tidewheel.cli.drawing.edge_facts import edge_facts
 from tidewheel.cli.drawing.layout import lay_out
 from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
 from tidewheel.cli.drawing.subject import Wishes, make_sketch
@@ -13,6 +12,7 @@ from tidewheel.cli.drawing.svg import svg_lines
 from tidewheel.cli.drawing.terminal import text_points
 from tidewheel.core.graph.edges import window
 from tidewheel.core.graph.findings import Findings
+from tidewheel.services.definition_graph.edge_facts import edge_facts
 from tidewheel.sources.flow_cylc.workflow import LoadOptions, load_workflow
 
 HEAD = "[scheduling]\n cycling mode = integer\n initial cycle point = 1\n [[graph]]\n"

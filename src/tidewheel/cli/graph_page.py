@@ -1,20 +1,19 @@
-"""A window of a graph in each form that `tidewheel graph` has: text, JSON, dot, SVG."""
+"""A window of a graph in each form that people look at: text, dot, SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.drawing.edge_facts import edge_facts
 from tidewheel.cli.drawing.subject import Wishes, make_sketch
-from tidewheel.cli.graph_window import BadWindow, Shown
 from tidewheel.cli.printing import safe
+from tidewheel.services.definition_graph.edge_facts import edge_facts
+from tidewheel.services.definition_graph.windows import BadWindow, Shown
 
 if TYPE_CHECKING:
     from tidewheel.cli.drawing.sketch import Sketch
-    from tidewheel.core.graph.edges import Edge
 
 BOXES_MAX = 3000  # of a picture; nobody reads more
 LINES_MAX = 20_000
@@ -39,42 +38,6 @@ def text_lines(shown: Shown, *, suicides: bool) -> Iterator[str]:
                 yield f"  {name:<{width}}  " + click.style(safe(told), dim=True)
             else:
                 yield f"  {name}"
-
-
-def graph_document(shown: Shown, drawn_in: Mapping[str, str]) -> dict[str, object]:
-    """For programs."""
-    style = shown.graph.cycling.style
-    texts = {point: style.text(point) for point in {task.point for task in shown.window.tasks}}
-    facts = edge_facts(shown.graph, shown.window, shown.start)
-    return {
-        "workflow": shown.graph.name,
-        "points": [texts[point] for point in sorted(texts)],
-        "tasks": [
-            {
-                "id": f"{texts[task.point]}/{task.node}",
-                "name": task.node,
-                "point": texts[task.point],
-                "family": drawn_in.get(task.node),
-            }
-            for task in sorted(shown.window.tasks, key=lambda one: (one.point, one.node))
-        ],
-        "edges": [
-            {
-                "parent": f"{texts[edge.parent.point]}/{edge.parent.node}",
-                "child": f"{texts[edge.child.point]}/{edge.child.node}",
-                "outputs": sorted(facts[edge].outputs),
-                "certain": facts[edge].certain,
-                "suicide": edge.suicide,
-            }
-            for edge in sorted(facts, key=_edge_order)
-        ],
-        "cut": shown.window.cut,
-    }
-
-
-def _edge_order(edge: Edge) -> tuple[int, str, int, str, bool]:
-    child, parent = edge.child, edge.parent
-    return child.point, child.node, parent.point, parent.node, edge.suicide
 
 
 def dot_document(shown: Shown, wishes: Wishes) -> Iterator[str]:

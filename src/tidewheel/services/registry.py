@@ -31,6 +31,8 @@ from tidewheel.core.runs.registry import RunRequest, registry_text
 from tidewheel.ports import Store
 from tidewheel.registry_errors import UnknownWorkflow
 from tidewheel.registry_ports import Document
+from tidewheel.services.definition_graph.document import drawn_in, graph_document
+from tidewheel.services.definition_graph.windows import TASKS_READ_MAX, read_window
 from tidewheel.services.definitions import capture, check_definition
 from tidewheel.services.finding_workflows import found_workflow
 from tidewheel.services.registering import judged_sip, load_flow
@@ -173,6 +175,32 @@ def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
     if findings.has_errors:
         raise InvalidDefinition(str(asked), findings.sorted())
     return {"text": text, "stages": stages}
+
+
+def graphed(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
+    """The graph between two points as it would be; nothing has to be runnable for that."""
+    findings, drawn = Findings(), None
+    if kept.kind == PYTHON:
+        _check_python(kept, asked, findings)
+    elif kept.kind == FLOW_CYLC:
+        with _flow_of(kept, asked, findings) as (loaded, _):
+            drawn = _drawn(loaded, start, stop)
+    else:
+        source = source_of(kept.text, kept.files)
+        request = dict(asked.parameters) or None
+        loaded = load_sip(source, Path(), request, findings).loaded  # type: ignore[arg-type]
+        drawn = _drawn(loaded, start, stop)
+    if drawn is None:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return drawn | {"findings": [finding_document(one) for one in findings.sorted()]}
+
+
+def _drawn(loaded: LoadedWorkflow, start: str, stop: str) -> Document | None:
+    """None where there is nothing to draw."""
+    if loaded.graph is None or not loaded.graph.nodes:
+        return None
+    shown = read_window(loaded, start, stop, tasks_max=TASKS_READ_MAX, suicides=True)
+    return graph_document(shown, drawn_in(loaded))
 
 
 def _stage_document(stage: RenderedStage) -> Document:

@@ -104,6 +104,18 @@ class StoreRegistryDoor:
         rendered = await asyncio.to_thread(registry.rendered, kept, asked)
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
 
+    async def graph(
+        self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
+    ) -> Document:
+        """Who would wait for whom from one point to another; "" is the first, or a few on."""
+        from tidewheel.services import registry  # noqa: PLC0415
+
+        view = await found_workflow(self._store, name, version)
+        kept = await self._store.definition(view.definition)
+        asked = await self._asked(view, parameters)
+        drawn = await asyncio.to_thread(registry.graphed, kept, asked, *points)
+        return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
+
     async def _asked(self, view: WorkflowView, parameters: Parameters | None) -> RunRequest:
         return RunRequest(
             workflow=view.name,

@@ -5,17 +5,27 @@ import { ActionDialog } from "./ActionDialog";
 
 interface Acting {
   act: (action: Action) => void;
+  /** The command that is being thought about, and what it would do. */
+  action: Action | null;
+  change: (action: Action) => void;
+  /** It stands beside a drawing that shows what would happen. */
+  docked: boolean;
 }
+
+// What these would set going is worth a drawing.
+const DRAWN = ["trigger", "set", "remove"];
 
 const Context = createContext<Acting | null>(null);
 
-export function ActingProvider({ run, children }: { run: string; children: ReactNode }) {
+/** `draws`: something below shows what would happen (`useActing().action`, `useTried`), so it must be seen. */
+export function ActingProvider({ run, draws = false, children }: { run: string; draws?: boolean; children: ReactNode }) {
   const [action, setAction] = useState<Action | null>(null);
-  const acting = useMemo(() => ({ act: setAction }), []);
+  const docked = action !== null && draws && DRAWN.includes(action.verb);
+  const acting = useMemo(() => ({ act: setAction, change: setAction, action, docked }), [action, docked]);
   return (
     <Context value={acting}>
       {children}
-      {action !== null && <ActionDialog run={run} action={action} onClose={() => setAction(null)} />}
+      {action !== null && <ActionDialog run={run} action={action} docked={docked} onChange={setAction} onClose={() => setAction(null)} />}
     </Context>
   );
 }

@@ -1,29 +1,29 @@
 /** What a command would do, and the button that does it. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { giveCommand, tryCommand } from "../api/commands";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { giveCommand } from "../api/commands";
 import type { Action } from "../api/types";
 import { Dialog } from "../ui/Dialog";
 import { Button, Failure, Loading } from "../ui/parts";
 import { say } from "../ui/toasts";
+import { Bounds, isReflow } from "./Bounds";
 import { Consequences } from "./Consequences";
+import { useTried } from "./tried";
 import { actionText, verbOf } from "./verbs";
 import "./acting.css";
 
-// These are about whoever drives the run, not about its tasks: there is nothing to try.
-const UNTRIED = ["run", "broadcast", "message"];
+interface Props {
+  run: string;
+  action: Action;
+  docked: boolean;
+  onChange: (action: Action) => void;
+  onClose: () => void;
+}
 
-export function ActionDialog({ run, action: given, onClose }: { run: string; action: Action; onClose: () => void }) {
-  const [action, setAction] = useState(given);
+export function ActionDialog({ run, action, docked, onChange, onClose }: Props) {
   const verb = verbOf(action.verb);
   const queries = useQueryClient();
-  const tried = useQuery({
-    queryKey: ["run", run, "dry run", action],
-    queryFn: () => tryCommand(run, action),
-    enabled: !UNTRIED.includes(action.verb),
-    retry: false,
-    gcTime: 0,
-  });
+  const tried = useTried(run, action);
   const giving = useMutation({
     mutationFn: () => giveCommand(run, action),
     onSuccess: () => {
@@ -33,11 +33,12 @@ export function ActionDialog({ run, action: given, onClose }: { run: string; act
       onClose();
     },
   });
+  const Frame = docked ? Docked : Dialog;
   return (
-    <Dialog title={actionText(action)} onClose={onClose}>
+    <Frame title={actionText(action)} onClose={onClose}>
       <h2>{actionText(action)}</h2>
       <p className="muted">{verb.says} <span className="faint">Run {run}.</span></p>
-      <Choices action={action} onChange={setAction} />
+      <Choices action={action} docked={docked} onChange={onChange} />
       {tried.isLoading && <Loading what="what would happen" />}
       {tried.error !== null && <Failure error={tried.error} />}
       {tried.data && <Consequences tried={tried.data} />}
@@ -48,13 +49,40 @@ export function ActionDialog({ run, action: given, onClose }: { run: string; act
           {giving.isPending ? "Asking the scheduler …" : actionText(action)}
         </Button>
       </div>
-    </Dialog>
+    </Frame>
   );
 }
 
+/** Beside the drawing instead of over it: what would happen is seen, and can be clicked. */
+function Docked({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.focus();
+    const close = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      onClose();
+    };
+    window.addEventListener("keydown", close, { capture: true });
+    return () => {
+      window.removeEventListener("keydown", close, { capture: true });
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []); // eslint-disable-line react-hooks/exhaustive-deps -- once, while it stands there
+  return <div ref={box} className="docked dialog-body" role="dialog" aria-label={title} tabIndex={-1}>{children}</div>;
+}
+
 /** What else can be said with this verb. */
-function Choices({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {
-  if (action.verb === "trigger") return <FlowChoice action={action} onChange={onChange} />;
+function Choices({ action, docked, onChange }: { action: Action; docked: boolean; onChange: (action: Action) => void }) {
+  if (action.verb === "trigger") {
+    return (
+      <>
+        <FlowChoice action={action} onChange={onChange} />
+        {isReflow(action) && <Bounds action={action} docked={docked} onChange={onChange} />}
+      </>
+    );
+  }
   if (action.verb === "set" && action.prerequisites === undefined) return <OutputChoice action={action} onChange={onChange} />;
   if (action.verb === "stop") {
     return (
@@ -89,8 +117,14 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
     <fieldset className="choices">
       <legend>What follows</legend>
       {([["", "as the run goes on (its flow)"], ["new", "everything behind it again (a new flow)"], ["none", "nothing: only this"]] as const).map(([flow, says]) => (
-        <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange({ ...action, flow })} /> {says}</label>
+        <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>
   );
+}
+
+/** Bounds are those of a new flow. */
+function inFlow(action: Action, flow: string): Action {
+  const { until: _, until_tasks: __, ...rest } = action;
+  return { ...rest, flow };
 }

@@ -1,5 +1,6 @@
 /** A dry run in words: what changes at once, what would then run, what would wait. */
 import type { DryRun } from "../api/types";
+import { plain } from "../ui/plain";
 
 const SHOWN_MAX = 12;
 
@@ -10,7 +11,7 @@ function Some({ title, lines }: { title: string; lines: readonly { key: string; 
       <h3>{title} <span className="faint">{lines.length}</span></h3>
       <ul>
         {lines.slice(0, SHOWN_MAX).map((line) => (
-          <li key={line.key}><code>{line.text}</code>{line.note && <span className="muted"> {line.note}</span>}</li>
+          <li key={line.key}><code>{line.text}</code>{line.note && <span className="muted"> {plain(line.note)}</span>}</li>
         ))}
         {lines.length > SHOWN_MAX && <li className="faint">and {lines.length - SHOWN_MAX} more</li>}
       </ul>
@@ -30,7 +31,7 @@ export function Consequences({ tried }: { tried: DryRun }) {
       <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: id }))} />
       <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: one.id, note: one.triggered ? "at once" : one.after.length ? `after ${one.after.join(", ")}` : "" }))} />
       <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: one.id, note: one.reasons[0]?.text ?? "" }))} />
-      {tried.notices.length > 0 && <p className="muted notices">The run would say: {tried.notices.join(" · ")}</p>}
+      {tried.notices.length > 0 && <p className="muted notices">The run would say: {plain(tried.notices.join(" · "))}</p>}
       {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
     </div>
   );

@@ -42,7 +42,8 @@ export function actionText(action: Action): string {
   const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${ids[0]}` : ` ${ids.length} tasks`;
   const prerequisites = action.prerequisites as string[] | undefined;
   if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
-  const flow = action.flow === "new" ? " in a new flow" : "";
+  const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
+  const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : "";
   const word = action.verb === "set" ? "Set outputs of" : verbOf(action.verb).button;
   return `${word}${what}${flow}`;
 }

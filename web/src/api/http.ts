@@ -2,12 +2,25 @@
 
 const API = "/api/v1";
 
+/** Something that is wrong or remarkable in a definition, and where. */
+export interface Finding {
+  severity: string;
+  code: string;
+  message: string;
+  hint: string;
+  file: string | null;
+  line: number | null;
+  column: number | null;
+}
+
 export class Problem extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
     readonly findings: string[] = [],
+    /** Those of a definition, with their places. */
+    readonly placed: Finding[] = [],
   ) {
     super(message);
   }
@@ -39,6 +52,9 @@ export function tellSessionEnd(): void {
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   ask<T>("GET", path, undefined, signal);
 export const post = <T>(path: string, body?: unknown): Promise<T> => ask<T>("POST", path, body);
+/** A file as it is. */
+export const postFile = <T>(path: string, content: Blob, mediaType: string): Promise<T> =>
+  ask<T>("POST", path, new Blob([content], { type: mediaType }));
 export const patch = <T>(path: string, body: unknown): Promise<T> => ask<T>("PATCH", path, body);
 export const remove = <T>(path: string): Promise<T> => ask<T>("DELETE", path);
 
@@ -68,7 +84,8 @@ async function answered(
   signal?: AbortSignal,
 ): Promise<Response> {
   const headers: Record<string, string> = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined) headers["Content-Type"] = isFile ? body.type : "application/json";
   if (method !== "GET" && csrf !== null) headers["X-CSRF-Token"] = csrf;
   let answer: Response;
   try {
@@ -76,7 +93,7 @@ async function answered(
       method,
       headers,
       credentials: "same-origin",
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
@@ -91,8 +108,9 @@ async function answered(
 async function problemOf(answer: Response): Promise<Problem> {
   try {
     const told = (await answer.json()) as { code?: string; message?: string; findings?: unknown[] };
-    const findings = (told.findings ?? []).map(findingText);
-    return new Problem(answer.status, told.code ?? "", told.message ?? answer.statusText, findings);
+    const given = told.findings ?? [];
+    const placed = given.filter((one): one is Finding => typeof one === "object" && one !== null && "severity" in one);
+    return new Problem(answer.status, told.code ?? "", told.message ?? answer.statusText, given.map(findingText), placed);
   } catch {
     return new Problem(answer.status, "", `The server answered ${answer.status} ${answer.statusText}.`);
   }

@@ -13,7 +13,7 @@ const row = (id: string, state: string): TaskRow => ({
 const seen: TaskRows = {
   run: { name: "tide/run1", status: "running", reason: "" } as RunFacts,
   batch: 7, cursor: "c", points: ["1"], points_left_out: 0,
-  nodes: { a: { families: [], title: "", rank: 0 }, b: { families: ["B"], title: "", rank: 1 } },
+  nodes: { a: { families: [], branch: [], title: "", rank: 0 }, b: { families: ["B"], branch: [], title: "", rank: 1 } },
   tasks: [row("1/a", "running"), row("1/b", "waiting")],
 };
 const batch = (number: number, tasks: TaskWords[] | null, status = "running") => ({
@@ -81,5 +81,12 @@ test("steps of a submission bring times and the worker", () => {
 
 test("a run that is deleted under the viewer is said to be", () => {
   live.hear(batch(9, [], "deleted"));
+  expect(live.snapshot().phase).toBe("deleted");
+});
+
+test("a deleted run stays deleted, whatever is heard behind it", async () => {
+  live.hear(batch(9, [], "deleted"));
+  live.hear({ event: "resync", id: null, data: "{}" });
+  await vi.runAllTimersAsync();
   expect(live.snapshot().phase).toBe("deleted");
 });

@@ -80,6 +80,10 @@ export class RunLive {
     } catch (error) {
       if (this.stopped) return;
       const problem = error instanceof Problem ? error : new Problem(0, "bug", String(error));
+      if (problem.status === 404 && this.state.phase === "ready") {
+        this.end();
+        return;
+      }
       if (problem.passes) this.reload();
       const phase = this.state.phase === "ready" && problem.passes ? "ready" : "failed";
       this.put({ ...this.state, phase, problem });
@@ -89,7 +93,7 @@ export class RunLive {
   /** What an event of the stream changes; public so that tests may tell it. */
   hear(event: ServerEvent): void {
     if (event.event === "resync") this.reload();
-    else if (event.event === "gone") this.put({ ...this.state, phase: "deleted" });
+    else if (event.event === "gone") this.end();
     else if (event.event === "run") this.hearRun(JSON.parse(event.data) as RunEvent);
     else if (event.event === "task") this.hearTask(JSON.parse(event.data) as TaskEvent);
   }
@@ -108,6 +112,12 @@ export class RunLive {
     });
   }
 
+  /** It was deleted: that is the last that will be said of it. */
+  private end(): void {
+    this.stop();
+    this.put({ ...this.state, phase: "deleted" });
+  }
+
   private follow(since: string): void {
     this.stream?.stop();
     this.stream = new EventStream({
@@ -123,7 +133,7 @@ export class RunLive {
     if (event.run !== this.name) return;
     const { run } = this.state;
     if (event.status === "deleted") {
-      this.put({ ...this.state, phase: "deleted" });
+      this.end();
       return;
     }
     if (event.batch < this.state.batch) return;

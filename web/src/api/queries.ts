@@ -1,7 +1,7 @@
 /** What can be asked for, each with the key under which it is remembered. Keys of a run begin with ["run", name]. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { GraphDocument, RunFacts, RunSummary, Session, TaskDocument } from "./types";
+import type { CriticalPath, GraphDocument, RunAttempts, RunFacts, RunSummary, Session, TaskDocument } from "./types";
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -23,11 +23,29 @@ export const summaryQuery = (run: string) =>
     staleTime: 5_000,
   });
 
-export const graphQuery = (run: string, edges: number) =>
+/** Around these tasks, or around the live ones. */
+export const graphQuery = (run: string, edges: number, ids: readonly string[] = []) =>
   queryOptions({
-    queryKey: ["run", run, "graph", edges],
-    queryFn: ({ signal }) => get<GraphDocument>(`/runs/${inPath(run)}/graph?n=${edges}`, signal),
+    queryKey: ["run", run, "graph", edges, ids],
+    queryFn: ({ signal }) =>
+      get<GraphDocument>(`/runs/${inPath(run)}/graph?n=${edges}${ids.length > 0 ? `&ids=${encodeURIComponent(ids.join(","))}` : ""}`, signal),
     placeholderData: keepPreviousData,
+  });
+
+export const attemptsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ["run", run, "attempts"],
+    queryFn: ({ signal }) => get<RunAttempts>(`/runs/${inPath(run)}/attempts?limit=5000`, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 2_000,
+  });
+
+export const criticalPathQuery = (run: string, id: string) =>
+  queryOptions({
+    queryKey: ["run", run, "critical path", id],
+    queryFn: ({ signal }) => get<CriticalPath>(`/runs/${inPath(run)}/critical-path?id=${encodeURIComponent(id)}`, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 5_000,
   });
 
 export const taskQuery = (run: string, id: string) =>

@@ -26,6 +26,7 @@ export interface RunFacts {
   updated_at: string;
   ended_at: string | null;
   options?: Record<string, unknown>;
+  waits?: string[]; // what keeps it from beginning
 }
 
 export type Counts = Record<string, number>;
@@ -93,6 +94,7 @@ export interface TaskRow extends TaskWords {
 
 export interface NodeFacts {
   families: string[];
+  branch: string[]; // the families in which it is drawn, the outermost first
   title: string;
   rank: number;
 }
@@ -197,6 +199,38 @@ export interface Submission {
   messages: { at: string | null; output: string | null; text: string }[];
 }
 
+/** An attempt with its times and resources; one that nobody has claimed yet has no worker. */
+export interface RunAttempt {
+  id: string;
+  point: string;
+  name: string;
+  submit: number;
+  attempt: number;
+  task: string;
+  worker: string | null;
+  queued_at: string;
+  claimed_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  ended_by: string | null;
+  exit_status: number | null;
+  asked: { cpu: number; memory_bytes: number; gpu: number };
+  used: { memory_bytes: number | null; cpu_percent: number | null; gpu_percent: number | null; gpu_memory_bytes: number | null };
+}
+
+export interface RunAttempts {
+  run: string;
+  now: string;
+  attempts: RunAttempt[];
+  left_out: boolean;
+}
+
+export interface CriticalPath {
+  run: string;
+  seconds: number | null;
+  steps: { id: string; submit: number; task: string; status: string; queued_at: string; started_at: string | null; ended_at: string | null }[];
+}
+
 export interface TaskDocument {
   run: string;
   id: string;
@@ -218,6 +252,7 @@ export interface TaskDocument {
   xtriggers: { label: string; call: string; satisfied: boolean; at: string | null }[];
   outputs: OutputFacts[];
   verdicts: { flow: number; verdict: string; text: string }[];
+  environment: { name: string; value: string; broadcast: boolean }[];
   submissions: Submission[];
   why: Reason[];
 }

@@ -11,8 +11,8 @@ import type { RunEvent, RunFacts, RunSummary } from "../api/types";
 import { globMatcher } from "../ui/globs";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
-import { Ago } from "../ui/time";
-import { inOrder, isAbandoned, isOver, progress, urgency } from "./runOrder";
+import { Ago, durationText, useNow } from "../ui/time";
+import { inOrder, isAbandoned, isOver, progress, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 const SUMMARIES_MAX = 40;
@@ -73,7 +73,7 @@ export function RunsPage() {
       <ul className="run-list">
         {shown.map((run) => (
           <li key={run.number}>
-            <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} /></ActingProvider>
+            <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usualSeconds(run, runs)} /></ActingProvider>
           </li>
         ))}
       </ul>
@@ -84,13 +84,13 @@ export function RunsPage() {
 function NoRuns() {
   return (
     <Empty title="Nothing has run yet">
-      Begin one from a folder with a <code>flow.cylc</code>:
+      Request a run of a <Link to="/workflows">registered workflow</Link>, or begin one from a folder with a <code>flow.cylc</code>:
       <pre>tidewheel run DIR --server {location.origin}</pre>
     </Empty>
   );
 }
 
-function RunLine({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
+function RunLine({ run, summary, usual }: { run: RunFacts; summary: RunSummary | undefined; usual: number | null }) {
   const alarm = urgency(run, summary) <= 3;
   const part = summary && progress(summary);
   return (
@@ -104,6 +104,7 @@ function RunLine({ run, summary }: { run: RunFacts; summary: RunSummary | undefi
         {summary && (
           <div className="run-figures">
             <span>{summary.done} of {summary.tasks} tasks{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}</span>
+            {!alarm && <Left run={run} usual={usual} />}
             <PointsText summary={summary} />
           </div>
         )}
@@ -113,6 +114,13 @@ function RunLine({ run, summary }: { run: RunFacts; summary: RunSummary | undefi
       <Trouble run={run} summary={summary} />
     </article>
   );
+}
+
+/** As runs of the same workflow went before. */
+function Left({ run, usual }: { run: RunFacts; usual: number | null }) {
+  const left = secondsLeft(run, usual, useNow());
+  if (left === null || usual === null) return null;
+  return <span className="muted" title={`Runs of ${run.workflow} usually take ${durationText(usual)}`}>about {durationText(Math.ceil(left)).replace(".0", "")} left</span>;
 }
 
 function PointsText({ summary }: { summary: RunSummary }) {
@@ -125,6 +133,7 @@ function PointsText({ summary }: { summary: RunSummary }) {
 function Trouble({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
   if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
   if (run.status === "error") return <p className="run-trouble">{run.reason}</p>;
+  if (run.waits !== undefined && run.waits.length > 0) return <p className="run-waits muted">waits for {run.waits.join("; ")}</p>;
   const [cause] = summary?.causes ?? [];
   if (summary === undefined || cause === undefined || isOver(run)) return null;
   const more = summary.causes_count - 1;

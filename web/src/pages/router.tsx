@@ -4,7 +4,6 @@ import { Shell } from "../shell/Shell";
 import { Empty } from "../ui/parts";
 import { parseSearch, stringifySearch, type Search } from "./search";
 import { RunsPage } from "./RunsPage";
-import { Soon } from "./Soon";
 
 const anySearch = (search: Record<string, unknown>): Search =>
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
@@ -30,11 +29,15 @@ const routes = [
     path: "/runs/$run",
     component: lazyRouteComponent(() => import("./run/RunPage"), "RunPage"),
   }),
-  createRoute({ getParentRoute: () => root, path: "/workflows", component: () => <Soon title="Workflows" command="tidewheel workflows" /> }),
-  createRoute({ getParentRoute: () => root, path: "/tasks", component: () => <Soon title="Tasks & queues" command="tidewheel tasks" /> }),
-  createRoute({ getParentRoute: () => root, path: "/workers", component: () => <Soon title="Workers" command="tidewheel workers" /> }),
-  createRoute({ getParentRoute: () => root, path: "/statistics", component: () => <Soon title="Statistics" command="curl …/api/v1/statistics" /> }),
-  createRoute({ getParentRoute: () => root, path: "/tokens", component: () => <Soon title="Tokens" command="tidewheel token list" /> }),
+  createRoute({ getParentRoute: () => root, path: "/workflows", component: lazyRouteComponent(() => import("./workflows/WorkflowsPage"), "WorkflowsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "HighestVersionPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow/$version", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "WorkflowPage") }),
+  createRoute({ getParentRoute: () => root, path: "/requests", component: lazyRouteComponent(() => import("./requests/RequestsPage"), "RequestsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/notifications", component: lazyRouteComponent(() => import("./NotificationsPage"), "NotificationsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workers", component: lazyRouteComponent(() => import("./elsewhere/WorkersPage"), "WorkersPage") }),
+  createRoute({ getParentRoute: () => root, path: "/statistics", component: lazyRouteComponent(() => import("./elsewhere/StatisticsPage"), "StatisticsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/tokens", component: lazyRouteComponent(() => import("./elsewhere/TokensPage"), "TokensPage") }),
 ] as const;
 
 export const router = createRouter({

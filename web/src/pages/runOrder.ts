@@ -34,3 +34,23 @@ export function progress(summary: RunSummary): number | null {
   const perPoint = tasks / Math.max(points.known, 1);
   return done / (tasks + perPoint * (points.to_come ?? 0));
 }
+
+const PAST_MAX = 20;
+
+/** How long the latest complete runs of the same workflow took: the median; null where there is none. */
+export function usualSeconds(run: RunFacts, runs: readonly RunFacts[]): number | null {
+  const past = runs
+    .filter((one) => one.workflow === run.workflow && one.status === "completed" && one.ended_at !== null)
+    .sort((a, b) => b.number - a.number)
+    .slice(0, PAST_MAX)
+    .map((one) => (Date.parse(one.ended_at ?? "") - Date.parse(one.created_at)) / 1_000)
+    .sort((a, b) => a - b);
+  return past[Math.floor((past.length - 1) / 2)] ?? null;
+}
+
+/** What is left of that; null where it took longer already, or where nothing goes on. */
+export function secondsLeft(run: RunFacts, usual: number | null, now: number): number | null {
+  if (usual === null || run.status !== "running" || isAbandoned(run)) return null;
+  const left = usual - (now - Date.parse(run.created_at)) / 1_000;
+  return left > 0 ? left : null;
+}

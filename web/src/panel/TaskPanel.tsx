@@ -8,9 +8,12 @@ import { useTaskRow } from "../api/runLive";
 import { useMay } from "../api/session";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage } from "../pages/run/useRunPage";
+import { FlowMarks } from "../ui/FlowMark";
 import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
-import { Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
+import { plain } from "../ui/plain";
+import { Environment, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
+import { UsagePlot } from "./UsagePlot";
 import "./panel.css";
 
 export function TaskPanel({ id }: { id: string }) {
@@ -26,7 +29,7 @@ export function TaskPanel({ id }: { id: string }) {
           <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
         </div>
         {state && <StateWord state={state.state} remarks={state.remarks} />}
-        {task?.title && <p className="muted">{task.title}</p>}
+        {task?.title && <p className="muted">{plain(task.title)}</p>}
       </header>
       {task && <Verbs task={row ? { ...task, ...row } : task} />}
       {error !== null && <Failure error={error} retry={() => void refetch()} />}
@@ -57,14 +60,16 @@ function Body({ task }: { task: TaskDocument }) {
       {task.xtriggers.length > 0 && <Section title="Xtriggers and timers"><Xtriggers task={task} /></Section>}
       <Section title="Outputs"><Outputs outputs={task.outputs} completion={task.completion} /></Section>
       <Section title="Submissions and attempts" count={task.submissions.length}><Submissions task={task} /></Section>
+      <Section title="Used"><UsagePlot task={task} /></Section>
+      <Section title="Environment" count={task.environment.length}><Environment variables={task.environment} /></Section>
       {task.suicide.length > 0 && <Section title="Removed if"><Prerequisites arrows={task.suicide} /></Section>}
       <Section title="About">
         <dl className="facts">
-          <dt>flows</dt><dd>{task.flows.join(", ") || "none"}</dd>
+          <dt>flows</dt><dd>{task.flows.join(", ") || "none"} <FlowMarks flows={task.flows} /></dd>
           {task.families.length > 0 && <><dt>families</dt><dd>{task.families.join(", ")}</dd></>}
           <dt>children</dt><dd><TaskLinks ids={task.children} /></dd>
-          {task.description && <><dt>description</dt><dd>{task.description}</dd></>}
-          {task.verdicts.map((verdict) => <div key={verdict.flow} className="wide-fact"><dt>flow {verdict.flow}</dt><dd>{verdict.text}</dd></div>)}
+          {task.description && <><dt>description</dt><dd>{plain(task.description)}</dd></>}
+          {task.verdicts.map((verdict) => <div key={verdict.flow} className="wide-fact"><dt>flow {verdict.flow}</dt><dd>{plain(verdict.text)}</dd></div>)}
         </dl>
       </Section>
     </div>
@@ -90,7 +95,7 @@ function Why({ reasons }: { reasons: Reason[] }) {
       <ul>
         {reasons.map((reason) => (
           <li key={reason.text} className={reason.passes ? "passes" : "stays"}>
-            <p>{reason.text}</p>
+            <p>{plain(reason.text)}</p>
             <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>
             {may && reason.actions.filter(isRepair).map((action) => (
               <Button key={actionText(action)} look={reason.passes ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>

@@ -1,23 +1,43 @@
 /** The parts of the panel: what a task waits for, what it made, how often it ran. */
+import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
 import type { Arrow, Atom, OutputFacts, TaskDocument } from "../api/types";
 import { useRunPage } from "../pages/run/useRunPage";
+import { plain } from "../ui/plain";
 import { StateIcon } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
+const SHOWN = 20;
 const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
   if (arrows.length === 0) return <p className="muted">It waits for no other task.</p>;
   return (
     <ul className="arrows">
-      {arrows.map((arrow) => (
-        <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
-          {arrow.atoms.length > 1 && <code className="expression">{arrow.text}</code>}
-          {arrow.atoms.map((atom) => <AtomLine key={atom.text} atom={atom} />)}
-        </li>
-      ))}
+      <Some of={arrows} isMet={(arrow) => arrow.satisfied}>
+        {(arrow) => (
+          <li key={arrow.text} className={arrow.satisfied ? "met" : "unmet"}>
+            {arrow.atoms.length > 1 && arrow.atoms.length <= SHOWN && <code className="expression">{arrow.text}</code>}
+            <ul className="atoms"><Some of={arrow.atoms} isMet={(atom) => atom.state === "true"}>{(atom) => <AtomLine key={atom.text} atom={atom} />}</Some></ul>
+          </li>
+        )}
+      </Some>
     </ul>
+  );
+}
+
+/** What is not met comes first; of a thousand parents only some are drawn at once. */
+function Some<T>({ of, isMet, children }: { of: readonly T[]; isMet: (one: T) => boolean; children: (one: T) => ReactNode }) {
+  const [count, setCount] = useState(SHOWN);
+  if (of.length <= SHOWN) return <>{of.map(children)}</>;
+  const open = of.filter((one) => !isMet(one));
+  const inOrder = [...open, ...of.filter(isMet)];
+  return (
+    <>
+      <li className="plain-line muted small">{of.length - open.length} of {of.length} are met{open.length > 0 ? "; those that are not come first" : ""}</li>
+      {inOrder.slice(0, count).map(children)}
+      {count < inOrder.length && <li className="plain-line"><button type="button" className="link" onClick={() => setCount(count + 200)}>{inOrder.length - count} more</button></li>}
+    </>
   );
 }
 
@@ -28,7 +48,7 @@ function AtomLine({ atom }: { atom: Atom }) {
   // The state of the parent as it is now, not as it was when the panel was read.
   const parent = row === undefined ? atom.parent : [row.state, ...row.remarks].join(", ");
   return (
-    <div className={`atom ${atom.state.replace(" ", "-")}`}>
+    <li className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
       {atom.members.length > 0 ? <span className="mono">{atom.id}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>}
       <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
@@ -41,7 +61,7 @@ function AtomLine({ atom }: { atom: Atom }) {
           ))}
         </details>
       )}
-    </div>
+    </li>
   );
 }
 
@@ -60,10 +80,10 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
     <>
       <ul className="plain-list outputs">
         {outputs.map((one) => (
-          <li key={one.output} className={one.made ? "made" : ""}>
-            <span className="mark" role="img" aria-label={one.made ? "made" : "not made"}>{one.made ? "✔" : "○"}</span>
-            <span className="output-name">{one.output}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
-            <span className="muted">{one.by}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
+          <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
+            <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✋" : one.made ? "✔" : "○"}</span>
+            <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
+            <span className="muted">{plain(one.by)}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
             <At at={one.at} />
           </li>
         ))}
@@ -84,7 +104,7 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
             <span className="end"><Took from={one.started_at} to={one.ended_at} /></span>
           </div>
-          {one.error && <p className="error-text">{one.error}</p>}
+          {one.error && <p className="error-text">{plain(one.error)}</p>}
           <dl className="facts">
             <dt>queued</dt><dd><At at={one.submitted_at} /></dd>
             {one.started_at && <><dt>began</dt><dd><At at={one.started_at} /></dd></>}
@@ -92,13 +112,24 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.worker && <><dt>worker</dt><dd>{one.worker}</dd></>}
           </dl>
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
-            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {attempt.error ?? ""}</p>
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
-            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {message.text}</li>)}</ul>
+            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {plain(message.text)}</li>)}</ul>
           )}
         </li>
       ))}
     </ol>
+  );
+}
+
+export function Environment({ variables }: { variables: TaskDocument["environment"] }) {
+  if (variables.length === 0) return <p className="muted">Its definition sets no variables.</p>;
+  return (
+    <dl className="facts environment">
+      {variables.map((one) => (
+        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono">{plain(one.value)}{one.broadcast && <span className="chip" title="Set by hand while the run was going">broadcast</span>}</dd></div>
+      ))}
+    </dl>
   );
 }

@@ -3,7 +3,6 @@ import { Button } from "../ui/parts";
 import "./shell.css";
 
 export function LoggedOut({ before }: { before: boolean }) {
-  const link = `curl -X POST -H "Authorization: Bearer $(cat ~/.local/state/tidewheel/token)" ${location.origin}/api/v1/login-links`;
   return (
     <main className="logged-out">
       <div className="card">
@@ -16,8 +15,8 @@ export function LoggedOut({ before }: { before: boolean }) {
         <ol>
           <li>Open the link that <code>tidewheel up</code> printed, if it is not used up.</li>
           <li>
-            Or make another on the server&apos;s machine, and open its <code>path</code> here:
-            <pre>{link}</pre>
+            Or make another on the server&apos;s machine, and open what it prints:
+            <pre>tidewheel token link --server {location.origin}</pre>
           </li>
         </ol>
         <Button look="primary" onClick={() => location.reload()}>I have logged in</Button>

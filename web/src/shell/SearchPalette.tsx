@@ -8,7 +8,7 @@ import { Dialog } from "../ui/Dialog";
 import type { Kind } from "../ui/palette";
 import { StateIcon } from "../ui/StateIcon";
 import { toggleTheme } from "../ui/theme";
-import { PLACES } from "./places";
+import { usePlaces } from "./places";
 
 interface Found {
   key: string;
@@ -76,6 +76,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
 
 function useEverything(): Found[] {
   const navigate = useNavigate();
+  const places = usePlaces();
   const { data: runs = [] } = useQuery(runsQuery);
   const rows = currentLive()?.snapshot().rows ?? [];
   const select = (id: string) => void navigate({ to: ".", search: (old) => ({ ...old, select: id }) });
@@ -83,7 +84,7 @@ function useEverything(): Found[] {
     ...rows.map((row): Found => ({
       key: `task ${row.id}`, title: row.id, kind: "task", state: [row.state, "tasks"], go: () => select(row.id),
     })),
-    ...PLACES.map((place): Found => ({
+    ...places.map((place): Found => ({
       key: place.to, title: place.title, kind: "page", go: () => void navigate({ to: place.to }),
     })),
     ...runs.map((one): Found => ({

@@ -9,7 +9,7 @@ import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
 import { Toasts } from "../ui/toasts";
-import { PLACES } from "./places";
+import { usePlaces, type Place } from "./places";
 import { SearchPalette } from "./SearchPalette";
 import { ShortcutList } from "./ShortcutList";
 import { useShortcut, useShortcutKeys } from "./shortcuts";
@@ -32,11 +32,11 @@ export function Shell() {
           <span>tidewheel</span>
         </Link>
         <nav aria-label="Pages">
-          {PLACES.map((place) => <NavLink key={place.to} place={place} />)}
+          {usePlaces().map((place) => <NavLink key={place.to} place={place} />)}
         </nav>
         <div className="bar-end">
           <ConnectionSign />
-          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} aria-label="Search (Ctrl K)">
+          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title="Search (Ctrl K)">
             <span className="wide">Search</span> <Keys keys="Ctrl K" />
           </Button>
           <ThemeButton />
@@ -53,7 +53,7 @@ export function Shell() {
   );
 }
 
-function NavLink({ place }: { place: (typeof PLACES)[number] }) {
+function NavLink({ place }: { place: Place }) {
   const navigate = useNavigate();
   useShortcut(place.keys, `Go to ${place.title}`, () => void navigate({ to: place.to }));
   return (

@@ -29,6 +29,7 @@ export function useShortcut(keys: string, says: string, run: () => void): void {
 }
 
 function isWriting(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement && /^(checkbox|radio|range|button)$/.test(target.type)) return false;
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 

@@ -3,6 +3,7 @@ import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Problem } from "../api/http";
 import type { Counts } from "../api/types";
 import { lookOf, TASK_STATES } from "./palette";
+import { plain } from "./plain";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "primary" | "danger" | "quiet" };
 
@@ -26,9 +27,9 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   const message = error instanceof Error ? error.message : String(error);
   return (
     <div className="failure" role="alert">
-      <p>{message}</p>
+      <p>{plain(message)}</p>
       {problem !== null && problem.findings.length > 0 && (
-        <ul>{problem.findings.map((finding) => <li key={finding}>{finding}</li>)}</ul>
+        <ul>{problem.findings.map((finding) => <li key={finding}>{plain(finding)}</li>)}</ul>
       )}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>

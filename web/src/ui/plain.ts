@@ -2,7 +2,6 @@
 
 // Letters that turn the direction of what stands beside them: a name may look like another one with them.
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-// eslint-disable-next-line no-control-regex -- these are what is looked for
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 const codePoint = (letter: string): string => `⟦U+${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`;

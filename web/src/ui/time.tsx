@@ -27,7 +27,8 @@ export function useNow(): number {
 }
 
 export function durationText(seconds: number): string {
-  if (seconds < 0) return "0 s";
+  if (seconds <= 0) return "0 s";
+  if (seconds < 0.1) return `${Math.max(1, Math.round(seconds * 1_000))} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);

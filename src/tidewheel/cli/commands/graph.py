@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tidewheel.cli.drawing.subject import Wishes
-    from tidewheel.cli.graph_window import Shown
     from tidewheel.core.graph.findings import Findings
+    from tidewheel.services.definition_graph.windows import Shown
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
 STDOUT = "-"
@@ -62,9 +62,13 @@ def command(
     """
     from tidewheel.cli.findings_page import refuse
     from tidewheel.cli.graph_page import text_lines
-    from tidewheel.cli.graph_window import TASKS_MAX, TASKS_READ_MAX, read_window
     from tidewheel.cli.printing import note
     from tidewheel.core.graph.findings import Findings
+    from tidewheel.services.definition_graph.windows import (
+        TASKS_MAX,
+        TASKS_READ_MAX,
+        read_window,
+    )
 
     if sum(map(bool, (form, svg, definition.as_json))) > 1:
         raise click.UsageError("give one of --reference, --dot, --svg and --json")
@@ -121,11 +125,11 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.graph_page import graph_document
     from tidewheel.cli.printing import say_json
     from tidewheel.core.graph.findings import finding_document
+    from tidewheel.services.definition_graph.document import drawn_in, graph_document
 
-    document = graph_document(shown, _drawn_in(loaded))
+    document = graph_document(shown, drawn_in(loaded))
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
 
 
@@ -147,6 +151,7 @@ def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
     from tidewheel.cli.drawing.subject import Wishes
+    from tidewheel.services.definition_graph.document import drawn_in
 
     families = loaded.graph.families if loaded.graph is not None else {}
     collapsed = drawing["group"]
@@ -157,14 +162,7 @@ def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
     if drawing["group_all"]:
         collapsed = tuple(families)
     return Wishes(
-        drawn_in=_drawn_in(loaded),
+        drawn_in=drawn_in(loaded),
         collapsed=frozenset(collapsed),
         frame_points=bool(drawing["cycles"]),
     )
-
-
-def _drawn_in(loaded: LoadedWorkflow) -> dict[str, str]:
-    from tidewheel.sources.flow_cylc.families import ROOT
-
-    first_parents = loaded.settings.families.first_parents
-    return {name: family for name, family in first_parents.items() if family != ROOT}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidewheel.cli.drawing.edge_facts import EdgeFact
 from tidewheel.cli.drawing.sketch import NO_FRAME, Box, Frame, Kind, Line, Sketch
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.edges import Edge, TaskAt, Window
 from tidewheel.core.graph.graph import Graph
+from tidewheel.services.definition_graph.edge_facts import EdgeFact
 
 TASKS_ON_TWO_LINES_MAX = 120  # where there are more, a box has one line
 

@@ -24,6 +24,7 @@ PAGES = (
     "/workflows",
     "/workflows/{workflow}",
     "/workflows/{workflow}/{version}",
+    "/requests",
     "/tasks",
     "/tasks/{task}",
     "/queues/{queue}",

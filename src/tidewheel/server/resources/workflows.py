@@ -16,11 +16,13 @@ from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
 from tidewheel.server.wire.forms import read
 from tidewheel.server.wire.workflows import (
+    GraphQuery,
     ParametersIn,
     RegisterIn,
     RegisterQuery,
     WorkflowsQuery,
     bundles_of,
+    parameters_of,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +97,13 @@ async def render(call: Call) -> object:
     given = call.body_as(ParametersIn).parameters
     async with call.doors.beginning:
         return await registry_door(call).render(*_named(call), given)
+
+
+async def graph(call: Call) -> object:
+    query = call.query_as(GraphQuery)
+    given = parameters_of(query)
+    async with call.doors.beginning:
+        return await registry_door(call).graph(*_named(call), given, (query.start, query.stop))
 
 
 async def remove(call: Call) -> object:
@@ -175,4 +184,14 @@ ROUTES = (
     ),
     *_of_one(WORKFLOW, "the highest version"),
     *_of_one(VERSION, "one version"),
+    Route(
+        method="GET",
+        path=f"{VERSION}/graph",
+        guard=_READS,
+        handler=graph,
+        says="The graph of one version before any run: who would wait for whom.",
+        query=GraphQuery,
+        answers=Document,
+        seconds_max=SECONDS_MAX,
+    ),
 )

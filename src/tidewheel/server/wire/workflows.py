@@ -11,7 +11,7 @@ import msgspec
 from tidewheel.core.runs.registry import Bundle
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.wire.forms import In
-from tidewheel.server.wire.runs import FILES_MAX, Path, Text
+from tidewheel.server.wire.runs import FILES_MAX, Path, Point, Text
 
 BUNDLES_MAX = 1_000
 Named = Annotated[str, msgspec.Meta(max_length=200)]
@@ -60,6 +60,25 @@ class ParametersIn(In):
     """What a request would give; null: no request."""
 
     parameters: Parameters | None = None
+
+
+class GraphQuery(In):
+    """Which points, as `tidewheel graph` takes them, and what a request would give."""
+
+    start: Point = ""
+    stop: Point = ""
+    parameters: Annotated[str, msgspec.Meta(max_length=20_000)] = ""  # a JSON object
+
+
+def parameters_of(query: GraphQuery) -> Parameters:
+    """An object, else BadRequest."""
+    try:
+        found: object = msgspec.json.decode(query.parameters or "{}")
+    except msgspec.DecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise BadRequest(['parameters: give a JSON object, such as {"name": "value"}'])
+    return found
 
 
 def bundles_of(form: RegisterIn) -> list[Bundle]:

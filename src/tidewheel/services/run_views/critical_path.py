@@ -64,7 +64,10 @@ def _before(looked: Looked, submissions: Submissions, step: Step) -> Step | None
         (moment, other.seq, (parent, other))
         for parent in dict.fromkeys(keys)
         for other in _of(looked, submissions, parent)
-        if other.seq < one.seq and (moment := _moment(other, one.submitted_at)) is not None
+        if other.seq < one.seq
+        # What succeeded is not tried again; somebody wanted it anew, in a flow of its own.
+        and (parent != key or other.status == "failed")
+        and (moment := _moment(other, one.submitted_at)) is not None
     ]
     return max(found, key=lambda each: each[:2])[2] if found else None
 

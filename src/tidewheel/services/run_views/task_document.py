@@ -18,6 +18,7 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import AttemptView, OutputView
 from tidewheel.ports import Store
 from tidewheel.services.run_views.conditions import prerequisites, suicides
+from tidewheel.services.run_views.environment import environment_document
 from tidewheel.services.run_views.hand_work import SetByHand, outputs_set
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
 from tidewheel.services.run_views.log_files import found_files, job_folder
@@ -53,6 +54,7 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
         "xtriggers": list(_xtriggers(looked, key, node)),
         "outputs": list(_outputs(looked, key, submissions, commands)),
         "verdicts": list(_verdicts(looked, key)),
+        "environment": environment_document(looked, key, node),
         "submissions": [_submission_document(one, home) for one in submissions],
         "why": (await why_document(store, looked, key))["reasons"],
     }

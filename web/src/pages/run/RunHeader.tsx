@@ -6,8 +6,9 @@ import { actionText, RUN_VERBS } from "../../acting/verbs";
 import { summaryQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { useMay } from "../../api/session";
-import type { Cause, RunFacts } from "../../api/types";
+import type { Cause, RunFacts, RunSummary } from "../../api/types";
 import { Button, CountsBar } from "../../ui/parts";
+import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { isAbandoned, isOver, progress } from "../runOrder";
@@ -26,7 +27,7 @@ export function RunHeader() {
         <span className="faint">/</span>
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
-        {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{run.reason}</span>}
+        {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
       {summary && (
         <div className="run-bar">
@@ -35,12 +36,20 @@ export function RunHeader() {
             {summary.done} of {summary.tasks}{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
             {" · "}<Ago at={run.updated_at} />
           </span>
+          <StopPoint points={summary.points} over={isOver(run)} />
         </div>
       )}
       <RunVerbs run={run} />
       {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} />}
     </header>
   );
+}
+
+/** A stop point that comes near (R001-31). */
+function StopPoint({ points, over }: { points: RunSummary["points"]; over: boolean }) {
+  if (points.to_come === null || points.final === null || over) return null;
+  const text = points.to_come === 0 ? `at its stop point ${points.final}` : `stop point ${points.final} in ${points.to_come === 1 ? "one point" : `${points.to_come} points`}`;
+  return <span className={points.to_come < 2 ? "chip near-stop" : "chip"} title="The run stops when everything up to this point is done">{text}</span>;
 }
 
 function RunVerbs({ run }: { run: RunFacts }) {
@@ -75,7 +84,7 @@ function Causes({ causes, count, stalled }: { causes: Cause[]; count: number; st
         {causes.map((cause) => (
           <li key={cause.id}>
             <button type="button" className="link" onClick={() => select(cause.id)}>{cause.id}</button>
-            <span> {cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state}</span>
+            <span> {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}</span>
             {may && cause.reasons[0]?.actions.slice(0, 1).map((action) => (
               <Button key={action.verb} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}

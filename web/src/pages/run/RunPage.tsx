@@ -1,7 +1,7 @@
 /** One run: its state above, views side by side, the selected task beside them. */
 import { Link } from "@tanstack/react-router";
 import { Suspense } from "react";
-import { ActingProvider } from "../../acting/Acting";
+import { ActingProvider, useActing } from "../../acting/Acting";
 import { RunLiveProvider, useLive, useLiveStore } from "../../api/runLive";
 import { TaskPanel } from "../../panel/TaskPanel";
 import { useShortcut } from "../../shell/shortcuts";
@@ -15,10 +15,10 @@ import { useRunPage } from "./useRunPage";
 import "./run.css";
 
 export function RunPage() {
-  const { run } = useRunPage();
+  const { run, views } = useRunPage();
   return (
     <RunLiveProvider run={run} key={run}>
-      <ActingProvider run={run}>
+      <ActingProvider run={run} draws={views.includes("graph")}>
         <TicksProvider><Frame /></TicksProvider>
       </ActingProvider>
     </RunLiveProvider>
@@ -29,6 +29,7 @@ function Frame() {
   const { run, views, selected, select } = useRunPage();
   const { phase, problem } = useLive();
   const live = useLiveStore();
+  const { docked } = useActing();
   useShortcut("Escape", "Close the task", () => select(null));
   if (phase === "deleted") {
     return <Empty title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
@@ -40,7 +41,7 @@ function Frame() {
     <div className="run-page">
       <RunHeader />
       <FilterBar>{VIEWS.map((view) => <ViewToggle key={view.id} view={view} />)}</FilterBar>
-      <div className={selected === null ? "run-frame" : "run-frame with-panel"}>
+      <div className={selected === null && !docked ? "run-frame" : "run-frame with-panel"}>
         <div className="run-views" data-count={shown.length}>
           {shown.map(({ id, title, View }) => (
             <section key={id} className="view" aria-label={title}>

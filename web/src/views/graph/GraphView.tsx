@@ -1,38 +1,50 @@
 /** The graph of a run around its live tasks: window n, grouped, live. */
 import { useQuery } from "@tanstack/react-query";
-import { Background, BackgroundVariant, Controls, MarkerType, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
-import { useEffect, useMemo, useRef, type RefObject } from "react";
+import { Background, BackgroundVariant, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
-import { graphQuery } from "../../api/queries";
+import { useActing } from "../../acting/Acting";
+import { withBound, withPoint } from "../../acting/Bounds";
+import { summaryQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { useMay } from "../../api/session";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { lookOf } from "../../ui/palette";
-import { Empty, Failure, Loading } from "../../ui/parts";
+import { FlowMark, laterFlows } from "../../ui/FlowMark";
+import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { drawGraph, type Drawing, type Grouping } from "./drawing";
+import { edgesOf } from "./edges";
 import type { LayoutRequest, Placed } from "./layout";
 import { DependencyLine, FrameBox, GroupBox, TaskBox, type DependencyEdge, type GraphNode } from "./nodes";
+import { markText, type Preview } from "./preview";
+import { useGraph } from "./useGraph";
 import { useLayout } from "./useLayout";
 import "./graph.css";
 
 const NODE_TYPES = { task: TaskBox, group: GroupBox, frame: FrameBox };
 const EDGE_TYPES = { dependency: DependencyLine };
+const DRAWN_MAX = 1_500; // tasks, unless somebody insists
 const FIT = { minZoom: 0.3, maxZoom: 1.1, padding: 0.08 };
 const GROUPINGS: readonly [Grouping, string][] = [["point", "point"], ["family", "family"], ["both", "point and family"], ["none", "nothing"]];
 
 export function GraphView() {
-  const { run, filters } = useRunPage();
+  const { run, filters, selected } = useRunPage();
   const { nodes } = useLive();
+  const { data: summary } = useQuery(summaryQuery(run));
   const [edges, setEdges] = useViewOption("graph", "n", "1");
   const [grouping, setGrouping] = useViewOption("graph", "group", "point");
   const [direction, setDirection] = useViewOption("graph", "direction", "LR");
-  const { data: graph, error, refetch } = useQuery(graphQuery(run, Math.min(10, Math.max(0, Number(edges) || 0))));
+  const { graph, error, refetch, preview, around, setAround, outside, lostSelection } = useGraph(Math.min(10, Math.max(0, Number(edges) || 0)));
+  const flows = useMemo(() => laterFlows([...new Set(graph?.tasks.flatMap((task) => task.flows))]), [graph]);
+  const stop = summary !== undefined && summary.points.to_come !== null ? summary.points.final : null;
   const fits = useMemo(() => rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? []), [filters, nodes]);
+  const [allDrawn, setAllDrawn] = useState(false);
+  const whole = preview !== null; // what would happen is drawn, whatever the filters say
   const drawing = useMemo(
-    () => graph && drawGraph(graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", fits),
-    [graph, grouping, direction, fits],
+    () => graph && drawGraph(graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", whole ? () => true : fits),
+    [graph, grouping, direction, fits, whole],
   );
   return (
     <div className="graph-view">
@@ -41,16 +53,35 @@ export function GraphView() {
         <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>
         <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Left to right, or top to bottom" aria-label="Turn the graph">{direction === "TB" ? "↓" : "→"}</button>
         {graph && <span className="muted">{graph.tasks.length} tasks{graph.cut ? ", and more that are not shown" : ""}</span>}
-        <Legend />
+        {around !== "" && <Button onClick={() => setAround("")}>{around === "task" ? "around the task" : "around what was found"} ✕</Button>}
+        {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
+        {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
+        {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {selected} here</Button>}
+        {flows.length > 0 && <span className="flow-marks" aria-label="Flows">{flows.map((flow) => <FlowMark key={flow} flow={flow} word />)}</span>}
+        <Legend preview={preview} />
       </div>
       {error !== null && graph === undefined && <Failure error={error} retry={() => void refetch()} />}
       {drawing === undefined && error === null && <Loading what="the graph" />}
-      {drawing && <ReactFlowProvider><Canvas drawing={drawing} /></ReactFlowProvider>}
+      {drawing && (drawing.tasks.size > DRAWN_MAX && !allDrawn
+        ? <TooMany count={drawing.tasks.size} onDraw={() => setAllDrawn(true)} />
+        : <ReactFlowProvider><Canvas drawing={drawing} preview={preview} stop={stop} /></ReactFlowProvider>)}
     </div>
   );
 }
 
-function Legend() {
+/** Nobody reads thousands of boxes, and to place them takes minutes. */
+function TooMany({ count, onDraw }: { count: number; onDraw: () => void }) {
+  const { views, toggleView } = useRunPage();
+  return (
+    <Empty title={`${count} tasks are too many to draw`}>
+      Filter by name, family or point above, or show fewer edges.
+      <p>{!views.includes("table") && <Button look="primary" onClick={() => toggleView("table")}>Show the table</Button>} <Button onClick={onDraw}>Draw them all the same</Button></p>
+    </Empty>
+  );
+}
+
+function Legend({ preview }: { preview: Preview | null }) {
+  if (preview !== null) return <span className="graph-legend muted"><b className="order-mark">1</b> would run <b className="order-mark waits">…</b> would wait {preview.picking && <><b className="order-mark ends">⊣</b> ends there</>}</span>;
   return (
     <span className="graph-legend muted" aria-label="Edges">
       <i className="true" /> met <i className="open" /> open <i className="lost" /> lost
@@ -58,29 +89,41 @@ function Legend() {
   );
 }
 
-function Canvas({ drawing }: { drawing: Drawing }) {
+function Canvas({ drawing, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
   const { selected, select, filters } = useRunPage();
   const { tick, ticked } = useTicks();
   const may = useMay("operate");
+  const { action, change } = useActing();
   // The same tasks and edges need no new places, whatever their states.
   const held = useRef(drawing);
   if (held.current.key !== drawing.key) held.current = drawing; // eslint-disable-line react-hooks/refs -- what is kept follows from what is given
   const { placed, request, error } = useLayout(held.current.request); // eslint-disable-line react-hooks/refs
   const fits = useMemo(() => rowFilter(filters), [filters]);
   const moved = useRef(false); // by hand: from then on the view stays where it was put
-  const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected, fits) : []), [drawing, placed, selected, fits]);
+  const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, { selected, fits, preview, stop }) : []), [drawing, placed, selected, fits, preview, stop]);
   const edges = useMemo(() => (placed ? edgesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
+  const choose = (id: string) => {
+    if (preview?.picking && action !== null) change(withBound(action, id));
+    else select(id);
+  };
   const onNodeClick: NodeMouseHandler<GraphNode> = (event, node) => {
+    if (node.type === "frame" && preview?.picking && action !== null && drawing.points.has(node.data.name)) change(withPoint(action, node.data.name));
     if (node.type !== "task") return;
     if ((event.ctrlKey || event.metaKey || event.shiftKey) && may) tick([node.id], !ticked.has(node.id));
-    else select(node.id);
+    else choose(node.id);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const id = event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
+    if ((event.key !== "Enter" && event.key !== " ") || id === undefined || !drawing.tasks.has(id)) return;
+    event.preventDefault();
+    choose(id);
   };
   if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   if (drawing.tasks.size === 0) return <Empty title="No task is here">No task is live or fits the filters. Show more edges, or clear the filters.</Empty>;
   return (
     <ReactFlow<GraphNode, DependencyEdge>
-      nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} edgeTypes={EDGE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => select(null)}
+      nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} edgeTypes={EDGE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null) select(null); }} onKeyDown={onKeyDown}
       nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} elevateEdgesOnSelect={false} onlyRenderVisibleElements={nodes.length > 150}
       minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
       onMoveStart={(event) => { if (event !== null) moved.current = true; }}
@@ -127,12 +170,19 @@ function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean
   return null;
 }
 
-function nodesOf(drawing: Drawing, placed: Placed, selected: string | null, fits: ReturnType<typeof rowFilter>): GraphNode[] {
+interface Looks {
+  selected: string | null;
+  fits: ReturnType<typeof rowFilter>;
+  preview: Preview | null;
+  stop: string | null;
+}
+
+function nodesOf(drawing: Drawing, placed: Placed, { selected, fits, preview, stop }: Looks): GraphNode[] {
   const still = { draggable: false, selectable: false, focusable: false } as const;
   const found: GraphNode[] = placed.frames.map((frame) => ({
     id: `frame ${frame.depth} ${frame.name} ${Math.round(frame.x)} ${Math.round(frame.y)}`,
     type: "frame", position: { x: frame.x, y: frame.y }, width: frame.width, height: frame.height, zIndex: -2,
-    data: { name: frame.name, depth: frame.depth }, ...still,
+    data: { name: frame.name, depth: frame.depth, stop: frame.name === stop, until: preview !== null && frame.name === preview.until, picking: preview?.picking === true && drawing.points.has(frame.name) }, ...still,
   }));
   const sizes = new Map(drawing.request.boxes.map((box) => [box.id, box]));
   for (const [id, position] of placed.boxes) {
@@ -140,27 +190,14 @@ function nodesOf(drawing: Drawing, placed: Placed, selected: string | null, fits
     const group = drawing.groups.get(id);
     if (task) {
       const box = sizes.get(id);
+      const mark = preview?.marks.get(id);
       found.push({
-        id, type: "task", position, width: box?.width ?? 120, height: box?.height ?? 38, focusable: true, ariaLabel: `${id}, ${task.state}`,
-        data: { task, selected: id === selected, faded: !fits(task) },
+        id, type: "task", position, width: box?.width ?? 120, height: box?.height ?? 38, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
+        data: { task, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (group) {
       found.push({ id, type: "group", position, height: 28, data: { group }, ...still });
     }
-  }
-  return found;
-}
-
-function edgesOf(drawing: Drawing, placed: Placed, selected: string | null): DependencyEdge[] {
-  const found: DependencyEdge[] = [];
-  for (const [id, edge] of drawing.edges) {
-    const line = placed.lines.get(id);
-    if (line === undefined || line.path === "") continue;
-    const lit = selected !== null && (edge.from === selected || edge.to === selected);
-    found.push({
-      id, source: edge.from, target: edge.to, type: "dependency", data: { edge, ...line, lit }, zIndex: lit ? 1 : -1,
-      markerEnd: { type: MarkerType.ArrowClosed, markerUnits: "userSpaceOnUse", width: 16, height: 16, color: `var(--edge-${edge.state.replace(" ", "-")})` },
-    });
   }
   return found;
 }

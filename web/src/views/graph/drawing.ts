@@ -9,6 +9,7 @@ export interface Drawing {
   tasks: Map<string, TaskWords & { distance: number }>;
   groups: Map<string, GraphGroup>;
   edges: Map<string, GraphEdge>;
+  points: ReadonlySet<string>;
   /** Changes only if something must be placed anew. */
   key: string;
 }
@@ -65,7 +66,7 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   }
   const lines: Line[] = [...edges].map(([id, edge]) => ({ id, from: edge.from, to: edge.to, weight: edge.suicide ? 0 : 1 }));
   const key = JSON.stringify([direction, boxes.map((box) => [box.id, box.frames]), lines.map((line) => line.id)]);
-  return { request: { boxes, lines, direction }, tasks, groups, edges, key };
+  return { request: { boxes, lines, direction }, tasks, groups, edges, points: new Set(graph.points), key };
 }
 
 export const groupText = (group: GraphGroup): string => `${group.family} ${group.made}/${group.members}`;

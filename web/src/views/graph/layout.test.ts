@@ -36,5 +36,7 @@ test("every box has its place within its frames, and every line its curve", asyn
 });
 
 test("a curve is turned upside down, as the screen has it", () => {
-  expect(spline("e,9,9 0,10 1,10 2,10 3,0", 10)).toEqual({ path: "M0.0 0.0C1.0 0.0 2.0 0.0 3.0 10.0", middle: { x: 0, y: 0 } });
+  expect(spline("e,9,9 0,10 1,10 2,10 3,0", 10)).toEqual({ path: "M0.0 0.0C1.0 0.0 2.0 0.0 3.0 10.0", middle: { x: 1.5, y: 1.25 } });
+  const twice = spline("0,0 1,0 2,0 3,0 4,0 5,0 6,0", 0);
+  expect(twice.middle).toEqual({ x: 3, y: 0 });
 });

@@ -19,6 +19,8 @@ export interface LayoutRequest {
   boxes: Box[];
   lines: Line[];
   direction: "LR" | "TB";
+  /** Between ranks, in inches: labels need room. */
+  gap?: number;
 }
 
 export interface Placed {
@@ -60,7 +62,7 @@ export function frameTree(boxes: readonly Box[]): FrameTree {
 export function toDot(request: LayoutRequest): { dot: string; frames: { name: string; depth: number }[] } {
   const frames: { name: string; depth: number }[] = [];
   const lines = [
-    `digraph { rankdir=${request.direction}; nodesep=0.22; ranksep=0.5; splines=true; node [shape=box fixedsize=true label=""]; edge [arrowhead=none];`,
+    `digraph { rankdir=${request.direction}; nodesep=0.22; ranksep=${request.gap ?? 0.5}; splines=true; node [shape=box fixedsize=true label=""]; edge [arrowhead=none];`,
   ];
   const draw = (tree: FrameTree, depth: number): void => {
     for (const number of tree.boxes) {
@@ -125,6 +127,14 @@ export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly
 
 const numbers = (text: string): number[] => text.split(",").map(Number);
 
+/** Of a curve of Bézier segments: where two of them meet, or the middle of the one in the midst. */
+function middleOf(points: readonly { x: number; y: number }[]): { x: number; y: number } | undefined {
+  const segments = Math.floor((points.length - 1) / 3);
+  const [a, b, c, d] = points.slice(3 * Math.floor(segments / 2));
+  if (segments % 2 === 0 || !a || !b || !c || !d) return a;
+  return { x: (a.x + 3 * b.x + 3 * c.x + d.x) / 8, y: (a.y + 3 * b.y + 3 * c.y + d.y) / 8 };
+}
+
 /** "x,y x,y …", a Bézier curve of which every third point is on the line. */
 export function spline(pos: string, height: number): { path: string; middle: { x: number; y: number } } {
   const points = pos
@@ -137,6 +147,6 @@ export function spline(pos: string, height: number): { path: string; middle: { x
   const [head, ...rest] = points;
   if (head === undefined) return { path: "", middle: { x: 0, y: 0 } };
   const curve = rest.map((point) => `${point.x.toFixed(1)} ${point.y.toFixed(1)}`).join(" ");
-  const middle = points[Math.floor(points.length / 6) * 3] ?? head;
+  const middle = middleOf(points) ?? head;
   return { path: `M${head.x.toFixed(1)} ${head.y.toFixed(1)}C${curve}`, middle };
 }

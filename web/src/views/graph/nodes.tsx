@@ -4,12 +4,14 @@ import { memo } from "react";
 import { useTaskRow } from "../../api/runLive";
 import type { GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import { useTicks } from "../../pages/run/ticks";
+import { flowClass, FlowMarks, laterFlows } from "../../ui/FlowMark";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { groupText } from "./drawing";
+import type { Mark } from "./preview";
 
-export type TaskNode = Node<{ task: TaskWords & { distance: number }; selected: boolean; faded: boolean }, "task">;
+export type TaskNode = Node<{ task: TaskWords & { distance: number }; selected: boolean; faded: boolean; mark?: Mark }, "task">;
 export type GroupNode = Node<{ group: GraphGroup }, "group">;
-export type FrameNode = Node<{ name: string; depth: number }, "frame">;
+export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
 export type GraphNode = TaskNode | GroupNode | FrameNode;
 export type DependencyEdge = Edge<{ edge: GraphEdge; path: string; middle: { x: number; y: number }; lit: boolean }, "dependency">;
 
@@ -24,26 +26,44 @@ const ports = (
 export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
   const live = useTaskRow(id);
   const { ticked } = useTicks();
-  const { task, selected, faded } = data;
+  const { task, selected, faded, mark } = data;
   const { state, remarks, flows, in_pool } = live ?? task;
-  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`];
-  const flow = Math.max(1, ...flows);
+  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, mark ? markClass(mark) : ""];
+  const [later] = laterFlows(flows).slice(-1);
   return (
-    <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${flow > 1 ? `; flow ${flows.join(", ")}` : ""}`}>
+    <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
       {ports}
       <StateIcon state={state} size={18} />
       <span className="task-text"><b>{task.name}</b><small>{task.point}{remarks.length > 0 ? ` · ${remarks.join(", ")}` : ""}</small></span>
-      {flow > 1 && <span className="flow-mark" aria-label={`flow ${flow}`}>{flow}</span>}
+      {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><FlowMarks flows={flows} /></>}
+      {mark && <MarkBadge mark={mark} />}
     </div>
   );
 });
+
+const markClass = (mark: Mark): string => (mark.ends ? "will-end" : mark.order !== null ? "will-run" : mark.waits ? "will-wait" : "named");
+
+function MarkBadge({ mark }: { mark: Mark }) {
+  return (
+    <span className="mark-badges">
+      {mark.order !== null && <b className="order-mark">{mark.order}</b>}
+      {mark.waits && <b className="order-mark waits">…</b>}
+      {mark.ends && <b className="order-mark ends">⊣</b>}
+    </span>
+  );
+}
 
 export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
   return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{ports}{groupText(group)}</div>;
 });
 
 export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {
-  return <div className={`frame-box depth-${Math.min(data.depth, 3)}`}><span>{data.name}</span></div>;
+  const { name, depth, stop, until, picking } = data;
+  return (
+    <div className={`frame-box depth-${Math.min(depth, 3)}${picking ? " picking" : ""}${until ? " until" : ""}`}>
+      <span>{name}{stop && <em className="stop-word" title="The run stops behind this point">stop point</em>}{until && <em className="until-word">the flow ends behind this point</em>}</span>
+    </div>
+  );
 });
 
 export const DependencyLine = memo(function DependencyLine({ data, markerEnd }: EdgeProps<DependencyEdge>) {

@@ -28,7 +28,7 @@ export function HistoryView() {
   return (
     <div className="history-view">
       <div className="view-bar">
-        <Button look="quiet" aria-label="To the beginning" title="To the beginning" disabled={batch === 0} onClick={() => go(0)}>⏮</Button>
+        <Button look="quiet" aria-label="To the beginning" title="To the beginning" disabled={batch === 0} onClick={() => go(0)}>|◀</Button>
         <Button look="quiet" aria-label="One batch back" title="One batch back ([)" disabled={batch === 0} onClick={() => go(batch - 1)}>◀</Button>
         <Slider batch={batch} last={now} onChange={go} />
         <Button look="quiet" aria-label="One batch on" title="One batch on (])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>

@@ -1,5 +1,5 @@
 /** What happened around the moment: batch by batch, with what people asked for between them. */
-import { useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import type { PastBatch, PastCommand, PastDocument } from "../../api/past";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { plain } from "../../ui/plain";
@@ -11,9 +11,14 @@ const SHOWN_MAX = 8; // of one batch
 
 export function Story({ past, onGo }: { past: PastDocument; onGo: (batch: number) => void }) {
   const story = useMemo(() => storyOf(past), [past]);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const here = box.current?.querySelector<HTMLElement>("[aria-current]");
+    if (box.current && here) box.current.scrollTop = here.offsetTop - box.current.clientHeight / 3;
+  }, [past]);
   return (
-    <section className="story" aria-label="What happened around it">
-      <h3>What happened around it</h3>
+    <section className="story" aria-label="What happened around it" ref={box}>
+      <h2>What happened around it</h2>
       <ol>
         {story.map((one) => (one.kind === "command"
           ? <Asked key={one.key} command={one.command} />

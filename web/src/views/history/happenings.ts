@@ -21,6 +21,11 @@ export function touchedBy({ around, batch }: Pick<PastDocument, "around" | "batc
 export function commandText({ verb, arguments: given }: Pick<PastCommand, "verb" | "arguments">): string {
   const said = Object.entries(given)
     .filter(([, value]) => value !== null && value !== "" && value !== false && !(Array.isArray(value) && value.length === 0))
-    .map(([name, value]) => (name === "ids" && Array.isArray(value) ? value.join(" ") : `${name}=${Array.isArray(value) ? value.join(",") : typeof value === "object" ? JSON.stringify(value) : String(value)}`));
+    .map(([name, value]) => (name === "ids" && Array.isArray(value) ? value.join(" ") : `${name}=${valueText(value)}`));
   return [verb, ...said].join(" ");
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(valueText).join(",");
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -16,7 +16,7 @@ export function LogLines({ follower, state, name }: { follower: LogFollower; sta
   const [wrap, setWrap] = useViewOption("logs", "wrap", "no");
   const [words, setWords] = useState("");
   const [only, setOnly] = useState(false);
-  const [at, setAt] = useState(0);
+  const [at, setAt] = useState(-1); // which of the lines that were found; -1: none yet
   const [stick, setStick] = useState(true);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -29,7 +29,7 @@ export function LogLines({ follower, state, name }: { follower: LogFollower; sta
     count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 30,
     getItemKey: (place) => shown[place]?.at ?? place,
   });
-  const place = Math.min(at, Math.max(0, found.length - 1));
+  const place = Math.min(at, found.length - 1);
   const current = found[place];
 
   useEffect(() => {
@@ -39,7 +39,7 @@ export function LogLines({ follower, state, name }: { follower: LogFollower; sta
 
   const step = (by: number) => {
     if (found.length === 0) return;
-    const next = (place + by + found.length) % found.length;
+    const next = place < 0 && by < 0 ? found.length - 1 : (place + by + found.length) % found.length;
     setAt(next);
     setStick(false);
     virtual.scrollToIndex(filtered ? next : (found[next] ?? 0), { align: "center" });
@@ -62,10 +62,10 @@ export function LogLines({ follower, state, name }: { follower: LogFollower; sta
   return (
     <>
       <div className="logs-tools">
-        <input ref={field} className="input" type="search" placeholder="Search (l)" aria-label="Search in the log" value={words} onChange={(event) => { setWords(event.target.value); setAt(0); }} onKeyDown={keys} />
+        <input ref={field} className="input" type="search" placeholder="Search (l)" aria-label="Search in the log" value={words} onChange={(event) => { setWords(event.target.value); setAt(-1); }} onKeyDown={keys} />
         {words !== "" && (
           <>
-            <span className="muted nowrap" role="status">{found.length === 0 ? "nowhere in this part" : `${place + 1} of ${found.length} lines`}</span>
+            <span className="muted nowrap" role="status">{found.length === 0 ? "nowhere in this part" : `${place < 0 ? "" : `${place + 1} of `}${found.length} lines`}</span>
             <Button look="quiet" aria-label="The line before" disabled={found.length === 0} onClick={() => step(-1)}>↑</Button>
             <Button look="quiet" aria-label="The next line" disabled={found.length === 0} onClick={() => step(1)}>↓</Button>
             <label><input type="checkbox" checked={only} onChange={(event) => setOnly(event.target.checked)} /> only these</label>

@@ -1,6 +1,6 @@
 /** The log of a job or of the run: its end, followed while it grows. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import { taskQuery } from "../../api/queries";
 import { useTaskRow } from "../../api/runLive";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
@@ -14,21 +14,25 @@ export function LogsView() {
   const { run, selected } = useRunPage();
   const [of, setOf] = useViewOption("logs", "of", "task");
   const isRun = of === "run" || selected === null;
+  const whose = (
+    <select aria-label="Whose log" value={isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
+      {selected !== null && <option value="task">{selected}</option>}
+      <option value="run">the run: its scheduler</option>
+    </select>
+  );
   return (
     <div className="logs-view">
-      <div className="view-bar">
-        <select aria-label="Whose log" value={isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
-          {selected !== null && <option value="task">{selected}</option>}
-          <option value="run">the run: its scheduler</option>
-        </select>
-        {isRun && selected === null && <span className="muted">Select a task to see what its job wrote.</span>}
-      </div>
-      {isRun ? <Log key="run" place={{ run, id: "", file: "out", submit: null, attempt: null }} name={run} /> : <TaskLog key={selected} run={run} id={selected} />}
+      {isRun ? (
+        <>
+          <div className="view-bar">{whose}{selected === null && <span className="muted">Select a task to see what its job wrote.</span>}</div>
+          <Log key="run" place={{ run, id: "", file: "out", submit: null, attempt: null }} name={run} />
+        </>
+      ) : <TaskLog key={selected} run={run} id={selected} whose={whose} />}
     </div>
   );
 }
 
-function TaskLog({ run, id }: { run: string; id: string }) {
+function TaskLog({ run, id, whose }: { run: string; id: string; whose: ReactNode }) {
   const row = useTaskRow(id);
   const [file, setFile] = useViewOption("logs", "file", "out");
   const [wanted, setWanted] = useViewOption("logs", "attempt", "");
@@ -37,18 +41,25 @@ function TaskLog({ run, id }: { run: string; id: string }) {
   const chosen = choose(choices, id, wanted);
   if (task === undefined) return error === null ? <Loading what={id} /> : <Failure error={error} retry={() => void refetch()} />;
   if (chosen === undefined) {
-    return <Empty title={`${id} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>;
+    return (
+      <>
+        <div className="view-bar">{whose}</div>
+        <Empty title={`${id} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>
+      </>
+    );
   }
   const place = { run, id, file, submit: chosen.submit, attempt: chosen.attempt };
+  const named = wanted.startsWith(`${id}:`) ? chosen.key : "";
   return (
     <>
-      <div className="logs-choice">
+      <div className="view-bar logs-choice">
+        {whose}
         <div className="view-toggles" role="group" aria-label="File">
           {FILES.map(([name, word, says]) => (
             <button key={name} type="button" className="button" aria-pressed={file === name} title={says} onClick={() => setFile(name)}>{word}</button>
           ))}
         </div>
-        <select aria-label="Submission and attempt" value={wanted === "" ? "" : chosen.key} onChange={(event) => setWanted(event.target.value && `${id}:${event.target.value}`)}>
+        <select aria-label="Submission and attempt" value={named} onChange={(event) => setWanted(event.target.value && `${id}:${event.target.value}`)}>
           <option value="">the latest: {choiceText(choices[0])}</option>
           {choices.map((one) => <option key={one.key} value={one.key}>{choiceText(one)}</option>)}
         </select>

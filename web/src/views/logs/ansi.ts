@@ -23,13 +23,12 @@ export interface Piece {
 export const PLAIN: Style = { ink: null, paper: null, bold: false, dim: false, italic: false, underline: false };
 
 // In this order: strings for the terminal (ended by BEL or ST, or never), commands with a final letter, short ones.
-// eslint-disable-next-line no-control-regex -- these are what is looked for
 const SEQUENCE = /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|(?:\u001b\[|\u009b)([0-?]*)([ -/]*)([@-~])?|\u001b[ -/]*[0-~]?/g;
 
 /** A line as pieces of one style each, and the style with which the next line begins. */
 export function piecesOf(line: string, start: Style): { pieces: Piece[]; end: Style } {
   const shown = lastWriting(line);
-  if (!/[\u001b\u0090-\u009f]/.test(shown)) { // eslint-disable-line no-control-regex
+  if (!/[\u001b\u0090-\u009f]/.test(shown)) {
     return { pieces: shown === "" ? [] : [{ text: plain(shown), style: start }], end: start };
   }
   const pieces: Piece[] = [];

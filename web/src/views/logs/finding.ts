@@ -12,7 +12,7 @@ export function linesWith(lines: readonly LogLine[], words: string): number[] {
   if (wanted === "") return [];
   const found: number[] = [];
   lines.forEach((line, number) => {
-    const text = /[\u001b\u0090-\u009f\r]/.test(line.text) ? textOf(piecesOf(line.text, line.start).pieces) : line.text; // eslint-disable-line no-control-regex
+    const text = /[\u001b\u0090-\u009f\r]/.test(line.text) ? textOf(piecesOf(line.text, line.start).pieces) : line.text;
     if (text.toLowerCase().includes(wanted)) found.push(number);
   });
   return found;

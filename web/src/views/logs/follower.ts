@@ -75,7 +75,7 @@ export class LogFollower {
         begun = begun ? await this.goOn(signal) : await this.begin(signal);
         if (this.state.over) return;
       } catch (error) {
-        if (signal.aborted) return;
+        if (isOver(signal)) return;
         const problem = problemOf(error);
         this.put({ problem, phase: problem.passes && begun ? "reading" : problem.passes ? "loading" : "failed" });
         if (!problem.passes) return;
@@ -126,6 +126,8 @@ export class LogFollower {
     this.listeners.forEach((listener) => listener());
   }
 }
+
+const isOver = (signal: AbortSignal): boolean => signal.aborted;
 
 const problemOf = (error: unknown): Problem => (error instanceof Problem ? error : new Problem(-1, "bug", String(error)));
 

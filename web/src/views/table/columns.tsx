@@ -2,6 +2,7 @@
 import { createColumnHelper } from "@tanstack/react-table";
 import { comparePoints } from "../../api/points";
 import type { TaskRow } from "../../api/types";
+import { FlowMarks } from "../../ui/FlowMark";
 import { TASK_STATES } from "../../ui/palette";
 import { StateWord } from "../../ui/StateIcon";
 import { At, secondsBetween, Took } from "../../ui/time";
@@ -28,7 +29,7 @@ export const COLUMNS = [
     cell: ({ row }) => <StateWord state={row.original.state} remarks={row.original.remarks} />,
     sortingFn: (a, b) => (stateRank.get(a.original.state) ?? 99) - (stateRank.get(b.original.state) ?? 99),
   }),
-  column.accessor((row) => row.flows.join(", "), { id: "flows", header: "Flows", size: 70 }),
+  column.accessor((row) => row.flows.join(", "), { id: "flows", header: "Flows", size: 80, cell: ({ row }) => (row.original.flows.some((flow) => flow > 1) ? <FlowMarks flows={row.original.flows} /> : row.original.flows.join(", ")) }),
   column.accessor("submit", { header: "Submit", size: 80, cell: (cell) => cell.getValue() || "" }),
   column.accessor("queued_at", { header: "Queued", size: 100, cell: (cell) => <At at={cell.getValue()} />, sortUndefined: "last" }),
   column.accessor("started_at", { header: "Began", size: 100, cell: (cell) => <At at={cell.getValue()} /> }),

@@ -1,4 +1,4 @@
-"""Which part of a graph somebody asked for: START and STOP of the command line."""
+"""Which part of a graph somebody asked for: START and STOP."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from heapq import merge
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidewheel.core.graph.edges import Window, window
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.cycling.sequence import Sequence
-    from tidewheel.core.graph.edges import Window
     from tidewheel.core.graph.graph import Graph
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
@@ -49,8 +49,6 @@ def read_window(
     suicides: bool = False,
 ) -> Shown:
     """START may be relative to the initial point, STOP to START; what is too much is cut."""
-    from tidewheel.core.graph.edges import window
-
     graph, reader = loaded.graph, loaded.reader
     assert graph is not None
     assert reader is not None

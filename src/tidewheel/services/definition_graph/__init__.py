@@ -1,0 +1,1 @@
+"""The graph that a definition makes, before anything has run: a window of it, and as JSON."""

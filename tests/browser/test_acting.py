@@ -1,0 +1,105 @@
+"""Acting in the graph: what would happen is drawn first, and bounded by a click."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.places import address
+from tests.support.http_server import in_path
+
+
+def reflow(page, task):
+    """The card that stands beside the graph, asked for a new flow from this task."""
+    panel = page.get_by_role("complementary", name=f"Task {task}")
+    panel.get_by_role("button", name="Trigger", exact=True).click()
+    card = page.get_by_role("dialog")
+    card.get_by_label("everything behind it again").check()
+    return card
+
+
+@pytest.mark.req("R001-40", "R001-53")
+def test_a_reflow_is_drawn_first_bounded_in_the_graph_and_told_apart(site, noisy, page):
+    page.goto(address(site, noisy, "?views=graph&select=1/gauge"))
+    card = reflow(page, "1/gauge")
+    expect(page.get_by_label("1/gauge, succeeded, would run, number 1")).to_be_visible()
+    merge = page.get_by_label(re.compile("^1/merge, "))
+    expect(merge).to_have_accessible_name(re.compile("would run, number 3"))
+    page.get_by_label(re.compile("^1/tide, ")).click()
+    expect(card).to_contain_text("until 1/tide")
+    expect(merge).not_to_have_accessible_name(re.compile("would run"))
+    expect(page.get_by_label(re.compile("1/tide, .*the flow would end here"))).to_be_visible()
+    card.get_by_role("button", name="Trigger 1/gauge in a new flow until 1/tide").click()
+    expect(card).to_have_count(0)
+    page.goto(address(site, noisy, "?views=table&flow=2&point=1"))
+    rows = page.locator(".rows-space [role=row]")
+    expect(rows).to_have_count(2)
+    expect(rows.first.get_by_role("img", name="flow 2")).to_be_visible()
+    flows = site.caller().get(f"/runs/{in_path(noisy)}").json["flows"]
+    assert [one["until_tasks"] for one in flows if one["flow"] == 2] == [["1/tide"]]
+
+
+@pytest.mark.req("R001-53")
+def test_bounds_can_be_set_by_keys_and_leaving_changes_nothing(site, noisy, page):
+    page.goto(address(site, noisy, "?views=graph&select=1/tide"))
+    card = reflow(page, "1/tide")
+    node = page.get_by_label(re.compile("^1/merge, .*would run"))
+    expect(node).to_be_visible()
+    node.focus()
+    page.keyboard.press("Enter")
+    expect(card).to_contain_text("until 1/merge")
+    card.get_by_label("until point").fill("1")
+    expect(card).to_contain_text("until 1/merge, point 1")
+    expect(page.get_by_text("the flow ends behind this point")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(page.get_by_role("complementary", name="Task 1/tide")).to_be_visible()
+
+
+@pytest.mark.req("R001-51")
+def test_a_task_outside_of_the_window_is_found_by_name_and_by_point(site, noisy, page):
+    page.goto(address(site, noisy, "?views=graph&graph.n=0"))
+    expect(page.locator(".task-box").first).to_be_visible()
+    expect(page.get_by_label(re.compile("^1/lonely"))).to_have_count(0)
+    page.get_by_label("Name or family").fill("lonely")
+    page.get_by_role("button", name="found outside of this window").click()
+    expect(page.get_by_label("1/lonely, succeeded")).to_be_visible()
+    page.get_by_label("Point, with").fill("1")
+    expect(page.locator(".task-box")).to_have_count(1)
+    page.get_by_label("Name or family").fill("")
+    expect(page.get_by_label(re.compile("^1/tide"))).to_be_visible()
+
+
+@pytest.mark.req("R001-31")
+def test_a_stop_point_is_seen_when_it_comes_near(site, noisy, page):
+    page.goto(address(site, noisy, "?views=graph&graph.n=2"))
+    expect(page.locator(".run-header")).to_contain_text(re.compile("stop point 2"))
+    expect(page.locator(".stop-word")).to_have_text("stop point")
+
+
+@pytest.mark.req("R001-52")
+def test_an_output_that_was_made_by_hand_is_marked_with_who_made_it(site, noisy, page):
+    given = site.tidewheel("set", noisy, "2/merge", "--output", "half", "--server", site.url)
+    assert given.status == 0, given
+    page.goto(address(site, noisy, "?views=history&select=2/merge"))
+    output = page.locator(".outputs li", has_text="half")
+    expect(output.get_by_role("img", name="made by hand")).to_be_visible()
+    expect(output).to_contain_text("by hand (")
+    expect(page.get_by_label("What happened around it")).to_contain_text("set 2/merge")
+
+
+def test_the_run_is_seen_as_it_was_and_the_slider_comes_back_to_now(site, noisy, page):
+    page.goto(address(site, noisy, "?views=history"))
+    tasks = page.get_by_label("Tasks as they were")
+    expect(tasks).to_contain_text("succeeded")
+    page.get_by_label("Batch", exact=True).fill("1")
+    expect(page.get_by_label("Tasks as they were")).not_to_contain_text("succeeded")
+    expect(page.locator(".story [aria-current]")).to_contain_text("batch 1")
+    assert "history.batch=1" in page.url
+    page.keyboard.press("]")
+    expect(page.locator(".story [aria-current]")).to_contain_text("batch 2")
+    page.get_by_role("button", name="To the beginning").click()
+    expect(page.get_by_text("The run had not begun")).to_be_visible()
+    page.get_by_role("button", name="Now", exact=True).click()
+    expect(tasks).to_contain_text("succeeded")
+    assert "history.batch" not in page.url

@@ -1,0 +1,136 @@
+"""Workflows, requests and notifications in a real browser: registered, drawn, asked for."""
+
+import io
+import json
+import zipfile
+from urllib.parse import urlsplit
+
+from playwright.sync_api import expect
+
+from tests.support.http_server import Caller
+from tests.support.workflow_folders import sip_files
+
+HOSTILE = "<img src=x onerror=window.hit=1>"
+BAD = f"[scheduling]\n    [[graph]]\n        R1 = a => => b\n    {HOSTILE}\n"
+BLOCKS = {
+    "id": "SBI-20261115-test-night",
+    "version": "2.0",
+    "processing_blocks": [
+        {"id": "PB-20261115-test-one", "type": "offline", "workflow": {"id": "night"}},
+        {
+            "id": "PB-20261115-test-two",
+            "type": "offline",
+            "workflow": {"id": "night"},
+            "dependencies": [
+                {
+                    "type": "processing_block",
+                    "value": "PB-20261115-test-one",
+                    "condition": "failed",
+                }
+            ],
+        },
+    ],
+}
+
+
+def zipped(files):
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return {"name": "vis.zip", "mimeType": "application/zip", "buffer": raw.getvalue()}
+
+
+def dropped(page, text):
+    return page.evaluate_handle(
+        """text => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([text], "flow.cylc"));
+            return carried;
+        }""",
+        text,
+    )
+
+
+def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, page):
+    page.goto(f"{site.url}/workflows")
+    intake = page.get_by_role("region", name="Register a bundle")
+    bundle = page.get_by_test_id("bundle")
+    expect(intake).to_be_visible()
+    page.locator("body").dispatch_event("drop", {"dataTransfer": dropped(page, BAD)})
+    expect(intake.get_by_role("alert")).to_contain_text("a task is missing before '=>'")
+    expect(intake.get_by_role("alert")).to_contain_text("flow.cylc:3")
+    assert page.evaluate("window.hit") is None
+    bundle.set_input_files(zipped(sip_files()))
+    expect(intake.get_by_role("alert")).to_have_count(0)
+    intake.get_by_role("link", name="vis/1.0.0").click()
+    expect(page.locator(".step-box")).to_have_text(["a1", "b1"])
+    expect(page.locator(".react-flow__edge-path")).to_have_count(1)
+    form = page.get_by_role("form", name="Request a run")
+    run = form.get_by_role("button", name="Run", exact=True)
+    expect(form).to_contain_text("Still needed: site")
+    expect(run).to_be_disabled()
+    form.get_by_label("site").fill("[low")
+    expect(form).to_contain_text("This begins like JSON, and is none.")
+    form.get_by_label("site").fill("low")
+    form.get_by_role("button", name="Check").click()
+    expect(form).to_contain_text("It can run with these values.")
+    run.click()
+    page.wait_for_url("**/runs/vis%2Frun1")
+    expect(page.locator(".run-header")).to_contain_text("completed")
+    page.goto(f"{site.url}/workflows/vis")
+    page.wait_for_url("**/workflows/vis/1.0.0")
+    expect(page.get_by_role("region", name="Runs")).to_contain_text("vis/run1")
+    page.get_by_role("button", name="Remove").click()
+    dialog = page.get_by_role("dialog", name="Remove vis/1.0.0")
+    expect(dialog).to_contain_text("Runs of it, also those that are under way, are not harmed.")
+    dialog.get_by_role("button", name="Remove 1.0.0").click()
+    expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="vis", exact=True)).to_have_count(0)
+
+
+def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
+    files = sip_files("night-1.0.0.yaml") | {
+        "stages/a/1.0.0/parameters.yaml": "site: low\nnodes: 4\n"
+    }
+    assert site.caller().post("/workflows", {"files": files}).status == 201
+    page.goto(f"{site.url}/requests")
+    page.get_by_role("button", name="Post an instance").click()
+    posting = page.get_by_role("form", name="Post an instance")
+    posting.get_by_label("YAML or JSON").fill(json.dumps(BLOCKS))
+    posting.get_by_role("button", name="Post").click()
+    expect(posting).to_contain_text("is asked for: 2 blocks")
+    two = page.get_by_role("button", name="PB-20261115-test-two")
+    expect(two).to_contain_text("never begins")
+    two.click()
+    panel = page.get_by_role("complementary", name="Block PB-20261115-test-two")
+    expect(panel).to_contain_text("It waits for what cannot happen any more")
+    panel.get_by_role("button", name="Abort").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("2 stages that wait will not begin.")
+    dialog.get_by_label("Why, for others").fill("the first went well")
+    dialog.get_by_role("button", name="Abort it").click()
+    expect(panel).to_contain_text("the first went well")
+    objects = page.get_by_role("region", name="Buffer objects")
+    objects.get_by_label("Name of an object").fill("calibration")
+    objects.get_by_role("button", name="Post").click()
+    objects.get_by_role("button", name="Remove calibration").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    expect(objects).to_contain_text("None is there.")
+
+
+def test_rules_of_notifications_are_seen_and_tried_by_admins_alone(site, page, window):
+    (site.tidewheel.state / "notify.toml").write_text(
+        '[[rule]]\nname = "desk"\non = "stall"\nto = { command = ["true"] }\n'
+    )
+    page.get_by_role("link", name="Notifications").click()
+    expect(page.get_by_role("listitem")).to_contain_text("desk")
+    page.get_by_role("button", name="Test desk").click()
+    expect(page.get_by_role("listitem")).to_contain_text("The test was sent.")
+    assert window.complaints == []
+    token = site.caller().post("/tokens", {"name": "looker", "scopes": ["read"]}).json["token"]
+    window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
+    expect(page.get_by_role("link", name="Requests")).to_be_visible()
+    expect(page.get_by_role("link", name="Notifications")).to_have_count(0)
+    page.goto(f"{site.url}/requests")
+    expect(page.get_by_role("button", name="Post")).to_have_count(0)

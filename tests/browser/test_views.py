@@ -1,0 +1,55 @@
+"""A run as tree, timeline and analysis, in a real browser."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.places import address
+
+
+def test_the_tree_opens_down_to_attempts_and_is_walked_by_keys(site, noisy, page):
+    page.goto(address(site, noisy, "?views=tree"))
+    tree = page.get_by_role("tree", name="Tasks by point and family")
+    page.get_by_role("button", name="Open all").click()
+    gauge = tree.get_by_role("treeitem", name=re.compile("gauge")).first
+    expect(gauge).to_contain_text("succeeded")
+    tree.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(tree.get_by_role("treeitem", name=re.compile("#1")).first).to_contain_text("exit 0")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(tree.get_by_role("treeitem", name=re.compile("#1"))).to_have_count(0)
+    page.get_by_role("button", name="Close all").click()
+    expect(tree.get_by_role("treeitem", name=re.compile("gauge"))).to_have_count(0)
+    expect(tree.get_by_role("treeitem").first).to_contain_text("succeeded")
+
+
+def test_the_timeline_marks_what_made_the_run_take_so_long(site, noisy, page):
+    page.goto(address(site, noisy, "?views=timeline"))
+    rows = page.get_by_role("list", name="Jobs").get_by_role("listitem")
+    expect(rows.filter(has_text="1/lonely")).to_be_visible()
+    expect(page.locator(".time-bar.ran.critical").first).to_be_visible()
+    page.get_by_role("button", name=re.compile("^critical path")).click()
+    expect(rows.first).to_be_visible()
+    expect(rows.filter(has_text="1/lonely")).to_have_count(0)
+    before = page.locator(".time-axis").inner_text()
+    page.get_by_role("button", name="Nearer").click()
+    expect(page.locator(".time-axis")).not_to_have_text(before)
+    page.get_by_role("button", name=re.compile("^critical path")).click()
+    page.get_by_role("combobox", name="rows").select_option("name")
+    expect(rows.filter(has_text="gauge")).to_have_count(1)
+    rows.filter(has_text="lonely").get_by_role("button").click()
+    expect(page.get_by_role("complementary")).to_contain_text("lonely")
+
+
+def test_the_analysis_compares_names_and_shows_one_over_cycles(site, noisy, page):
+    page.goto(address(site, noisy, "?views=analysis"))
+    page.get_by_role("button", name="tide").click()
+    expect(page.get_by_role("img", name="Run time of tide over", exact=False)).to_be_visible()
+    page.get_by_role("button", name="Queue time").click()
+    expect(page.get_by_role("img", name="Queue time of tide over", exact=False)).to_be_visible()
+    assert "analysis.name=tide" in page.url and "analysis.of=queue" in page.url
+    page.get_by_role("button", name="GPU", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="No gpu is known yet")).to_be_visible()

@@ -1,0 +1,99 @@
+"""/workflows/{name}/{version}/graph: who would wait for whom, before anything has run."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.http_server import running_server
+from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
+from tidewheel.core.runs.registry import Bundle
+from tidewheel.services.registry_door import StoreRegistryDoor
+
+CYCLING = """\
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    [[graph]]
+        P1 = a[-P1] => a => b?
+        P2 = b:fail? => !c & d
+        R1 = c
+[runtime]
+    [[FAMILY]]
+    [[a, b, c, d]]
+        inherit = FAMILY
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graphs")
+    with running_server(f"sqlite:///{folder}/t.db", home=folder / "home") as running:
+        sender = running.caller("submit")
+        flows = {"tide": CYCLING, "named": TEMPLATE}
+        bundles = [
+            {"files": {"flow.cylc": text}, "name": name, "version": "1"}
+            for name, text in flows.items()
+        ]
+        made = sender.post("/workflows", {"bundles": [*bundles, {"files": sip_files()}]})
+        assert made.status == 201, made.body
+        yield running
+
+
+@pytest.fixture
+def reader(server):
+    return server.caller("read")
+
+
+def edges(reply):
+    assert reply.status == 200, reply.body
+    return [f"{one['parent']} {one['child']}" for one in reply.json["edges"]]
+
+
+def test_without_points_the_first_few_are_told(reader):
+    told = reader.get("/workflows/tide/1/graph").json
+    assert (told["name"], told["kind"], told["points"]) == (
+        "tide",
+        "flow.cylc",
+        ["1", "2", "3"],
+    )
+    assert {one["id"] for one in told["tasks"]} >= {"1/a", "3/b"}
+    assert {one["family"] for one in told["tasks"]} == {"FAMILY"}
+
+
+def test_points_are_those_of_the_command_line(reader):
+    told = reader.get("/workflows/tide/1/graph?start=5&stop=P1")
+    assert told.json["points"] == ["5", "6"]
+    assert "5/a 6/a" in edges(told)
+    back = reader.get("/workflows/tide/1/graph?start=5&stop=2")
+    assert (back.status, back.code) == (409, "bad_window")
+
+
+def test_what_a_request_would_give_makes_the_graph(reader):
+    """Of a template that cannot be rendered without it, every finding is told."""
+    bare = reader.get("/workflows/named/1/graph")
+    assert (bare.status, bare.code) == (422, "invalid_definition")
+    assert bare.json["findings"][0]["message"]
+    given = quote(json.dumps({"NAMES": ["x", "y"]}))
+    assert edges(reader.get(f"/workflows/named/1/graph?parameters={given}")) == ["1/x 1/y"]
+    no_object = reader.get("/workflows/named/1/graph?parameters=7")
+    assert (no_object.status, no_object.code) == (422, "invalid")
+
+
+def test_stages_are_drawn_though_a_parameter_is_lacking(reader):
+    assert edges(reader.get("/workflows/vis/1.0.0/graph")) == ["1/a 1/b"]
+
+
+def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
+    """It came into the registry where the store is."""
+    door = StoreRegistryDoor(server.store, None, code_trusted=True)
+    bundle = Bundle(files={"cycle.py": PYTHON.encode()}, file="cycle.py", version="1")
+    (made,) = server.do(door.register([bundle], who="a test"))["workflows"]
+    told = reader.get(f"/workflows/{made['name']}/1/graph")
+    assert (told.status, told.json["findings"][0]["code"]) == (422, "python-definition")
+
+
+def test_only_those_who_may_see_a_workflow_see_its_graph(server, reader):
+    other = server.caller("read", workflows=("ebb",))
+    assert other.get("/workflows/tide/1/graph").status == 403
+    assert reader.get("/workflows/none/1/graph").status == 404

@@ -1,0 +1,73 @@
+/** What can be asked about the whole store: queues, tasks, workers, statistics, tokens. */
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { get, inPath } from "./http";
+import type { QueueFacts, Statistics, StoredAttempt, StoredTask, TokenFacts, WorkerFacts } from "./storeTypes";
+
+const PAGE = 100;
+
+export interface TaskWish {
+  status: string;
+  queue: string;
+  name: string;
+  worker: string;
+  tag: string;
+}
+
+export const queuesQuery = queryOptions({
+  queryKey: ["store", "queues"],
+  queryFn: ({ signal }) => get<{ queues: QueueFacts[] }>("/queues", signal),
+  select: (found) => found.queues,
+});
+
+/** Page by page, the newest first. */
+export const tasksQuery = (wish: TaskWish) =>
+  infiniteQueryOptions({
+    queryKey: ["store", "tasks", wish],
+    queryFn: ({ signal, pageParam }) => {
+      const said = Object.entries({ ...wish, limit: String(PAGE), before: pageParam === null ? "" : String(pageParam) });
+      return get<{ tasks: StoredTask[]; next: number | null }>(`/tasks?${new URLSearchParams(said.filter(([, value]) => value !== "")).toString()}`, signal);
+    },
+    initialPageParam: null as number | null,
+    getNextPageParam: (last) => last.next,
+    placeholderData: keepPreviousData,
+  });
+
+export const storedTaskQuery = (id: string) =>
+  queryOptions({ queryKey: ["store", "task", id], queryFn: ({ signal }) => get<StoredTask>(`/tasks/${inPath(id)}`, signal) });
+
+export const storedAttemptsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["store", "task", id, "attempts"],
+    queryFn: ({ signal }) => get<{ attempts: StoredAttempt[] }>(`/tasks/${inPath(id)}/attempts`, signal),
+    select: (found) => found.attempts,
+  });
+
+export const storedWhyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["store", "task", id, "why"],
+    queryFn: ({ signal }) => get<{ reasons: string[] }>(`/tasks/${inPath(id)}/why`, signal),
+    select: (found) => found.reasons,
+  });
+
+export const workersQuery = (all: boolean) =>
+  queryOptions({
+    queryKey: ["store", "workers", all],
+    queryFn: ({ signal }) => get<{ workers: WorkerFacts[] }>(`/workers${all ? "?all=true" : ""}`, signal),
+    select: (found) => found.workers,
+    refetchInterval: 5_000,
+    placeholderData: keepPreviousData,
+  });
+
+export const statisticsQuery = (by: "queue" | "name") =>
+  queryOptions({
+    queryKey: ["store", "statistics", by],
+    queryFn: ({ signal }) => get<{ all: Statistics; groups: Record<string, Statistics> }>(`/statistics?by=${by}`, signal),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+  });
+
+export const tokensQuery = queryOptions({
+  queryKey: ["store", "tokens"],
+  queryFn: ({ signal }) => get<{ tokens: TokenFacts[] }>("/tokens", signal),
+  select: (found) => found.tokens,
+});

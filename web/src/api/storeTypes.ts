@@ -1,0 +1,118 @@
+/** What travels about the whole store: queues, tasks, workers, statistics, tokens. */
+import type { Counts, Scope } from "./types";
+
+export interface Resources {
+  cpu: number;
+  memory_bytes: number;
+  gpu: number;
+  labels: string[];
+}
+
+export interface QueueFacts {
+  queue: string;
+  paused: boolean;
+  aging: boolean;
+  fence_kill: boolean;
+  lease_seconds: number;
+  limits: { key: string; concurrency_max: number | null; rate_max: number | null; rate_seconds: number }[];
+  counts: Counts;
+  oldest_ready_seconds: number | null;
+}
+
+/** A task of the queue, with or without a run. */
+export interface StoredTask {
+  id: string;
+  seq: number;
+  queue: string;
+  name: string | null;
+  tag: string | null;
+  status: string;
+  progress: number;
+  attempt: number;
+  failures: number;
+  lapses: number;
+  max_retries: number;
+  max_lapses: number;
+  retry: { delays?: number[]; [name: string]: number | number[] | undefined };
+  priority: number;
+  command: string | null;
+  handler: string | null;
+  spec?: unknown;
+  spec_text?: string;
+  resources: Resources;
+  timeout_seconds: number | null;
+  estimated_runtime_seconds: number | null;
+  max_termination_seconds: number;
+  unique_key: string | null;
+  limit_key: string | null;
+  armed: boolean;
+  open_needs: number;
+  owner: string | null;
+  created_at: string;
+  updated_at: string;
+  due_at: string | null;
+  deadline_at: string | null;
+  errors: { code: string; description: string }[];
+}
+
+export interface StoredAttempt {
+  attempt: number;
+  worker: string;
+  claimed_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  ended_by: string | null;
+  exit_status: number | null;
+  error: { code: string; description: string } | null;
+}
+
+export interface WorkerFacts {
+  id: string;
+  name: string;
+  host: string;
+  pid: number;
+  queues: string[];
+  slots: number;
+  leases: number;
+  capacity: Resources;
+  registered_at: string;
+  seen_at: string;
+  stopped_at: string | null;
+  trouble: string | null;
+  commands: boolean;
+  handlers: string[] | null;
+}
+
+export interface Quantiles {
+  count: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  max: number;
+}
+
+export interface Statistics {
+  attempts: number;
+  ended_by: Counts;
+  success_rate: number | null;
+  queue_seconds: Quantiles | null;
+  run_seconds: Quantiles | null;
+  memory_used_bytes: Quantiles | null;
+  memory_used_of_asked: Quantiles | null;
+  cpu_used_percent: Quantiles | null;
+}
+
+export interface TokenFacts {
+  number: number;
+  kind: string;
+  parent: number | null;
+  name: string;
+  scopes: Scope[];
+  queues: string[];
+  workflows: string[];
+  created_at: string;
+  expires_at: string | null;
+  used_at: string | null;
+  revoked_at: string | null;
+}

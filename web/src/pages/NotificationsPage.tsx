@@ -1,0 +1,116 @@
+/** Whom tidewheel tells what: the rules as this server reads them, and a test of each. */
+import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { get, post } from "../api/http";
+import { useMay } from "../api/session";
+import { Button, Empty, Failure, Loading } from "../ui/parts";
+import { plain } from "../ui/plain";
+import { Ago, durationText } from "../ui/time";
+import "./workflows/workflows.css";
+
+interface Rule {
+  name: string;
+  on: string[];
+  workflow: string;
+  task: string;
+  every_seconds: number;
+  after_seconds: number | null;
+  kind: string;
+  to: string;
+}
+
+interface Message {
+  id: string;
+  rule: string;
+  event: string;
+  run: string;
+  tries: number;
+  error: string;
+}
+
+interface Notifications {
+  file: string;
+  rules: Rule[];
+  findings: string[];
+  sender: string | null;
+  waiting: (Message & { due_at: string })[];
+  ended: (Message & { outcome: string; at: string })[];
+}
+
+interface Tests {
+  tests: { rule: string; sent: boolean; error: string; id: string; text: string }[];
+  findings: string[];
+}
+
+const notificationsQuery = queryOptions({
+  queryKey: ["notifications"],
+  queryFn: ({ signal }) => get<Notifications>("/notifications", signal),
+  refetchInterval: 10_000,
+  retry: false,
+});
+
+export function NotificationsPage() {
+  const may = useMay("admin");
+  const { data, error, refetch } = useQuery({ ...notificationsQuery, enabled: may });
+  const testing = useMutation({ mutationFn: (rule: string | null) => post<Tests>("/notifications/test", { rule }), onSettled: () => refetch() });
+  if (!may) return <Empty title="Only administrators see this">Rules name people and addresses. Ask for a token with the scope admin.</Empty>;
+  if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading what="notifications" />;
+  return (
+    <div className="plain-page">
+      <div className="page-head">
+        <h1>Notifications</h1>
+        <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nobody sends yet: a scheduler does, while there is one" : `sent by ${plain(data.sender)}`}</span>
+        {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
+      </div>
+      {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}
+      {data.rules.length === 0 && <Empty title="Nobody is told anything">Write rules into this file of the server; it is read again by itself: <pre>{plain(data.file)}</pre></Empty>}
+      {testing.error !== null && <Failure error={testing.error} />}
+      <ul className="workflow-list">
+        {data.rules.map((rule) => (
+          <li key={rule.name} className="workflow-line card">
+            <div className="workflow-name"><b>{plain(rule.name)}</b><span className="muted">{plain(rule.kind)} to {plain(rule.to)}</span></div>
+            <div className="workflow-facts">on {rule.on.map((one) => <span key={one} className="chip">{one}</span>)}</div>
+            <div className="muted">{scopeText(rule)}</div>
+            <div className="workflow-when"><Button disabled={testing.isPending} aria-label={`Test ${rule.name}`} onClick={() => testing.mutate(rule.name)}>{testing.isPending && testing.variables === rule.name ? "Sending …" : "Test"}</Button></div>
+            <Outcome tests={testing.data} rule={rule.name} />
+          </li>
+        ))}
+      </ul>
+      {data.rules.length > 0 && <p className="muted">From <code>{plain(data.file)}</code>, read again by itself.</p>}
+      <div className="workflow-parts">
+        <Messages title="Waiting to be sent" messages={data.waiting.map((one) => ({ ...one, word: one.tries > 0 ? `tried ${one.tries} times` : "due", at: one.due_at }))} />
+        <Messages title="Sent and given up" messages={data.ended.map((one) => ({ ...one, word: one.outcome }))} />
+      </div>
+    </div>
+  );
+}
+
+function scopeText(rule: Rule): string {
+  const said = [
+    rule.workflow === "*" || rule.workflow === "" ? "every workflow" : `workflow ${rule.workflow}`,
+    rule.task === "*" || rule.task === "" ? "" : `task ${rule.task}`,
+    rule.every_seconds > 0 ? `at most every ${durationText(rule.every_seconds)}` : "",
+    rule.after_seconds === null ? "" : `after ${durationText(rule.after_seconds)}`,
+  ];
+  return plain(said.filter(Boolean).join(" · "));
+}
+
+function Outcome({ tests, rule }: { tests: Tests | undefined; rule: string }) {
+  const found = tests?.tests.find((one) => one.rule === rule);
+  if (found === undefined) return null;
+  return <p role="status" className={found.sent ? "verdict good" : "verdict bad"}>{found.sent ? "✔ The test was sent." : `✖ ${plain(found.error)}`}</p>;
+}
+
+function Messages({ title, messages }: { title: string; messages: (Message & { word: string; at: string })[] }) {
+  if (messages.length === 0) return null;
+  return (
+    <section className="card part" aria-label={title}>
+      <h2>{title}</h2>
+      <ul className="file-list">
+        {messages.map((one) => (
+          <li key={one.id}><span>{one.event} · {plain(one.run)} <span className="muted">({plain(one.rule)})</span></span><span className="muted">{one.word} <Ago at={one.at} /></span>{one.error !== "" && <span className="wrong">{plain(one.error)}</span>}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { Statistics } from "../../api/storeTypes";
+import { endings, sortedGroups } from "./statistics";
+import { tokenBody, tokenWord } from "./tokens";
+import { workerWord } from "./workers";
+
+const NOW = Date.parse("2026-11-15T12:00:00Z");
+
+test("a worker that is silent, stopped or in trouble says so", () => {
+  const worker = { stopped_at: null, trouble: null, seen_at: "2026-11-15T11:59:50Z", leases: 0 };
+  expect(workerWord(worker, NOW)).toBe("idle");
+  expect(workerWord({ ...worker, leases: 2 }, NOW)).toBe("busy");
+  expect(workerWord({ ...worker, trouble: "no space" }, NOW)).toBe("troubled");
+  expect(workerWord({ ...worker, seen_at: "2026-11-15T11:50:00Z", trouble: "x" }, NOW)).toBe("silent");
+  expect(workerWord({ ...worker, stopped_at: "2026-11-15T11:00:00Z" }, NOW)).toBe("stopped");
+});
+
+const figures = (attempts: number, success: number): Statistics => ({ attempts, ended_by: {}, success_rate: success, queue_seconds: null, run_seconds: null, memory_used_bytes: null, memory_used_of_asked: null, cpu_used_percent: null });
+
+test("groups are sorted by what is asked for, the worst success first", () => {
+  const groups = { b: figures(5, 0.5), a: figures(5, 1), c: figures(9, 0.9) };
+  expect(sortedGroups(groups, "attempts").map(([name]) => name)).toEqual(["c", "a", "b"]);
+  expect(sortedGroups(groups, "success").map(([name]) => name)).toEqual(["b", "c", "a"]);
+  expect(sortedGroups(groups, "name").map(([name]) => name)).toEqual(["a", "b", "c"]);
+});
+
+test("ends have words, and a signal without one keeps its own", () => {
+  expect(endings({ "lapse out": 1, fail: 2, succeed: 3 }).map((one) => `${one.count} ${one.word}`)).toEqual(["3 succeeded", "2 failed", "1 lapse out"]);
+});
+
+test("a token is good until it is revoked or has run out", () => {
+  const token = { revoked_at: null, expires_at: null };
+  expect(tokenWord(token, NOW)).toBe("good");
+  expect(tokenWord({ ...token, expires_at: "2026-11-15T11:00:00Z" }, NOW)).toBe("over");
+  expect(tokenWord({ revoked_at: "2026-11-15T11:00:00Z", expires_at: null }, NOW)).toBe("revoked");
+});
+
+test("what is not said of a token is left to the server", () => {
+  expect(tokenBody({ name: " ci ", scopes: ["read"], queues: "", workflows: "a*, b", lasts: "" })).toEqual({ name: "ci", scopes: ["read"], workflows: ["a*", "b"] });
+});

@@ -1,0 +1,36 @@
+/** Tokens: how one is, and how one is asked for. */
+import type { TokenFacts } from "../../api/storeTypes";
+import type { Scope } from "../../api/types";
+
+export const SCOPES: readonly [Scope, string][] = [
+  ["read", "look at everything"],
+  ["submit", "submit tasks and begin runs"],
+  ["operate", "act on tasks, runs and queues"],
+  ["worker", "take tasks and report on them"],
+  ["admin", "everything, tokens and the audit too"],
+];
+
+export interface TokenWish {
+  name: string;
+  scopes: Scope[];
+  queues: string; // with commas; none: all
+  workflows: string;
+  lasts: string; // as PT1H or 30d; none: until it is revoked
+}
+
+export function tokenWord(token: Pick<TokenFacts, "revoked_at" | "expires_at">, now: number): "good" | "over" | "revoked" {
+  if (token.revoked_at !== null) return "revoked";
+  return token.expires_at !== null && Date.parse(token.expires_at) <= now ? "over" : "good";
+}
+
+export function tokenBody(wish: TokenWish): Record<string, unknown> {
+  const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+  const [queues, workflows] = [list(wish.queues), list(wish.workflows)];
+  return {
+    name: wish.name.trim(),
+    scopes: wish.scopes,
+    ...(queues.length > 0 ? { queues } : {}),
+    ...(workflows.length > 0 ? { workflows } : {}),
+    ...(wish.lasts.trim() ? { lasts: wish.lasts.trim() } : {}),
+  };
+}

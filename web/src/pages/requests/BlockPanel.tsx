@@ -1,0 +1,86 @@
+/** One processing block: what it waits for, each stage with its state, and the button that ends it. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { abortBlock, blockQuery, type BlockDocument, type Stage } from "../../api/blocks";
+import { useMay } from "../../api/session";
+import { Confirm } from "../../ui/Confirm";
+import { Button, Failure, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { StateWord } from "../../ui/StateIcon";
+import { Ago, Took } from "../../ui/time";
+import { isOver } from "./blockOrder";
+
+export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () => void; onChoose: (id: string) => void }) {
+  const { data: block, error } = useQuery(blockQuery(id));
+  const [aborting, setAborting] = useState(false);
+  const may = useMay("operate");
+  return (
+    <aside className="block-panel card part" aria-label={`Block ${id}`}>
+      <div className="block-head">
+        <h2>{plain(id)}</h2>
+        <Button look="quiet" onClick={onClose} aria-label="Close">✕</Button>
+      </div>
+      {error !== null && <Failure error={error} />}
+      {block === undefined && error === null && <Loading what={id} />}
+      {block && (
+        <>
+          <p><StateWord state={block.status} kind="runs" /> {block.reason !== "" && <span className="muted">{plain(block.reason)}</span>}</p>
+          <p className="muted">{plain(block.workflow)}{block.version === null ? "" : `/${block.version}`} · changed <Ago at={block.updated_at} />{block.status === "created" ? "" : <> · <Link to="/runs/$run" params={{ run: id }}>its run</Link></>}</p>
+          <Needs block={block} onChoose={onChoose} />
+          {Object.keys(block.parameters).length > 0 && <details><summary>Parameters</summary><pre>{plain(JSON.stringify(block.parameters, null, 2))}</pre></details>}
+          <h3>Stages</h3>
+          {block.stages.length === 0 && <p className="muted">None has come to be yet.</p>}
+          <ul className="stage-list">{block.stages.map((stage) => <StageLine key={stage.id} run={id} stage={stage} linked={block.status !== "created"} />)}</ul>
+          {may && !isOver(block) && <div className="dialog-foot"><Button look="danger" onClick={() => setAborting(true)}>Abort …</Button></div>}
+          {aborting && <Abort block={block} onClose={() => setAborting(false)} />}
+        </>
+      )}
+    </aside>
+  );
+}
+
+function Needs({ block, onChoose }: { block: BlockDocument; onChoose: (id: string) => void }) {
+  if (block.needs.length === 0) return null;
+  return (
+    <>
+      <h3>{block.never ? "It waits for what cannot happen any more" : "It begins after"}</h3>
+      <ul className="need-list">
+        {block.needs.map((one) => (
+          <li key={`${one.block} ${one.condition}`} className={one.state}>
+            <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button> {one.condition}
+            <span className="muted"> · is {one.status}, {one.state}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function StageLine({ run, stage, linked }: { run: string; stage: Stage; linked: boolean }) {
+  const name = stage.stage ?? `object ${stage.object ?? stage.id}`;
+  return (
+    <li>
+      <div className="stage-head">
+        {linked ? <Link to="/runs/$run" params={{ run }} search={{ select: stage.id }}>{plain(name)}</Link> : <b>{plain(name)}</b>}
+        <StateWord state={stage.state} remarks={stage.remarks} />
+        <span className="muted"><Took from={stage.started_at} to={stage.ended_at} /></span>
+      </div>
+      {stage.error !== null && <p className="stage-error">{plain(stage.error)}</p>}
+      {stage.why.map((one) => <p key={one} className="muted stage-why">{plain(one)}</p>)}
+      {stage.values !== null && <p className="muted stage-why">gave <code>{plain(JSON.stringify(stage.values))}</code></p>}
+    </li>
+  );
+}
+
+function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }) {
+  const [reason, setReason] = useState("");
+  const active = block.stages.filter((one) => ["running", "submitted", "preparing"].includes(one.state)).map((one) => one.stage ?? one.id);
+  const open = block.stages.filter((one) => ["waiting", "ready"].includes(one.state)).length;
+  return (
+    <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
+      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "Nothing of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait for it to complete or to start never begin; those that wait for its abort do.</p>
+      <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
+    </Confirm>
+  );
+}

@@ -1,0 +1,45 @@
+/** A scheduling block instance as text: every block of it is asked for, or none. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { postSbi } from "../../api/blocks";
+import { Button } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { Findings, Refusal } from "../workflows/Findings";
+import { fileNameFor } from "./blockOrder";
+
+const EXAMPLE = `id: SBI-20261115-project-night
+version: "2.0"
+processing_blocks:
+  - id: PB-20261115-project-first
+    type: realtime
+    workflow: {id: imaging, version: 1.0.0, parameters: {}}
+`;
+
+export function PostInstance({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const queries = useQueryClient();
+  const posting = useMutation({
+    mutationFn: () => postSbi(text, fileNameFor(text)),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["blocks"] }),
+  });
+  const read = (file: File | undefined) => void file?.text().then((found) => { setText(found); posting.reset(); });
+  return (
+    <form
+      className="card part post-instance" aria-label="Post an instance" onSubmit={(event) => { event.preventDefault(); posting.mutate(); }}
+      onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); read(event.dataTransfer.files[0]); }}
+    >
+      <label className="field">
+        <span>YAML or JSON; a file can be dropped here</span>
+        <textarea className="input mono" rows={9} spellCheck={false} placeholder={EXAMPLE} value={text} onChange={(event) => { setText(event.target.value); posting.reset(); }} />
+      </label>
+      {posting.error !== null && <Refusal error={posting.error} />}
+      {posting.data && <p role="status" className="verdict good">✔ {plain(posting.data.id)} {posting.data.is_new ? `is asked for: ${posting.data.blocks.length} block${posting.data.blocks.length === 1 ? "" : "s"}` : "was asked for already, with the same content"}.</p>}
+      {posting.data && <Findings findings={posting.data.findings} />}
+      <div className="request-buttons">
+        {text === "" && <Button look="quiet" onClick={() => setText(EXAMPLE)}>Begin with the example</Button>}
+        <Button onClick={onClose}>Close</Button>
+        <Button type="submit" look="primary" disabled={posting.isPending || text.trim() === ""}>{posting.isPending ? "Judging it …" : "Post"}</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,86 @@
+/** What was asked for in blocks: instances, their processing blocks, and the objects they wait for. */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { blocksQuery, sbisQuery, type BlockFacts } from "../../api/blocks";
+import { useMay } from "../../api/session";
+import { globMatcher } from "../../ui/globs";
+import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { StateWord } from "../../ui/StateIcon";
+import { Ago } from "../../ui/time";
+import { BlockPanel } from "./BlockPanel";
+import { inInstances, isStuck } from "./blockOrder";
+import { Objects } from "./Objects";
+import { PostInstance } from "./PostInstance";
+import "../workflows/workflows.css";
+import "./requests.css";
+
+export function RequestsPage() {
+  const { block: chosen = "" } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const choose = (id: string) => void navigate({ to: "/requests", search: id === "" ? {} : { block: id } });
+  const [text, setText] = useState("");
+  const [posting, setPosting] = useState(false);
+  const { data: sbis = [] } = useQuery(sbisQuery);
+  const { data: blocks, error, refetch } = useQuery(blocksQuery);
+  const may = useMay("submit");
+  if (error !== null && blocks === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (blocks === undefined) return <Loading what="requests" />;
+  const fits = globMatcher(text);
+  const shown = blocks.filter((one) => fits(one.id) || fits(one.workflow) || fits(one.status) || fits(one.sbi ?? ""));
+  const stuck = blocks.filter(isStuck).length;
+  return (
+    <div className="plain-page">
+      <div className="page-head">
+        <h1>Requests</h1>
+        {stuck > 0 && <span className="chip alarm">{stuck} need{stuck === 1 ? "s" : ""} you</span>}
+        <input className="input" type="search" placeholder="Filter by name or status" aria-label="Filter blocks" value={text} onChange={(event) => setText(event.target.value)} />
+        {may && <Button look={posting ? "plain" : "primary"} aria-expanded={posting} onClick={() => setPosting(!posting)}>Post an instance …</Button>}
+      </div>
+      {posting && <PostInstance onClose={() => setPosting(false)} />}
+      <div className={chosen === "" ? "requests-frame" : "requests-frame with-block"}>
+        <div className="instances">
+          {blocks.length === 0 && <NoBlocks />}
+          {blocks.length > 0 && shown.length === 0 && <Empty title="No block fits">None of {blocks.length} blocks has “{text}” in its name or status.</Empty>}
+          {inInstances(shown).map(([sbi, there]) => (
+            <section key={sbi} className="card part" aria-label={sbi}>
+              <h2>{plain(sbi)} <Requested by={sbis.find((one) => one.id === sbi)} /></h2>
+              <ul className="block-list">{there.map((one) => <BlockLine key={one.id} block={one} chosen={one.id === chosen} onChoose={() => choose(one.id === chosen ? "" : one.id)} />)}</ul>
+            </section>
+          ))}
+          <Objects />
+        </div>
+        {chosen !== "" && <BlockPanel key={chosen} id={chosen} onClose={() => choose("")} onChoose={choose} />}
+      </div>
+    </div>
+  );
+}
+
+function Requested({ by }: { by: { requested_by: string; requested_at: string } | undefined }) {
+  if (by === undefined) return null;
+  return <small className="muted">{plain(by.requested_by)}, <Ago at={by.requested_at} /></small>;
+}
+
+function NoBlocks() {
+  return (
+    <Empty title="No block was asked for yet">
+      A scheduling block instance asks for runs of registered workflows that wait for each other. Post one above, or:
+      <pre>tidewheel sbi submit FILE --server {location.origin}</pre>
+    </Empty>
+  );
+}
+
+function BlockLine({ block, chosen, onChoose }: { block: BlockFacts; chosen: boolean; onChoose: () => void }) {
+  return (
+    <li>
+      <button type="button" className={chosen ? "block-line chosen" : "block-line"} aria-pressed={chosen} onClick={onChoose}>
+        <b>{plain(block.id)}</b>
+        <StateWord state={block.status} kind="runs" />
+        <span className="muted">{plain(block.workflow)}{block.version === null ? "" : `/${block.version}`}{block.type === null ? "" : ` · ${block.type}`}{block.priority === 0 ? "" : ` · priority ${block.priority}`}</span>
+        <span className="muted"><Ago at={block.updated_at} /></span>
+        {(block.waits.length > 0 || block.never) && <span className={block.never ? "block-waits never" : "block-waits"}>{block.never ? "never begins: " : "waits for "}{plain(block.waits.join("; "))}</span>}
+      </button>
+    </li>
+  );
+}

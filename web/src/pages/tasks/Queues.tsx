@@ -1,0 +1,98 @@
+/** Every queue: what waits in it, how it is set; pause (and let it drain), resume, cancel what waits. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { inPath, post } from "../../api/http";
+import { queuesQuery } from "../../api/storeQueries";
+import { useMay } from "../../api/session";
+import type { QueueFacts } from "../../api/storeTypes";
+import { Confirm } from "../../ui/Confirm";
+import { Button, Failure } from "../../ui/parts";
+import { StateIcon } from "../../ui/StateIcon";
+import { durationText } from "../../ui/time";
+
+type Asking = { what: "pause" | "empty" | "resume"; queue: QueueFacts } | null;
+
+const running = (queue: QueueFacts): number => (queue.counts.running ?? 0) + (queue.counts.cancelling ?? 0);
+const waiting = (queue: QueueFacts): number => (queue.counts.waiting ?? 0) + (queue.counts.ready ?? 0);
+
+/** Those in which something is open or that were set by hand, first. */
+export function queueOrder(queues: readonly QueueFacts[]): QueueFacts[] {
+  const weight = (one: QueueFacts) => (one.paused ? 0 : running(one) + waiting(one) > 0 ? 1 : 2);
+  return [...queues].sort((a, b) => weight(a) - weight(b) || (a.queue < b.queue ? -1 : 1));
+}
+
+export function queueWord(queue: QueueFacts): string {
+  if (!queue.paused) return "open";
+  return running(queue) > 0 ? `draining, ${running(queue)} still run` : "paused";
+}
+
+export function Queues({ chosen, choose }: { chosen: string; choose: (queue: string) => void }) {
+  const { data: queues, error, refetch } = useQuery(queuesQuery);
+  const [asking, setAsking] = useState<Asking>(null);
+  const may = useMay("operate");
+  if (error !== null && queues === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (queues === undefined || queues.length === 0) return null;
+  return (
+    <div className="queue-list card">
+      <table>
+        <caption className="visually-hidden">Queues</caption>
+        <thead><tr><th>Queue</th><th>State</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
+        <tbody>
+          {queueOrder(queues).map((queue) => (
+            <tr key={queue.queue} aria-selected={queue.queue === chosen}>
+              <td><button type="button" className="link" aria-pressed={queue.queue === chosen} onClick={() => choose(queue.queue === chosen ? "" : queue.queue)}>{queue.queue}</button></td>
+              <td className={queue.paused ? "warned" : ""}>{queueWord(queue)}</td>
+              <td>{queue.counts.waiting || ""}</td>
+              <td>{queue.counts.ready ? <><StateIcon state="ready" kind="statuses" size={12} /> {queue.counts.ready}</> : ""}</td>
+              <td>{running(queue) > 0 && <><StateIcon state="running" kind="statuses" size={12} /> {running(queue)}</>}</td>
+              <td>{queue.oldest_ready_seconds !== null && durationText(Math.round(queue.oldest_ready_seconds))}</td>
+              <td className="muted">{settingsText(queue)}</td>
+              <td className="queue-buttons">{may && <QueueButtons queue={queue} ask={(what) => setAsking({ what, queue })} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {asking !== null && <Asked asking={asking} close={() => setAsking(null)} />}
+    </div>
+  );
+}
+
+function QueueButtons({ queue, ask }: { queue: QueueFacts; ask: (what: "pause" | "empty" | "resume") => void }) {
+  return (
+    <>
+      {queue.paused ? <Button onClick={() => ask("resume")}>Resume</Button> : <Button look="quiet" onClick={() => ask("pause")}>Pause</Button>}
+      {waiting(queue) > 0 && <Button look="quiet" title="Cancel what waits; what runs goes on" onClick={() => ask("empty")}>Empty</Button>}
+    </>
+  );
+}
+
+function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => void }) {
+  const { what, queue } = asking;
+  const path = `/queues/${inPath(queue.queue)}`;
+  const props = { stale: ["store"], onClose: close };
+  if (what === "empty") {
+    const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: 10_000 });
+    return (
+      <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${waiting(queue)} that wait`} danger act={cancel}>
+        <p>{waiting(queue)} tasks that wait are cancelled with whatever needs them; {running(queue)} that run go on to their end.</p>
+        <p className="muted">To let it drain and keep what waits for later, pause the queue instead.</p>
+      </Confirm>
+    );
+  }
+  if (what === "pause") {
+    return (
+      <Confirm {...props} title={`Pause ${queue.queue}`} button="Pause" act={() => post(`${path}/pause`)}>
+        <p>No worker gets a task of this queue until somebody resumes it. It drains: {running(queue)} that run go on to their end; {waiting(queue)} wait.</p>
+      </Confirm>
+    );
+  }
+  return <Confirm {...props} title={`Resume ${queue.queue}`} button="Resume" act={() => post(`${path}/resume`)}><p>Workers get its tasks again; {queue.counts.ready ?? 0} are ready.</p></Confirm>;
+}
+
+function settingsText(queue: QueueFacts): string {
+  const limits = queue.limits.flatMap((limit) => {
+    const key = limit.key === "" ? "" : `${limit.key}: `;
+    return [limit.concurrency_max !== null ? `${key}at most ${limit.concurrency_max} at once` : "", limit.rate_max !== null ? `${key}${limit.rate_max} per ${durationText(limit.rate_seconds)}` : ""];
+  });
+  return [...limits, queue.aging ? "aging" : "", queue.lease_seconds !== 60 ? `lease ${durationText(queue.lease_seconds)}` : ""].filter(Boolean).join(", ");
+}

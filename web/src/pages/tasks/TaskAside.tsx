@@ -1,0 +1,127 @@
+/** One task of the queue: why it does not run, how it was tried, and what can be done. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { inPath, post, Problem } from "../../api/http";
+import { storedAttemptsQuery, storedTaskQuery, storedWhyQuery } from "../../api/storeQueries";
+import { useMay } from "../../api/session";
+import type { StoredTask } from "../../api/storeTypes";
+import { Confirm } from "../../ui/Confirm";
+import { Button, Failure, Loading } from "../../ui/parts";
+import { StateIcon, StateWord } from "../../ui/StateIcon";
+import { bytesText } from "../../ui/quantities";
+import { At, Took } from "../../ui/time";
+import { say } from "../../ui/toasts";
+import { isOver, jobOf, nextName, taskAgain } from "./again";
+
+const NAMES_MAX = 20; // that are tried
+
+export function TaskAside({ id, close, select }: { id: string; close: () => void; select: (id: string) => void }) {
+  const { data: task, error, refetch } = useQuery(storedTaskQuery(id));
+  return (
+    <aside className="task-aside" aria-label={`Task ${id}`}>
+      <header><h2 className="mono">{id}</h2><Button look="quiet" aria-label="Close the task" onClick={close}>✕</Button></header>
+      {error !== null && <Failure error={error} retry={() => void refetch()} />}
+      {task === undefined && error === null && <Loading what={id} />}
+      {task && <Body task={task} select={select} />}
+    </aside>
+  );
+}
+
+function Body({ task, select }: { task: StoredTask; select: (id: string) => void }) {
+  const job = jobOf(task);
+  return (
+    <>
+      <p><StateWord state={task.status} kind="statuses" /></p>
+      {job && <p><Link to="/runs/$run" params={{ run: job.run }} search={{ select: job.id }}>{job.id} of {job.run}</Link></p>}
+      <Verbs task={task} isJob={job !== null} select={select} />
+      {!isOver(task) && task.status !== "running" && <Why id={task.id} />}
+      {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{error.description || error.code}</p>)}
+      <Attempts id={task.id} />
+      <dl className="facts">
+        <dt>queue</dt><dd>{task.queue}</dd>
+        <dt>priority</dt><dd>{task.priority}</dd>
+        <dt>retries</dt><dd>{task.failures} of {task.max_retries} used</dd>
+        <dt>asks for</dt><dd>{asksText(task)}</dd>
+        <dt>submitted</dt><dd><At at={task.created_at} /></dd>
+        {task.due_at && <><dt>due</dt><dd><At at={task.due_at} /></dd></>}
+        {task.open_needs > 0 && <><dt>waits for</dt><dd>{task.open_needs} tasks</dd></>}
+        {task.handler && <><dt>handler</dt><dd>{task.handler}</dd></>}
+        {task.tag && <><dt>tag</dt><dd>{task.tag}</dd></>}
+      </dl>
+      {task.command && <details><summary>Command</summary><pre>{task.command}</pre></details>}
+      {task.spec !== undefined && task.spec !== null && <details><summary>Spec</summary><pre>{task.spec_text ?? JSON.stringify(task.spec, null, 2)}</pre></details>}
+    </>
+  );
+}
+
+function asksText(task: StoredTask): string {
+  const { cpu, memory_bytes, gpu, labels } = task.resources;
+  return [cpu && `${cpu} CPU`, memory_bytes && bytesText(memory_bytes), gpu && `${gpu} GPU`, ...labels].filter(Boolean).join(", ") || "nothing";
+}
+
+function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; select: (id: string) => void }) {
+  const [asking, setAsking] = useState<"cancel" | "again" | null>(null);
+  const [operates, submits] = [useMay("operate"), useMay("submit")];
+  const again = async () => {
+    const made = await submitAgain(task);
+    select(made.id);
+    say(`Submitted again as ${made.id}`);
+  };
+  return (
+    <div className="panel-verbs" role="group" aria-label="Actions">
+      {!isOver(task) && (operates || submits) && <Button className="risky" onClick={() => setAsking("cancel")}>Cancel</Button>}
+      {!isJob && isOver(task) && submits && <Button onClick={() => setAsking("again")}>Submit again</Button>}
+      {asking === "cancel" && (
+        <Confirm title={`Cancel ${task.id}`} button="Cancel the task" danger stale={["store"]} onClose={() => setAsking(null)} act={() => post(`/tasks/${inPath(task.id)}/cancel`)}>
+          <p>{task.status === "running" ? "Its job is told to end." : "It will not run."} Whatever needs it will not run either.</p>
+        </Confirm>
+      )}
+      {asking === "again" && (
+        <Confirm title={`Submit ${task.name ?? task.id} again`} button="Submit again" stale={["store"]} onClose={() => setAsking(null)} act={again}>
+          <p>A new task with the same command, spec and settings, in the queue {task.queue}{task.name !== null && `, called ${nextName(task.name)} or the next name that is free`}. It needs no other task, and this one stays as it is.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+/** Under the first name that is free. */
+async function submitAgain(task: StoredTask): Promise<{ id: string }> {
+  let name = task.name === null ? null : nextName(task.name);
+  for (let left = NAMES_MAX; ; left -= 1) {
+    try {
+      return await post<{ id: string }>("/tasks", taskAgain(task, name));
+    } catch (error) {
+      const taken = error instanceof Problem && error.code === "duplicate" && name !== null && left > 0;
+      if (!taken) throw error;
+      name = nextName(name ?? "");
+    }
+  }
+}
+
+function Why({ id }: { id: string }) {
+  const { data } = useQuery(storedWhyQuery(id));
+  if (!data?.length) return null;
+  return <section className="aside-why" aria-label="Why it does not run"><h3>Why it does not run</h3><ul>{data.map((reason) => <li key={reason}>{reason}</li>)}</ul></section>;
+}
+
+function Attempts({ id }: { id: string }) {
+  const { data } = useQuery(storedAttemptsQuery(id));
+  if (!data?.length) return null;
+  return (
+    <section>
+      <h3>Attempts</h3>
+      <ol className="aside-attempts">
+        {[...data].reverse().map((one) => (
+          <li key={one.attempt}>
+            <StateIcon state={one.ended_by === "succeed" ? "succeeded" : one.ended_by === null ? "running" : "failed"} kind="statuses" size={13} />
+            <b>{one.attempt}</b> {one.ended_by ?? "running"}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">at {one.worker}</span>
+            <span className="end"><Took from={one.started_at ?? one.claimed_at} to={one.ended_at} /></span>
+            {one.error && <p className="error-text">{one.error.description}</p>}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,158 @@
+/** Queues, and the tasks in them: filter, look, cancel, submit again, pause and drain. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useFollowing } from "../../api/follow";
+import { post } from "../../api/http";
+import { queuesQuery, tasksQuery, type TaskWish } from "../../api/storeQueries";
+import { useMay } from "../../api/session";
+import type { StoredTask } from "../../api/storeTypes";
+import { Confirm } from "../../ui/Confirm";
+import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { StateIcon, StateWord } from "../../ui/StateIcon";
+import { Ago } from "../../ui/time";
+import { useAddress } from "../useAddress";
+import { isOver, STATUSES } from "./again";
+import { Queues } from "./Queues";
+import { TaskAside } from "./TaskAside";
+import "./tasks.css";
+
+const ROW_HEIGHT = 34;
+const CANCEL_MAX = 1_000;
+
+export function TasksPage() {
+  useFollowing("task", ["store"]);
+  const [search, change] = useAddress();
+  const wish: TaskWish = { status: search.status ?? "", queue: search.queue ?? "", name: search.name ?? "", worker: search.worker ?? "", tag: search.tag ?? "" };
+  const selected = search.task ?? null;
+  return (
+    <div className="tasks-page">
+      <div className="page-head"><h1>Tasks &amp; queues</h1></div>
+      <Queues chosen={wish.queue} choose={(queue) => change({ queue })} />
+      <Filters wish={wish} change={change} />
+      <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
+        <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ status: "", queue: "", name: "", worker: "", tag: "" })} />
+        {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
+      </div>
+    </div>
+  );
+}
+
+function Filters({ wish, change }: { wish: TaskWish; change: (what: Record<string, string>) => void }) {
+  const chosen = wish.status.split(",").filter(Boolean);
+  const toggle = (status: string) => change({ status: (chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status]).join(",") });
+  const { data: queues } = useQuery(queuesQuery);
+  return (
+    <div className="task-filters">
+      <div className="state-chips" role="group" aria-label="Statuses">
+        {STATUSES.map((status) => (
+          <button key={status} type="button" className="chip state-chip" aria-pressed={chosen.includes(status)} onClick={() => toggle(status)}><StateIcon state={status} kind="statuses" size={13} />{status}</button>
+        ))}
+      </div>
+      <select aria-label="Queue" value={wish.queue} onChange={(event) => change({ queue: event.target.value })}>
+        <option value="">all queues</option>
+        {[...new Set([...(queues ?? []).map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
+      </select>
+      {(["name", "worker", "tag"] as const).map((field) => <Field key={field} field={field} value={wish[field]} change={change} />)}
+    </div>
+  );
+}
+
+/** Asked for when somebody has stopped writing. */
+function Field({ field, value, change }: { field: "name" | "worker" | "tag"; value: string; change: (what: Record<string, string>) => void }) {
+  const [text, setText] = useState(value);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = window.setTimeout(() => change({ [field]: text }), 350);
+    return () => window.clearTimeout(timer);
+  }, [text, value, field, change]);
+  return <input className="input" type="search" placeholder={field} aria-label={`Exactly this ${field}`} value={text} onChange={(event) => setText(event.target.value)} />;
+}
+
+function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void }) {
+  const found = useInfiniteQuery(tasksQuery(wish));
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const tasks = useMemo(() => found.data?.pages.flatMap((page) => page.tasks) ?? [], [found.data]);
+  const filtered = Object.values(wish).some((value) => value !== "");
+  if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
+  if (tasks.length === 0) {
+    return filtered ? <Empty title="No task fits"><Button onClick={clear}>Show all</Button></Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
+  }
+  const tick = (id: string, on: boolean) => {
+    const next = new Set(ticked);
+    if (on) next.add(id);
+    else next.delete(id);
+    setTicked(next);
+  };
+  return (
+    <div className="tasks-list">
+      <CancelBar tasks={tasks.filter((task) => ticked.has(task.id) && !isOver(task))} clear={() => setTicked(new Set())} />
+      <Rows tasks={tasks} ticked={ticked} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null} />
+    </div>
+  );
+}
+
+function CancelBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => void }) {
+  const [asking, setAsking] = useState(false);
+  if (tasks.length === 0 && !asking) return null;
+  return (
+    <div className="tick-bar" role="group" aria-label="Actions on ticked tasks">
+      <b>{tasks.length} open ticked</b>
+      <Button className="risky" onClick={() => setAsking(true)}>Cancel</Button>
+      <Button look="quiet" onClick={clear}>Untick</Button>
+      {asking && (
+        <Confirm
+          title={`Cancel ${tasks.length} tasks`} button={`Cancel ${tasks.length} tasks`} danger stale={["store"]} onClose={() => setAsking(false)}
+          act={async () => { await post("/tasks/cancel", { ids: tasks.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
+        >
+          <p>Those that wait will not run, nor will whatever needs them. Jobs that run are told to end.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+interface RowsProps {
+  tasks: readonly StoredTask[];
+  ticked: ReadonlySet<string>;
+  tick: (id: string, on: boolean) => void;
+  selected: string | null;
+  select: (id: string) => void;
+  more: (() => void) | null;
+}
+
+function Rows({ tasks, ticked, tick, selected, select, more }: RowsProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const may = useMay("operate");
+  const virtual = useVirtualizer({ count: tasks.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (more !== null && last >= tasks.length - 20) more();
+  }, [last, tasks.length, more]);
+  return (
+    <div className="task-rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={more === null ? tasks.length : -1}>
+      <div className="task-row head" role="row">{["", "Status", "Task", "Queue", "Attempt", "Worker", "Changed"].map((title, place) => <span key={title} role="columnheader">{place === 0 ? <span className="visually-hidden">Tick</span> : title}</span>)}</div>
+      <div className="task-space" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+        {items.map((item) => {
+          const task = tasks[item.index];
+          if (task === undefined) return null;
+          return (
+            <div
+              key={task.id} role="row" tabIndex={0} className="task-row" aria-selected={task.id === selected} style={{ transform: `translateY(${item.start}px)` }}
+              onClick={() => select(task.id)} onKeyDown={(event) => { if (event.key === "Enter") select(task.id); }}
+            >
+              <span role="cell" onClick={(event) => event.stopPropagation()}>{may && !isOver(task) && <input type="checkbox" aria-label={`Tick ${task.id}`} checked={ticked.has(task.id)} onChange={(event) => tick(task.id, event.target.checked)} />}</span>
+              <span role="cell"><StateWord state={task.status} kind="statuses" />{task.status === "running" && task.progress > 0 && <span className="muted"> {Math.round(100 * task.progress)} %</span>}</span>
+              <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && <span className="faint">{task.id}</span>}</span>
+              <span role="cell">{task.queue}</span>
+              <span role="cell">{task.attempt || ""}{task.failures > 0 && <span className="bad-figure"> {task.failures} failed</span>}</span>
+              <span role="cell">{task.owner ?? ""}</span>
+              <span role="cell"><Ago at={task.updated_at} /></span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+/** What is wrong or remarkable in a definition: where, and what to do about it. */
+import { Problem, type Finding } from "../../api/http";
+import { Failure } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+
+const SIGNS: Record<string, string> = { error: "✖", warning: "!", note: "·" };
+
+export function placeOf({ file, line, column }: Finding): string {
+  if (file === null) return "";
+  return `${file}${line === null ? "" : `:${line}${column === null ? "" : `:${column}`}`}`;
+}
+
+export function Findings({ findings }: { findings: readonly Finding[] }) {
+  return (
+    <ul className="findings" aria-label="Findings">
+      {findings.map((one, place) => (
+        <li key={place} className={one.severity}>
+          <span className="finding-sign" aria-hidden>{SIGNS[one.severity] ?? "·"}</span>
+          <div>
+            <p><b>{one.severity}</b> {plain(one.message)}</p>
+            {one.hint !== "" && <p className="muted">→ {plain(one.hint)}</p>}
+            <p className="faint"><code>{plain(placeOf(one))}</code> {one.code}</p>
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What is wrong is told below: only how much of it there is. */
+function errorsText(findings: readonly Finding[]): string {
+  const errors = findings.filter((one) => one.severity === "error").length;
+  return errors === 1 ? "Refused: there is a mistake in it." : `Refused: there are ${errors} mistakes in it.`;
+}
+
+/** A refusal with its findings where it has some. */
+export function Refusal({ error }: { error: unknown }) {
+  if (!(error instanceof Problem) || error.placed.length === 0) return <Failure error={error} />;
+  return (
+    <div className="refusal" role="alert">
+      <p><b>{errorsText(error.placed)}</b></p>
+      <Findings findings={error.placed} />
+    </div>
+  );
+}

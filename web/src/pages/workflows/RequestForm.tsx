@@ -1,0 +1,105 @@
+/** A run of a registered workflow: what it is given, checked first, then asked for. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState, type SyntheticEvent } from "react";
+import { beginRun, checkRequest, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { Button } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { say } from "../../ui/toasts";
+import { Findings, Refusal } from "./Findings";
+import { filled, kindOf, linesOf, textOf, valueOf } from "./parameters";
+
+const PRIORITY = { min: -1, max: 100 };
+
+/** `onPreview` is told what the graph would be drawn with. */
+export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: (parameters: Record<string, unknown>) => void }) {
+  const { name, version, parameters, kind } = workflow;
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const [lines, setLines] = useState("");
+  const [priority, setPriority] = useState("");
+  const [paused, setPaused] = useState(false);
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const takesLines = kind === "flow.cylc" && parameters.length === 0;
+  const fields = filled(parameters, texts);
+  const more = linesOf(takesLines ? lines : "");
+  const values = { ...fields.values, ...more.values };
+  const wrong = [...fields.wrong, ...more.wrong];
+  const checking = useMutation({ mutationFn: () => checkRequest(name, version, values) });
+  const beginning = useMutation({
+    mutationFn: async () => {
+      const verdict = await checking.mutateAsync();
+      if (!verdict.runnable) return null;
+      const options = { ...(priority === "" ? {} : { priority: Number(priority) }), ...(paused ? { paused } : {}) };
+      return beginRun({ workflow: name, version, parameters: values, options });
+    },
+    onSuccess: (run) => {
+      if (run === null) return;
+      say(`${run.name} begins`);
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+      void navigate({ to: "/runs/$run", params: { run: run.name } });
+    },
+  });
+  const fill = (one: string, text: string) => {
+    setTexts({ ...texts, [one]: text });
+    checking.reset();
+    beginning.reset();
+  };
+  const check = () => {
+    beginning.reset();
+    checking.mutate(undefined, { onSuccess: () => onPreview(values) });
+  };
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    beginning.mutate();
+  };
+  const busy = checking.isPending || beginning.isPending;
+  return (
+    <form className="request-form card" onSubmit={submit} aria-label="Request a run">
+      <h2>Request a run</h2>
+      {parameters.map((one) => <Field key={one.name} parameter={one} text={texts[one.name] ?? ""} wrong={wrong.includes(one.name)} onText={(text) => fill(one.name, text)} />)}
+      {takesLines && (
+        <label className="field">
+          <span>Template variables</span>
+          <textarea className="input" rows={3} placeholder={'NAME = value\nSITES = ["low", "mid"]'} value={lines} onChange={(event) => { setLines(event.target.value); checking.reset(); }} />
+          <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "One to a line, where its templates take some; values are JSON or text."}</small>
+        </label>
+      )}
+      <div className="request-options">
+        <label className="field"><span>Priority</span><input className="input" type="number" {...PRIORITY} placeholder="as usual" value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
+        <label className="tick"><input type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} /> begin paused</label>
+      </div>
+      {checking.error !== null && <Refusal error={checking.error} />}
+      {beginning.error !== null && beginning.error !== checking.error && <Refusal error={beginning.error} />}
+      {checking.data && (
+        <div role="status">
+          <p className={checking.data.runnable ? "verdict good" : "verdict bad"}>{checking.data.runnable ? "✔ It can run with these values." : "✖ It cannot run so:"}</p>
+          <Findings findings={checking.data.findings} />
+        </div>
+      )}
+      <div className="request-buttons">
+        {fields.missing.length > 0 && <span className="muted">Still needed: {fields.missing.join(", ")}</span>}
+        <Button disabled={busy || wrong.length > 0} onClick={check}>{checking.isPending && !beginning.isPending ? "Checking …" : "Check"}</Button>
+        <Button type="submit" look="primary" disabled={busy || wrong.length > 0 || fields.missing.length > 0}>{beginning.isPending ? "Asking …" : "Run"}</Button>
+      </div>
+    </form>
+  );
+}
+
+function Field({ parameter, text, wrong, onText }: { parameter: Parameter; text: string; wrong: boolean; onText: (text: string) => void }) {
+  const { name, required, stages, provided_by } = parameter;
+  const has = "default" in parameter;
+  const read = text.trim() === "" ? null : valueOf(text);
+  const says = [
+    wrong ? "This begins like JSON, and is none." : read !== null ? `read as ${kindOf(read.value)}` : has ? "empty: the default" : "",
+    stages.length > 0 ? `for ${stages.join(", ")}` : "",
+    provided_by.length > 0 ? `given by ${provided_by.join(", ")}` : "",
+  ].filter(Boolean).join(" · ");
+  return (
+    <label className="field">
+      <span><code>{plain(name)}</code>{required && <b className="required" title="Required"> required</b>}</span>
+      <input className="input mono" value={text} required={required} aria-invalid={wrong} placeholder={has ? textOf(parameter.default) : ""} onChange={(event) => onText(event.target.value)} />
+      <small className={wrong ? "wrong" : "muted"}>{plain(says)}</small>
+    </label>
+  );
+}

@@ -1,0 +1,137 @@
+/** One version of a workflow: its graph before any run, what it needs, what was found, its runs. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { Problem } from "../../api/http";
+import { removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { useMay } from "../../api/session";
+import { Confirm } from "../../ui/Confirm";
+import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { StateWord } from "../../ui/StateIcon";
+import { Ago } from "../../ui/time";
+import { DefinitionGraph } from "./DefinitionGraph";
+import { Findings } from "./Findings";
+import { textOf } from "./parameters";
+import { RequestForm } from "./RequestForm";
+import { Runnable } from "./WorkflowsPage";
+import "./workflows.css";
+
+/** An address without a version leads to the highest. */
+export function HighestVersionPage() {
+  const { workflow = "" } = useParams({ strict: false });
+  const { data, error, refetch } = useQuery(workflowQuery(workflow, ""));
+  if (error !== null) return <Missing error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading what={workflow} />;
+  return <Navigate to="/workflows/$workflow/$version" params={{ workflow, version: data.version }} replace />;
+}
+
+export function WorkflowPage() {
+  const { workflow = "", version = "" } = useParams({ strict: false });
+  const { data, error, refetch } = useQuery(workflowQuery(workflow, version));
+  if (error !== null && data === undefined) return <Missing error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading what={`${workflow}/${version}`} />;
+  return <Version key={`${workflow}/${version}`} workflow={data} />;
+}
+
+function Missing({ error, retry }: { error: Error; retry: () => void }) {
+  if (!(error instanceof Problem) || error.status !== 404) return <Failure error={error} retry={retry} />;
+  return <Empty title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
+}
+
+function Version({ workflow }: { workflow: WorkflowDocument }) {
+  const [given, setGiven] = useState<Record<string, unknown>>({});
+  const may = useMay("submit");
+  const { name, version, findings, parameters } = workflow;
+  return (
+    <div className="plain-page">
+      <Head workflow={workflow} may={may} />
+      <div className={may ? "workflow-top" : "workflow-top alone"}>
+        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} parameters={given} /></section>
+        {may && <RequestForm workflow={workflow} onPreview={setGiven} />}
+      </div>
+      <div className="workflow-parts">
+        <section className="card part" aria-label="What was found">
+          <h2>Findings</h2>
+          {findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} />}
+        </section>
+        <Runs name={name} />
+        <section className="card part" aria-label="Parameters">
+          <h2>Parameters</h2>
+          {parameters.length === 0 ? <p className="muted">{workflow.kind === "flow.cylc" ? "None are declared; its templates may take variables." : "It takes none."}</p> : <Parameters parameters={parameters} />}
+        </section>
+        <section className="card part" aria-label="Files">
+          <h2>Files</h2>
+          <ul className="file-list">{workflow.files.map((file) => <li key={file.path}><code>{plain(file.path)}</code><span className="muted">{file.executable ? "executable · " : ""}{file.size} B</span></li>)}</ul>
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
+  const { name, version, versions } = workflow;
+  const [removing, setRemoving] = useState(false);
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const forget = async () => {
+    await removeWorkflow(name, version);
+    await navigate({ to: "/workflows" });
+    queries.removeQueries({ queryKey: ["workflows", name] });
+  };
+  return (
+    <div className="page-head">
+      <h1><Link to="/workflows">Workflows</Link> <span className="faint">/</span> {plain(name)}</h1>
+      <select aria-label="Version" value={version} onChange={(event) => void navigate({ to: "/workflows/$workflow/$version", params: { workflow: name, version: event.target.value } })}>
+        {versions.map((one) => <option key={one}>{one}</option>)}
+      </select>
+      <Runnable is={workflow.runnable} />
+      <span className="muted">{workflow.kind} · registered by {plain(workflow.registered_by)}, <Ago at={workflow.registered_at} /></span>
+      {may && <Button look="quiet" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
+      {removing && (
+        <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
+          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Runs of it, also those that are under way, are not harmed. The same bundle can be registered again.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function Parameters({ parameters }: { parameters: readonly Parameter[] }) {
+  return (
+    <div className="scroll-x">
+      <table className="plain-table">
+        <thead><tr><th>Name</th><th>Default</th><th>Stages</th></tr></thead>
+        <tbody>
+          {parameters.map((one) => (
+            <tr key={one.name}>
+              <td><code>{plain(one.name)}</code>{one.required && <b className="required"> required</b>}</td>
+              <td>{"default" in one ? <code>{plain(textOf(one.default))}</code> : one.provided_by.length > 0 ? <span className="muted">given by {plain(one.provided_by.join(", "))}</span> : ""}</td>
+              <td className="muted">{plain(one.stages.join(", "))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Runs({ name }: { name: string }) {
+  const { data: runs, error } = useQuery(runsOfQuery(name));
+  return (
+    <section className="card part" aria-label="Runs">
+      <h2>Runs</h2>
+      {error !== null && <Failure error={error} />}
+      {runs?.length === 0 && <p className="muted">It has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
+      <ul className="file-list">
+        {runs?.map((run) => (
+          <li key={run.number}>
+            <Link to="/runs/$run" params={{ run: run.name }}>{plain(run.name)}</Link>
+            <StateWord state={run.status} kind="runs" />
+            <span className="muted">{plain(run.folder)} · <Ago at={run.created_at} /></span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

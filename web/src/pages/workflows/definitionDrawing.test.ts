@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { drawGraph } from "../../views/graph/drawing";
+import { asGraph, outputText } from "./definitionDrawing";
+
+const FOUND = {
+  points: ["1", "2"],
+  tasks: [
+    { id: "1/a", name: "a", point: "1", family: "MODELS" },
+    { id: "2/a", name: "a", point: "2", family: "MODELS" },
+    { id: "1/@clock", name: "@clock", point: "1", family: null },
+  ],
+  edges: [
+    { parent: "1/a", child: "2/a", outputs: ["succeeded"], certain: true, suicide: false },
+    { parent: "1/@clock", child: "1/a", outputs: [], certain: false, suicide: false },
+  ],
+  cut: false,
+  findings: [],
+};
+
+describe("a definition's graph", () => {
+  it("is drawn as that of a run, framed by point or family", () => {
+    const drawing = drawGraph(asGraph(FOUND), "both", "LR", () => true);
+    expect(drawing.request.boxes.map((box) => box.frames)).toEqual([["1", "MODELS"], ["2", "MODELS"], ["1"]]);
+    expect([...drawing.edges.values()].map((edge) => [edge.from, edge.to, edge.alternative])).toEqual([["1/a", "2/a", false], ["1/@clock", "1/a", true]]);
+  });
+
+  it("names outputs, and both ends as finished", () => {
+    expect([["failed", "succeeded"], ["expired", "failed", "succeeded"], ["failed"], ["b", "a"], []].map(outputText)).toEqual(["finished", "finished", "failed", "a, b", "succeeded"]);
+  });
+});

@@ -1,0 +1,31 @@
+/** A definition's graph in the form in which graphs of runs are drawn. */
+import type { DefinitionGraphDocument } from "../../api/registry";
+import type { GraphDocument } from "../../api/types";
+
+export const DRAWN_MAX = 1_500; // nobody reads more, and Graphviz takes its time
+
+/** External triggers stand among the tasks. */
+export const isTrigger = (name: string): boolean => name.startsWith("@");
+
+/** Nothing for success, which is what everybody expects. */
+export function outputText(outputs: readonly string[]): string {
+  const said = [...outputs].sort();
+  if (said.includes("failed") && said.includes("succeeded")) return "finished"; // whatever else may end it
+  return said.length === 0 ? "succeeded" : said.join(", ");
+}
+
+export function asGraph(found: DefinitionGraphDocument): GraphDocument {
+  return {
+    run: "",
+    status: "",
+    batch: 0,
+    points: found.points,
+    families: Object.fromEntries(found.tasks.map(({ name, family }) => [name, family === null ? [] : [family]])),
+    tasks: found.tasks.map(({ id, name, point }) => ({ id, name, point, state: "future", remarks: [], flows: [], submit: 0, in_pool: false, distance: 0 })),
+    groups: [],
+    edges: found.edges.map((edge, arrow) => ({
+      from: edge.parent, to: edge.child, output: outputText(edge.outputs), state: "open", by_hand: false, suicide: edge.suicide, arrow, alternative: !edge.certain,
+    })),
+    cut: found.cut,
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * Which part of the graph is shown: around the live tasks, around what was looked for, or around what a
+ * command would set going. Tasks far from every live one are found by name and by point (R001-51).
+ */
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { useActing } from "../../acting/Acting";
+import { useTried } from "../../acting/tried";
+import { graphQuery } from "../../api/queries";
+import { useLive } from "../../api/runLive";
+import { rowFilter, type Filters } from "../../pages/run/filters";
+import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
+import { previewOf, type Preview } from "./preview";
+
+const IDS_MAX = 100; // named in one question
+
+export function useGraph(edges: number) {
+  const { run, filters, selected } = useRunPage();
+  const { nodes, rows } = useLive();
+  const [around, setAround] = useViewOption("graph", "around", "");
+  const { action, docked } = useActing();
+  const { data: tried } = useTried(run, docked ? action : null);
+  const preview = useMemo<Preview | null>(() => (docked && action !== null ? previewOf(action, tried) : null), [docked, action, tried]);
+  const found = useMemo(() => {
+    if (filters.name === "" && filters.point === "") return [];
+    return rows.filter(rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? [])).map((row) => row.id);
+  }, [filters, rows, nodes]);
+  const middle = useMemo(() => middleOf(around, filters, found, selected), [around, filters, found, selected]);
+  const window = useQuery(graphQuery(run, edges, middle));
+  const known = useMemo(() => new Set(window.data?.tasks.map((task) => task.id)), [window.data]);
+  // A dry run that reaches beyond the window is drawn around itself.
+  const beyond = useMemo(() => {
+    const ids = preview === null ? [] : [...preview.marks.keys()];
+    return ids.some((id) => !known.has(id)) ? ids.slice(0, IDS_MAX) : [];
+  }, [preview, known]);
+  const drawn = useQuery({ ...graphQuery(run, 1, beyond), enabled: beyond.length > 0 });
+  const graph = beyond.length > 0 ? (drawn.data ?? window.data) : window.data;
+  const outside = useMemo(() => found.filter((id) => !known.has(id)), [found, known]);
+  const lostSelection = selected !== null && window.data !== undefined && !known.has(selected) && preview === null;
+  return { graph, error: window.error, refetch: window.refetch, preview, around, setAround, outside, lostSelection };
+}
+
+/** What is in the middle of the window; nothing: the live tasks. */
+export function middleOf(around: string, filters: Pick<Filters, "name" | "point">, found: readonly string[], selected: string | null): string[] {
+  if (around === "task") return selected === null ? [] : [selected];
+  if (around !== "found") return [];
+  if (found.length > 0) return found.slice(0, IDS_MAX);
+  // Not spawned yet: the server knows the names of the definition.
+  return filters.name === "" ? [] : [filters.point === "" ? filters.name : `${filters.point}/${filters.name}`];
+}
