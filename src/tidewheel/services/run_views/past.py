@@ -128,7 +128,7 @@ def _as_it_was(looked: Looked, replay: _Replay) -> Looked:
     )
     stored = StoredRun(changes=tuple(replay.ledger.rows.values()))
     pool = pool_of(looked.graph, stored, replay.forgotten, view)
-    recall_all(pool, replay.forgotten.rows.values())
+    # recall_all(pool, replay.forgotten.rows.values())
     return looked._replace(pool=pool, view=view, stored=stored)
 
 
