@@ -74,6 +74,15 @@ def test_an_event_says_when_it_was(store, clock):
     assert [event.at for event in reader.events] == [clock.now]
 
 
+def test_the_step_that_ends_an_attempt_says_how_its_job_exited(store):
+    reader = Reader(store)
+    store.put("a")
+    store.finish(store.hold("a"), "failed", exit_status=3)
+    reader.read()
+    told = [(e.signal and e.signal.value, e.exit_status) for e in reader.events]
+    assert told == [(None, None), ("claim", None), ("fail", 3)]
+
+
 def test_pages_of_any_size_tell_the_same(store):
     start = store.events_head()
     driver = Driver.of(store)

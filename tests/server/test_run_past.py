@@ -4,18 +4,20 @@ import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
-from tests.support.prepared_run import PreparedRun
+from tests.support.prepared_run import FLOW, PreparedRun
 
 TIMES = {"queued_at", "started_at", "ended_at", "exit_status", "worker"}
 
 
 @pytest.fixture(scope="module")
 def look(tmp_path_factory):
-    """A run that went on for a while; somebody held a task."""
+    """A run that went on until it had forgotten its first points."""
     tidewheel = CommandLine(tmp_path_factory.mktemp("past"))
-    run = PreparedRun(tidewheel).starts().succeeds("1/prep")
-    run.succeeds("1/model_a").succeeds("1/model_b").succeeds("1/post").succeeds("2/prep")
-    run.fails("2/model_a")
+    run = PreparedRun(tidewheel, FLOW.replace("point = 3", "point = 9")).starts()
+    for point in range(1, 7):
+        for name in ("prep", "model_a", "model_b", "post"):
+            run.succeeds(f"{point}/{name}")
+    run.succeeds("7/prep").fails("7/model_a")
     with running_server(tidewheel.store, home=tidewheel.state) as running:
         reader = running.caller("read")
         path = f"/runs/{in_path(run.name)}"
@@ -54,9 +56,16 @@ def test_behind_each_batch_is_what_that_batch_left(look):
         assert not pooled & set(one["left_pool"])
 
 
+def test_what_the_scheduler_has_forgotten_is_shown_all_the_same(look):
+    then = look("/past").json
+    assert rows(then)["1/post"]["state"] == "succeeded"
+    forgotten = look("/past?batch=10").json
+    assert rows(forgotten)["1/prep"]["submit"] == 1
+
+
 def test_what_came_later_is_not_known_then(look):
     first = look("/past?batch=1").json
-    assert "2/model_a" not in rows(first)
+    assert "7/model_a" not in rows(first)
     assert {"1/prep"} <= rows(first).keys()
     assert first["around"][0]["batch"] == 1 and len(first["around"]) > 1
 

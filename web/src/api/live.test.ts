@@ -71,12 +71,12 @@ test("a task that was never spawned after all is gone", () => {
 
 test("steps of a submission bring times and the worker", () => {
   const step = (to: string, from: string | null, signal: string | null, at: string) =>
-    live.hear({ event: "task", id: null, data: JSON.stringify({ run: "tide/run1", point: "1", name: "a", submit: 1, to, from, signal, worker: "worker-2", at }) });
+    live.hear({ event: "task", id: null, data: JSON.stringify({ run: "tide/run1", point: "1", name: "a", submit: 1, to, from, signal, worker: "worker-2", exit_status: signal === "fail" ? 3 : null, at }) });
   step("ready", null, null, "t1");
   step("running", "ready", "claim", "t2");
   expect(live.row("1/a")).toMatchObject({ queued_at: "t1", started_at: "t2", ended_at: null, worker: "worker-2" });
-  step("succeeded", "running", "succeed", "t3");
-  expect(live.row("1/a")?.ended_at).toBe("t3");
+  step("failed", "running", "fail", "t3");
+  expect(live.row("1/a")).toMatchObject({ ended_at: "t3", exit_status: 3 });
 });
 
 test("a run that is deleted under the viewer is said to be", () => {

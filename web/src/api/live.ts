@@ -168,11 +168,11 @@ export class RunLive {
     const old = this.byId.get(id);
     if (old === undefined || (event.submit !== null && event.submit < old.submit)) return;
     if (event.from === null) {
-      this.byId.set(id, { ...old, queued_at: event.at, started_at: null, ended_at: null, worker: null });
+      this.byId.set(id, { ...old, queued_at: event.at, started_at: null, ended_at: null, exit_status: null, worker: null });
     } else if (event.to === "running" && event.signal === "claim") {
       this.byId.set(id, { ...old, started_at: event.at, ended_at: null, worker: event.worker });
     } else if (["succeeded", "failed", "cancelled"].includes(event.to)) {
-      this.byId.set(id, { ...old, ended_at: event.at });
+      this.byId.set(id, { ...old, ended_at: event.at, exit_status: event.exit_status });
     } else return;
     this.flushSoon();
   }

@@ -1,5 +1,5 @@
 /** What can be asked for, each with the key under which it is remembered. Keys of a run begin with ["run", name]. */
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
 import type { CriticalPath, GraphDocument, RunAttempts, RunFacts, RunSummary, Session, TaskDocument } from "./types";
 
@@ -14,6 +14,15 @@ export const runsQuery = queryOptions({
   queryKey: ["runs"],
   queryFn: ({ signal }) => get<{ runs: RunFacts[] }>("/runs?limit=200", signal),
   select: (found) => found.runs,
+});
+
+/** Page by page, the newest first. */
+export const runPagesQuery = infiniteQueryOptions({
+  queryKey: ["runs", "pages"],
+  queryFn: ({ signal, pageParam }) =>
+    get<{ runs: RunFacts[]; next: number | null }>(`/runs?limit=100${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
+  initialPageParam: null as number | null,
+  getNextPageParam: (last) => last.next,
 });
 
 export const summaryQuery = (run: string) =>

@@ -304,5 +304,6 @@ export interface TaskEvent {
   attempt: number;
   worker: string | null;
   progress: number | null;
+  exit_status: number | null; // of the attempt that this step ended
   at: string;
 }

@@ -1,10 +1,10 @@
 /** All runs: those that need somebody first, each with how far it is and what keeps it. */
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueries, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { ActingProvider, useActing } from "../acting/Acting";
 import { setConnection } from "../api/connection";
-import { runsQuery, summaryQuery } from "../api/queries";
+import { runPagesQuery, summaryQuery } from "../api/queries";
 import { useMay } from "../api/session";
 import { EventStream } from "../api/stream";
 import type { RunEvent, RunFacts, RunSummary } from "../api/types";
@@ -50,7 +50,8 @@ function useRunEvents(): void {
 export function RunsPage() {
   useRunEvents();
   const [text, setText] = useState("");
-  const { data: runs, error, refetch } = useQuery(runsQuery);
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(runPagesQuery);
+  const runs = useMemo(() => data?.pages.flatMap((page) => page.runs), [data]);
   const asked = (runs ?? []).filter((run) => run.status !== "created").slice(0, SUMMARIES_MAX);
   const summaries = useQueries({
     queries: asked.map((run) => ({ ...summaryQuery(run.name), ...(isOver(run) ? { staleTime: 60_000 } : {}) })),
@@ -77,6 +78,7 @@ export function RunsPage() {
           </li>
         ))}
       </ul>
+      {hasNextPage && <p className="older-runs"><Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>{isFetchingNextPage ? "Loading …" : "Show older runs"}</Button></p>}
     </div>
   );
 }

@@ -82,6 +82,7 @@ class TaskEvent:
     attempt: int
     worker: WorkerId | None
     progress: float
+    exit_status: int | None  # of the attempt that this step ended
 
     kind = EventKind.TASK
 

@@ -87,6 +87,7 @@ def step_document(event: TaskEvent) -> Document:
         "attempt": event.attempt,
         "worker": event.worker,
         "progress": event.progress,
+        "exit_status": event.exit_status,
         "at": time_text(event.at),
     }
 

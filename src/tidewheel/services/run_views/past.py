@@ -73,6 +73,7 @@ async def past_document(
     """
     view = looked.view
     replay, later = await _replayed(store, view, batch, at)
+    until = later[-1].at if len(later) == AROUND else looked.now
     then = _as_it_was(looked, replay)
     here = replay.last[-1] if replay.last else None
     around = [*replay.last, *later]
@@ -84,7 +85,7 @@ async def past_document(
         "status": replay.status,
         "last_batch": view.batch,
         "around": [batch_of(looked, one) for one in around],
-        "commands": await _commands(store, view, around),
+        "commands": await _commands(store, view, around, until),
     }
 
 
@@ -132,11 +133,12 @@ def _as_it_was(looked: Looked, replay: _Replay) -> Looked:
     return looked._replace(pool=pool, view=view, stored=stored)
 
 
-async def _commands(store: Store, view: RunView, around: list[ChangesView]) -> list[Document]:
+async def _commands(
+    store: Store, view: RunView, around: list[ChangesView], until: Instant
+) -> list[Document]:
     """What operators asked while these batches were written, oldest first."""
     if not around:
         return []
     found = await store.commands(view.number, COMMANDS_MAX)
-    first, last = around[0].at, around[-1].at
-    asked = [one for one in found if first <= (one.answered_at or one.at) <= last]
+    asked = [one for one in found if around[0].at <= one.at <= until]
     return [command_document(one) for one in reversed(asked)]

@@ -5,6 +5,9 @@ A place is (number, 0): steps of tasks and events of runs are numbered together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.transaction import Row
 
@@ -28,8 +31,15 @@ def list_task_events(t: Tables, *, major: str, minor: int, count: int) -> list[R
             task = t.task[seq]
             run = t.run.get(task["run"])
             named = (task["id"], task["queue"], task["name"], run and run["name"])
-            found.append((number, 0, at, *named, *step))
+            found.append((number, 0, at, *named, *step, _exit_status(t, seq, step)))
     return found
+
+
+def _exit_status(t: Tables, seq: int, step: Sequence[Any]) -> int | None:
+    """Of the attempt that ended with this step."""
+    signal, _, _, attempt = step[:4]
+    over = t.attempt.get((seq, attempt), {})
+    return over.get("exit_status") if over.get("ended_by") == signal else None
 
 
 def list_run_history(t: Tables, *, major: str, minor: int, count: int) -> list[Row]:

@@ -107,7 +107,7 @@ def _place(row: Row) -> Place:
 
 
 def _task_event(row: Row) -> TaskEvent:
-    task_id, queue, name, run, signal, before, after, attempt, worker, progress = row[3:]
+    task_id, queue, name, run, signal, before, after, attempt, worker, progress = row[3:13]
     return TaskEvent(
         place=_place(row),
         at=row[2],
@@ -121,6 +121,7 @@ def _task_event(row: Row) -> TaskEvent:
         attempt=attempt,
         worker=worker,
         progress=progress,
+        exit_status=row[13],
     )
 
 

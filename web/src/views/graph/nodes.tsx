@@ -4,7 +4,7 @@ import { memo } from "react";
 import { useTaskRow } from "../../api/runLive";
 import type { GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import { useTicks } from "../../pages/run/ticks";
-import { flowClass, FlowMarks, laterFlows } from "../../ui/FlowMark";
+import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { groupText } from "./drawing";
 import type { Mark } from "./preview";
@@ -35,7 +35,7 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
       {ports}
       <StateIcon state={state} size={18} />
       <span className="task-text"><b>{task.name}</b><small>{task.point}{remarks.length > 0 ? ` · ${remarks.join(", ")}` : ""}</small></span>
-      {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><FlowMarks flows={flows} /></>}
+      {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
       {mark && <MarkBadge mark={mark} />}
     </div>
   );

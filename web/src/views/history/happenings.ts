@@ -6,7 +6,7 @@ export type Happening = { kind: "batch"; at: string; key: string; batch: PastBat
 export function storyOf({ around, commands }: Pick<PastDocument, "around" | "commands">): Happening[] {
   const found: Happening[] = [
     ...around.map((batch): Happening => ({ kind: "batch", at: batch.at, key: `b${batch.batch}`, batch })),
-    ...commands.map((command): Happening => ({ kind: "command", at: command.answered_at ?? command.at, key: `c${command.number}`, command })),
+    ...commands.map((command): Happening => ({ kind: "command", at: command.at, key: `c${command.number}`, command })),
   ];
   // A command comes before the batch that obeys it.
   return found.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.kind === b.kind ? 0 : a.kind === "command" ? -1 : 1));

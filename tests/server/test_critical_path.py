@@ -1,0 +1,48 @@
+"""What made a run take as long as it took: retries count, what was wanted anew does not."""
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.http_server import in_path, running_server
+from tests.support.prepared_run import PreparedRun
+from tidewheel.core.sched.events import FlowChoice, TimerFired, Trigger
+
+FLOW = """
+[scheduling]
+    [[graph]]
+        R1 = quick & slow => join
+[runtime]
+    [[slow]]
+        execution retry delays = PT5S
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The steps of a run, as a reader of the server sees them."""
+    tidewheel = CommandLine(tmp_path)
+    run = PreparedRun(tidewheel, FLOW, "joined").starts()
+    with running_server(tidewheel.store, home=tidewheel.state) as running:
+        reader = running.caller("read")
+
+        def steps():
+            seen = reader.get(f"/runs/{in_path(run.name)}/critical-path").json
+            return [(step["id"], step["submit"]) for step in seen["steps"]]
+
+        steps.run = run
+        yield steps
+
+
+def test_it_leads_through_the_parent_that_was_last_with_every_try(path):
+    run = path.run.succeeds("1/quick").fails("1/slow")
+    run.happens(TimerFired(run.key("1/slow"), "retry", run.now))
+    run.succeeds("1/slow", "1/join")
+    assert path() == [("1/slow", 1), ("1/slow", 2), ("1/join", 1)]
+
+
+def test_a_new_flow_begins_a_path_of_its_own(path):
+    run = path.run.succeeds("1/slow", "1/quick", "1/join")
+    assert path() == [("1/quick", 1), ("1/join", 1)]
+    run.happens(Trigger(tasks=(run.key("1/slow"),), at=run.now, flow=FlowChoice.NEW))
+    run.succeeds("1/slow")
+    assert path() == [("1/slow", 2)]
