@@ -5,8 +5,10 @@ import json
 import zipfile
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_manners import AXE, barriers
 from tests.support.http_server import Caller
 from tests.support.workflow_folders import sip_files
 
@@ -134,3 +136,20 @@ def test_rules_of_notifications_are_seen_and_tried_by_admins_alone(site, page, w
     expect(page.get_by_role("link", name="Notifications")).to_have_count(0)
     page.goto(f"{site.url}/requests")
     expect(page.get_by_role("button", name="Post")).to_have_count(0)
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in web/")
+def test_nobody_is_kept_out_of_the_registry(site, page):
+    files = sip_files("open-1.0.0.yaml")
+    site.caller().post("/workflows", {"files": files})
+    site.caller().post("/workflows", {"files": sip_files("open-0.9.0.yaml")})
+    page.goto(f"{site.url}/workflows")
+    expect(page.get_by_role("link", name="open", exact=True)).to_be_visible()
+    found = {"workflows": barriers(page)}
+    page.goto(f"{site.url}/workflows/open")
+    expect(page.locator(".step-box")).to_have_count(2)
+    found["version"] = barriers(page)
+    page.goto(f"{site.url}/requests")
+    expect(page.get_by_role("region", name="Buffer objects")).to_be_visible()
+    found["requests"] = barriers(page)
+    assert not any(found.values()), found
