@@ -32,6 +32,29 @@ WIDE = """
         script = true
 """
 
+LONG = """
+[scheduling]
+    [[graph]]
+        R1 = talk
+[runtime]
+    [[talk]]
+        script = head -c 60000000 /dev/zero | tr '\\0' x | fold -w 60; echo; echo the end
+"""
+
+
+def test_a_log_of_sixty_megabytes_is_read_from_its_end_in_bounded_memory(site, page):
+    run = site.begin("long", LONG)
+    page.goto(address(site, run, "?views=logs&select=1/talk"))
+    expect(page.get_by_text(re.compile("6[0-9.]+ MB · it has ended"))).to_be_visible(
+        timeout=60_000
+    )
+    expect(page.get_by_role("log")).to_contain_text("the end")
+    page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
+    page.get_by_role("button", name=re.compile("Earlier lines")).click()
+    expect(page.get_by_text("To the end")).to_be_visible()
+    assert page.locator(".log-line").count() < 200, "only what is seen is drawn"
+    assert page.evaluate("performance.memory.usedJSHeapSize") < 150e6
+
 
 def test_of_a_thousand_parents_those_that_are_open_come_first(site, page):
     run = site.begin("parents", PARENTS, "--pause")

@@ -41,7 +41,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
       <dl className="facts">
         <dt>queue</dt><dd>{task.queue}</dd>
         <dt>priority</dt><dd>{task.priority}</dd>
-        <dt>retries</dt><dd>{task.failures} of {task.max_retries} used</dd>
+        <dt>retries</dt><dd>{task.max_retries === 0 ? "none" : `${Math.min(task.failures, task.max_retries)} of ${task.max_retries} used`}</dd>
         <dt>asks for</dt><dd>{asksText(task)}</dd>
         <dt>submitted</dt><dd><At at={task.created_at} /></dd>
         {task.due_at && <><dt>due</dt><dd><At at={task.due_at} /></dd></>}
@@ -115,7 +115,7 @@ function Attempts({ id }: { id: string }) {
       <ol className="aside-attempts">
         {[...data].reverse().map((one) => (
           <li key={one.attempt}>
-            <StateIcon state={one.ended_by === "succeed" ? "succeeded" : one.ended_by === null ? "running" : "failed"} kind="statuses" size={13} />
+            <StateIcon state={one.ended_by === "succeed" ? "succeeded" : one.ended_by === null ? "running" : "failed"} kind="statuses" size={13} />{" "}
             <b>{one.attempt}</b> {one.ended_by ?? "running"}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">at {one.worker}</span>
             <span className="end"><Took from={one.started_at ?? one.claimed_at} to={one.ended_at} /></span>
             {one.error && <p className="error-text">{one.error.description}</p>}
