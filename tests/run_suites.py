@@ -53,6 +53,13 @@ SUITES = (
         args=("--timeout=30",),
     ),
     Suite(
+        name="stages",
+        paths=("tests/stages",),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=30",),
+    ),
+    Suite(
         name="through a server",
         paths=("tests/through_server",),
         budget_seconds=120,
