@@ -147,6 +147,11 @@ def test_every_block_is_judged_before_anything_is_refused(visitor):
 
 
 @pytest.mark.req("R004-54")
+def test_a_parameter_that_changes_nothing_is_told_and_the_block_accepted(visitor):
+    told = visitor.submit(sbi(block(A, parameters={"site": "north", "siet": "south"})))
+    assert "unused-parameter" in [one["code"] for one in told["findings"]]
+
+
 def test_the_id_of_a_block_is_not_given_twice(visitor):
     visitor.submit(sbi(block(A)))
     other = sbi(block(A), name="SBI-20261115-sip-2")

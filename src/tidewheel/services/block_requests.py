@@ -19,7 +19,7 @@ from tidewheel.errors import NotFound
 from tidewheel.ports import Store
 from tidewheel.services.registry import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
-from tidewheel.sources.sip.parameters import REQUEST
+from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
 from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, read_sbi
 
@@ -86,13 +86,17 @@ class _Making:
             options=RunOptions(now=float(self._now), priority=asked.priority),
             code_trusted=self._code_trusted,
         )
+        found = Findings()
         try:
-            run, definition = await request_run(self._store, wanted)
+            run, definition = await request_run(self._store, wanted, found)
         except InvalidDefinition as refused:
             for one in refused.findings:
                 self._findings.add(_of_block(one, asked))
             return None
         self.definitions[definition.digest] = definition
+        for one in found:
+            if one.code == UNUSED_PARAMETER:
+                self._findings.add(_of_block(one, asked))
         return NewBlock(
             id=asked.id,
             run=replace(run, given=NOTHING_GIVEN),

@@ -187,7 +187,7 @@ def report_missing(
             )
 
 
-def report_unused(request: Values, known: Iterable[str], findings: Findings) -> None:
+def report_unused(request: Iterable[str], known: Iterable[str], findings: Findings) -> None:
     """A parameter that nothing looks at is probably misspelt."""
     names = set(known)
     for name in request:
