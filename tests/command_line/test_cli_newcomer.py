@@ -79,12 +79,12 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
     commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
     assert commands == [
         *("validate", "graph", "list", "config", "view", "rehearse", "register", "workflows"),
-        *("run", "runs", "sbi", "blocks", "objects", "show", "why", "tree", "log"),
+        *("run", "runs", "sbi", "blocks", "objects", "show", "why", "tree", "log", "tui"),
         *("trigger", "set", "remove", "hold", "release", "kill", "poll"),
         *("pause", "resume", "stop", "reload", "broadcast", "message", "ext-trigger"),
         *("submit", "tasks", "task", "events", "cancel", "queues"),
         *("workers", "worker", "monitor", "scheduler"),
-        *("up", "server", "token"),
+        *("up", "server", "token", "notify"),
         *("verify", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"

@@ -29,7 +29,7 @@ def shape(document, name=""):
 
 def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):
     run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
-    run.starts_job("1/model_b").broadcasts(Broadcast("*", "prep", "[environment]X", "2"))
+    run.starts_job("1/model_b").broadcasts(Broadcast("*", "root", "[environment]X", "2"))
     run.writes_log("1/model_a", "job.err", "no space left\n")
     commands = {
         "runs": ["runs"],
