@@ -6,6 +6,7 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.sched.events import FlowChoice, TimerFired, Trigger
+from tidewheel.core.sched.spawning import RETRY
 
 FLOW = """
 [scheduling]
@@ -35,7 +36,7 @@ def path(tmp_path):
 
 def test_it_leads_through_the_parent_that_was_last_with_every_try(path):
     run = path.run.succeeds("1/quick").fails("1/slow")
-    run.happens(TimerFired(run.key("1/slow"), "retry", run.now))
+    run.happens(TimerFired(run.key("1/slow"), RETRY, run.now))
     run.succeeds("1/slow", "1/join")
     assert path() == [("1/slow", 1), ("1/slow", 2), ("1/join", 1)]
 

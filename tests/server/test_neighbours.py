@@ -66,10 +66,10 @@ def test_a_page_and_figures_know_no_worker_that_serves_only_others(own_server):
     worker = own_server.caller("worker")
     register(worker, "b")
     narrow = own_server.caller("read", queues=["a"])
-    page = narrow.get("//")
+    page = narrow.get("//status")
     assert page.status == 200 and b"worker-1" not in page.body
     assert b"tidewheel_workers 0" in narrow.get("//metrics").body
-    assert b"worker-1" in own_server.caller("read", queues=["b"]).get("//").body
+    assert b"worker-1" in own_server.caller("read", queues=["b"]).get("//status").body
 
 
 def test_wrong_tokens_of_a_neighbour_do_not_keep_workers_from_their_heartbeats(own_server):

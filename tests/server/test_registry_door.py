@@ -270,7 +270,7 @@ def test_what_is_not_registered_is_told_with_the_nearest_name(registry, folder):
     for ask in (registry.show, registry.check, registry.render, registry.remove):
         with pytest.raises(UnknownWorkflow, match="'vis'"):
             ask("viz")
-        with pytest.raises(UnknownWorkflow, match=r"versions 1\.0\.0"):
+        with pytest.raises(UnknownWorkflow, match=r"versions: 1\.0\.0"):
             ask("vis/2.0.0")
     for workflow, code in (("viz", "unknown-workflow"), ("vis/2", "unknown-version")):
         with pytest.raises(InvalidDefinition) as refused:
