@@ -2,9 +2,9 @@
 
     make web && .venv/bin/python -m docs.take_pictures
 
-A `tidewheel up` of its own, in a folder that is gone afterwards, and Debian's Chromium. Jobs and
-times differ from one day to the next, so nothing compares the pictures; take them again when the
-page has changed.
+A `tidewheel up` of its own, in a folder that is gone afterwards, and Debian's Chromium. Times
+differ from one day to the next, so nothing compares the pictures: take them again when the page
+has changed. Names of pictures as arguments take only these.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from docs.smaller_png import smaller
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures" / "page"
@@ -69,7 +72,8 @@ COAST = """
     [[analysis]]
         execution time limit = PT10M
         script = '''
-            ok=$(printf '\\033[32mok\\033[0m') far=$(printf '\\033[33mfar off, left out\\033[0m')
+            ok=$(printf '\\033[32mok\\033[0m')
+            far=$(printf '\\033[33mfar off, left out\\033[0m')
             echo "analysis of $CYLC_TASK_CYCLE_POINT, first guess from the cycle before"
             for i in $(seq 1 24); do
                 level=$((RANDOM % 90 + 310))
@@ -131,10 +135,10 @@ class View:
     name: str
     path: str
     seen: str
-    prepare: Callable[[Any], None] = lambda page: None
+    prepare: Callable[[Page], None] = lambda _: None
 
 
-def of_run(name: str, run: str, query: str, seen: str, **more: Callable[[Any], None]) -> View:
+def of_run(name: str, run: str, query: str, seen: str, **more: Callable[[Page], None]) -> View:
     return View(name, f"/runs/{quote(run, safe='')}?{query}", seen, **more)
 
 
@@ -166,25 +170,25 @@ def settled(site: Site) -> bool:
     return active == [f"{HELD_AT}/west"] and set(runs.values()) == {"completed"}
 
 
-def filled_in(page: Any) -> None:
+def filled_in(page: Page) -> None:
     form = page.get_by_role("form", name="Request a run")
     form.get_by_label("samples").fill("50")
     form.get_by_role("button", name="Check").click()
     form.get_by_text("It can run with these values.").wait_for()
 
 
-def triggered(page: Any) -> None:
+def triggered(page: Page) -> None:
     """The card of a command that has not been given yet."""
     panel = page.get_by_role("complementary")
     panel.get_by_role("button", name="Trigger", exact=True).click()
     page.get_by_role("dialog").get_by_text("Would run").wait_for()
 
 
-def opened(page: Any) -> None:
+def opened(page: Page) -> None:
     page.get_by_role("button", name="Open all").click()
 
 
-def back(page: Any) -> None:
+def back(page: Page) -> None:
     """The middle of the history."""
     slider = page.get_by_label("Batch", exact=True)
     slider.fill(str(int(slider.get_attribute("max")) * 2 // 3))
@@ -192,11 +196,11 @@ def back(page: Any) -> None:
 
 
 VIEWS = (
+    of_run("timeline", "coast/run1", "views=timeline", "critical path"),  # first: it grows
     View("runs", "/runs", "2/report needs"),
     of_run("graph", "coast/run1", "views=graph", "charts"),
     of_run("tree", "coast/run1", "views=tree", "OBSERVATIONS", prepare=opened),
     of_run("table", "coast/run1", "views=table", "buoys"),
-    of_run("timeline", "coast/run1", "views=timeline", "critical path"),
     of_run("analysis", "coast/run1", "views=analysis&analysis.name=analysis", "analysis"),
     of_run("logs", "coast/run1", f"views=logs&select={HELD_AT}/analysis", "23 of 24 stations"),
     of_run("history", "coast/run1", "views=history", "What happened", prepare=back),
@@ -214,30 +218,33 @@ VIEWS = (
 )
 
 
-def take(page: Any, site: Site, view: View, scheme: str) -> None:
+def take(page: Page, site: Site, view: View) -> bytes:
     page.goto(site.url + view.path)
     page.get_by_text(view.seen).first.wait_for()
     view.prepare(page)
     page.mouse.move(0, 0)  # over nothing that would light up
     page.wait_for_timeout(700)  # until the graph is laid out and drawings have come to rest
-    name = view.name if scheme == "light" else f"{view.name}-dark"
-    (PICTURES / f"{name}.png").write_bytes(smaller(page.screenshot()))
+    return page.screenshot()
 
 
-def take_all(site: Site, only: set[str]) -> None:
+def take_all(site: Site, only: set[str]) -> dict[str, bytes]:
+    """Each view by day and by night, as Chromium makes them."""
+    taken = {}
     with chromium() as browser:
-        for scheme in ("light", "dark"):
+        pages = {}
+        for scheme, suffix in (("light", ""), ("dark", "-dark")):
             context = browser.new_context(
                 viewport=SIZE, color_scheme=scheme, reduced_motion="reduce", locale="en-GB"
             )
-            page = context.new_page()
+            pages[suffix] = page = context.new_page()
             page.goto(site.link())
             page.get_by_role("button", name="Log in").click()
             page.wait_for_url("**/runs")
-            for view in VIEWS:
+        for view in VIEWS:
+            for suffix, page in pages.items():
                 if not only or view.name in only:
-                    take(page, site, view, scheme)
-            context.close()
+                    taken[view.name + suffix] = take(page, site, view)
+    return taken
 
 
 def main(only: set[str]) -> int:
@@ -254,14 +261,16 @@ def main(only: set[str]) -> int:
                 if time.monotonic() > until:
                     raise SystemExit(f"the runs are not where they should be: {site.up.lines}")
                 time.sleep(0.5)
-            PICTURES.mkdir(parents=True, exist_ok=True)
-            take_all(site, only)
+            taken = take_all(site, only)
             gate.unlink()
             # The job sees it and ends; nothing of this is left on the machine.
             while site.caller().get("/runs/coast%2Frun1").json["run"]["status"] == "running":
                 time.sleep(0.5)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for name, picture in taken.items():
+        (PICTURES / f"{name}.png").write_bytes(smaller(picture))
     return 0
 
 
