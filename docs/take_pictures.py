@@ -222,8 +222,9 @@ def take(page: Page, site: Site, view: View) -> bytes:
     page.goto(site.url + view.path)
     page.get_by_text(view.seen).first.wait_for()
     view.prepare(page)
+    page.get_by_text("Loading").first.wait_for(state="hidden")
     page.mouse.move(0, 0)  # over nothing that would light up
-    page.wait_for_timeout(700)  # until the graph is laid out and drawings have come to rest
+    page.wait_for_timeout(700)  # until drawings have come to rest
     return page.screenshot()
 
 
