@@ -127,6 +127,20 @@ def test_every_local_link_and_anchor_leads_somewhere():
     assert dead == []
 
 
+def test_every_picture_of_the_web_page_is_there_by_day_and_by_night_and_small():
+    shown = {
+        (page.parent / source).resolve()
+        for page in PAGES
+        for source in re.findall(r'(?:src|srcset)="([^"]+\.png)"', page.read_text("utf-8"))
+    }
+    taken = set((ROOT / "docs/pictures/page").resolve().glob("*.png"))
+    assert shown == taken
+    assert {
+        path.with_stem(path.stem.removesuffix("-dark") + "-dark") for path in taken
+    } <= taken
+    assert max(path.stat().st_size for path in taken) < 200_000
+
+
 def test_every_page_can_be_found_from_the_navigation():
     """Decisions are found from their own list."""
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
