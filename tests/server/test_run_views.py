@@ -72,10 +72,12 @@ def test_a_summary_says_how_far_it_is_and_what_to_look_at(look):
 
 
 def test_what_would_help_can_be_sent_as_it_is(look):
-    """The actions of a reason are commands: a dry run of each is understood."""
-    [why] = look("/why?ids=1/post")["tasks"]
-    actions = [action for reason in why["reasons"] for action in reason["actions"]]
-    assert {"verb": "trigger", "ids": ["1/post"]} in actions or actions
+    """Every reason, also what a failed job said, has its actions as commands of REST."""
+    for task in ("1/post", "1/model_a"):
+        [why] = look(f"/why?ids={task}")["tasks"]
+        assert all("actions" in reason for reason in why["reasons"])
+        actions = [action for reason in why["reasons"] for action in reason["actions"]]
+        assert {("trigger", "1/model_a")} <= {(one["verb"], *one["ids"]) for one in actions}
 
 
 def test_every_attempt_tells_when_it_waited_and_ran_and_what_it_asked_for(look):

@@ -81,7 +81,7 @@ async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
         return []
     text = f"its last job: {job.errors[-1].description}"
     commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
-    return [{"text": text, "passes": False, "commands": commands}]
+    return [{"text": text, "passes": False, "commands": commands, "actions": []}]
 
 
 def _queue_reason(sentence: str) -> Document:
