@@ -1,4 +1,4 @@
-"""A run that changes at a steady rate: tasks are held and released, and every commit is heard."""
+"""A run that changes at a steady rate: tasks are held and released; every commit is heard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOW = f"""
         script = true
 """
 NODES = CHAINS * len(STEPS)
-CHANGED = [f"1/a_i{number:03}" for number in range(1, 21)]
+CHANGED = [f"1/a_i{number:03}" for number in range(1, 33)]
 LAST = f"1/a_i{CHAINS:03}"  # changed once at the end, so that whoever hears knows that it came
 SENDERS = 8
 ACCEPTED = 202

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 # Before any script of the page: when was the first paint, and when did each thing come.
@@ -31,7 +32,8 @@ const look = () => {
     for (const row of document.querySelectorAll(".rows-space [role=row]")) {
         const name = row.querySelector(".task-name").textContent;
         const now = row.textContent.includes("held");
-        if (held.get(name) !== now) { if (held.has(name)) fresh.push([name, now]); held.set(name, now); }
+        if (held.has(name) && held.get(name) !== now) fresh.push([name, now]);
+        held.set(name, now);
     }
     if (fresh.length === 0) return;
     requestAnimationFrame(() => {
@@ -44,13 +46,16 @@ const look = () => {
     });
 };
 look();
-new MutationObserver(look).observe(
-    document.querySelector(".rows-space"), { subtree: true, childList: true, characterData: true });
+const all = { subtree: true, childList: true, characterData: true };
+new MutationObserver(look).observe(document.querySelector(".rows-space"), all);
 """
 COUNT_FRAMES = """
 window.frames_at = [];
 window.counting = true;
-const count = at => { window.frames_at.push(at); if (window.counting) requestAnimationFrame(count); };
+const count = at => {
+    window.frames_at.push(at);
+    if (window.counting) requestAnimationFrame(count);
+};
 requestAnimationFrame(count);
 """
 FRAMES = "(window.counting = false, window.frames_at)"
@@ -103,7 +108,7 @@ class BenchWindow:
         assert moved != self.page.locator(".react-flow__viewport").get_attribute("style")
         mouse.up()
         at = self.page.evaluate(FRAMES)
-        return [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+        return [later - earlier for earlier, later in pairwise(at)]
 
     def zoom_out(self, selector: str, count: int) -> int:
         """Farther away, until so many are drawn or it goes no farther; how many are."""
