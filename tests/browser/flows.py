@@ -48,3 +48,17 @@ NOISY = f"""
         [[[outputs]]]
             half = {MARKUP}
 """
+
+# Names may have percent signs, and be words that every object of a script has.
+ODD_RUN = "x%2F..%2F..%3Cimg%20src%3Dx%20onerror%3Dwindow.hit%3D4%3E"
+ODD_TASKS = ("__proto__", "constructor", "a%2F%2E%2E%2Ftokens%3F", "a%3Cscript%3E@%")
+ODD = f"""
+[scheduling]
+    [[graph]]
+        R1 = {" => ".join(ODD_TASKS)}
+[runtime]
+    [[toString]]
+        script = true
+    [[{", ".join(ODD_TASKS)}]]
+        inherit = toString
+"""

@@ -89,6 +89,7 @@ def test_nothing_comes_from_elsewhere_and_hostile_texts_stay_texts(site, tide, w
     assert window.complaints == [], "the policy refused something of ours"
 
 
+@pytest.mark.req("R001-50")
 def test_the_graph_shows_states_edges_and_as_much_as_is_wanted(site, tide, page):
     page.goto(address(site, tide))
     merge = page.get_by_label("1/merge, failed")

@@ -29,6 +29,7 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, window):
         sign = page.locator(".connection")
         expect(sign).to_have_text("live")
         expect(page.get_by_role("row", name="second")).to_contain_text("failed")
+        expect(page.locator(".logs-tools")).to_be_visible()
         site.up.send(signal.SIGKILL)
         expect(sign).to_have_text("reconnecting")
         expect(page.locator(".logs-tools")).to_contain_text("reconnecting")

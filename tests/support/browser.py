@@ -62,6 +62,7 @@ class Site:
         soon = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "2"}
         with self.tidewheel.started("up", "--port", self.port, "--json", **soon) as self.up:
             said = json.loads(self.up.read_until('"url"'))
+            self.up.read_on()
             self.url, self.login = said["url"], said["login"]
             self.port = self.url.rpartition(":")[2]
             yield self

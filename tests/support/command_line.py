@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class RunningCommand:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._reader: threading.Thread | None = None
         self.lines: list[str] = []
 
     def read_until(self, text: str) -> str:
@@ -53,26 +55,40 @@ class RunningCommand:
                 return line
         raise AssertionError(f"{text!r} never came; the command said {''.join(self.lines)}")
 
+    def read_on(self) -> None:
+        """Nobody waits for a line any more; all are kept, and the pipe never fills up."""
+        assert self._reader is None and self._process.stdout is not None
+        self._reader = threading.Thread(target=self.lines.extend, args=(self._process.stdout,))
+        self._reader.start()
+
     def send(self, number: int) -> None:
         """Send a signal."""
         self._process.send_signal(number)
 
-    def wait(self) -> Answer:
+    def wait(self, seconds_max: float | None = SECONDS_MAX) -> Answer:
         """Its end, with everything it printed."""
-        out, _ = self._process.communicate(timeout=SECONDS_MAX)
-        return Answer(self._process.returncode, "".join(self.lines) + out, "")
+        if self._reader is None:
+            out, _ = self._process.communicate(timeout=seconds_max)
+            self.lines.append(out)
+        else:
+            self._process.wait(seconds_max)
+            self._reader.join(seconds_max)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+        return Answer(self._process.returncode, "".join(self.lines), "")
 
 
 class CommandLine:
     """A user with an empty home and an empty folder to work in."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, program: Path = PROGRAM) -> None:
+        self.program = program
         self.home, self.folder = root / "home", root / "folder"
         self.home.mkdir()
         self.folder.mkdir()
         self.environment = {
             "HOME": str(self.home),
-            "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
         }
 
@@ -88,7 +104,7 @@ class CommandLine:
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Answer:
         """Run a command to its end."""
         done = subprocess.run(
-            [PROGRAM, *arguments],
+            [self.program, *arguments],
             input=stdin,
             capture_output=True,
             text=True,
@@ -103,7 +119,7 @@ class CommandLine:
     def started(self, *arguments: str, **environment: str) -> Iterator[RunningCommand]:
         """A command that goes on while the test does something else."""
         process = subprocess.Popen(
-            [PROGRAM, *arguments],
+            [self.program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -111,18 +127,19 @@ class CommandLine:
             cwd=self.folder,
             env=self.environment | environment,
         )
+        running = RunningCommand(process)
         try:
-            yield RunningCommand(process)
+            yield running
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
-            process.communicate()
+            running.wait(None)
 
     def on_terminal(self, *arguments: str, columns: int = 100) -> Answer:
         """Run a command on a terminal; what it shows comes as one text."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
-            [PROGRAM, *arguments],
+            [self.program, *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -1,0 +1,1 @@
+"""The web page as somebody sees it: how soon, how late, how smooth, how large."""
