@@ -66,12 +66,8 @@ SUITES = (
         workers=2,
         args=("--timeout=30",),
     ),
-    Suite(
-        name="unit and spec",
-        paths=("tests/unit", "tests/spec", "tests/tidy"),
-        budget_seconds=120,
-        workers=2,
-    ),
+    Suite(name="unit", paths=("tests/unit", "tests/tidy"), budget_seconds=120, workers=2),
+    Suite(name="spec", paths=("tests/spec",), budget_seconds=120, workers=2),
     Suite(name="conformance", paths=("tests/conformance",), budget_seconds=120, workers=2),
     Suite(
         name="simulation",
