@@ -293,8 +293,8 @@ def sometimes_missing(graph: Graph) -> bool:
     )
 
 
-def has_cycle(graph: Graph) -> bool:
-    """Whether a task waits, through others, for itself."""
+def parents_of_all(graph: Graph) -> dict[Key, set[Key]]:
+    """The tasks that each task waits for, whichever of its arrows says so."""
     parents: dict[Key, set[Key]] = {}
     for arrow in graph.arrows:
         for point in () if arrow.suicide else arrow.points:
@@ -305,6 +305,12 @@ def has_cycle(graph: Graph) -> bool:
             }
             for target in arrow.targets:
                 parents.setdefault((point, target), set()).update(found)
+    return parents
+
+
+def has_cycle(graph: Graph) -> bool:
+    """Whether a task waits, through others, for itself."""
+    parents = parents_of_all(graph)
     while parents:
         free = [key for key, found in parents.items() if found.isdisjoint(parents)]
         if not free:
@@ -317,8 +323,13 @@ def has_cycle(graph: Graph) -> bool:
 def waits_for_its_future(graph: Graph) -> bool:
     """Whether tasks could wait, through others, for later ones of themselves, which is refused.
 
-    By offsets alone: a few graphs whose recurrences would save them are passed over, too.
+    By offsets alone: a few graphs whose recurrences would save them are passed over, too. Of
+    fixed points offsets say nothing: there, task by task.
     """
+    parents = parents_of_all(graph)
+    for point, name in parents:
+        if any(there > point and one == name for there, one in before((point, name), parents)):
+            return True
     steps = {
         (target, name, leaf.offset)
         for arrow in graph.arrows
@@ -339,6 +350,17 @@ def waits_for_its_future(graph: Graph) -> bool:
             return False
         furthest |= longer
     return True
+
+
+def before(key: Key, parents: Mapping[Key, set[Key]]) -> set[Key]:
+    """Everything that a task waits for, through others, too."""
+    seen: set[Key] = set()
+    waiting = [key]
+    while waiting:
+        new = parents.get(waiting.pop(), set()) - seen
+        seen |= new
+        waiting += new
+    return seen
 
 
 def draw(seed: int) -> Case:
