@@ -105,9 +105,41 @@ SUITES = (
         workers=2,
         args=("--timeout=110",),  # one test is ten thousand requests
     ),
-    Suite(name="browser", paths=("tests/browser",), budget_seconds=120, args=("--timeout=60",)),
+    Suite(
+        name="browser",
+        paths=tuple(
+            f"tests/browser/test_{name}.py"
+            for name in ("page", "views", "places", "registry_pages", "documentation", "units")
+        ),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=60",),
+    ),
+    Suite(
+        name="browser in trouble",
+        paths=tuple(
+            f"tests/browser/test_{name}.py"
+            for name in ("logs", "acting", "manners", "hostile", "reconnect", "large")
+        ),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=60",),
+    ),
     Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
-    Suite(name="real processes", paths=("tests/integration",), budget_seconds=180, workers=2),
+    Suite(
+        name="real processes",
+        paths=("tests/integration",),
+        budget_seconds=180,
+        workers=2,
+        args=("--ignore-glob=*/test_storage_*", "--ignore-glob=*/test_runner*"),
+    ),
+    Suite(
+        name="real runners and disks",
+        paths=("tests/integration",),
+        budget_seconds=180,
+        workers=2,
+        args=("--ignore-glob=*/test_[a-q]*", "--ignore-glob=*/test_runs_*"),
+    ),
     Suite(
         name="containers",
         paths=("tests/containers",),

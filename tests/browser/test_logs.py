@@ -57,4 +57,4 @@ def test_what_has_not_run_has_no_log_and_says_so(site, noisy, page):
     page.goto(address(site, noisy, "?views=logs&select=4/plot"))
     expect(page.get_by_role("status").filter(has_text="has written nothing")).to_be_visible()
     page.get_by_label("Whose log").select_option("run")
-    expect(page.get_by_role("log")).to_contain_text("1/gauge")
+    expect(page.get_by_role("log")).to_contain_text("1/tide")

@@ -67,7 +67,7 @@ class GraphQuery(In):
 
     start: Point = ""
     stop: Point = ""
-    parameters: Annotated[str, msgspec.Meta(max_length=20_000)] = ""  # a JSON object
+    parameters: Annotated[str, msgspec.Meta(max_length=300)] = ""  # a JSON object, within a URL
 
 
 def parameters_of(query: GraphQuery) -> Parameters:
