@@ -26,7 +26,9 @@ def test_a_reader_finds_a_page_and_nothing_is_asked_of_others(window, documentat
     page.goto(documentation)
     page.get_by_role("link", name="tutorial").first.click()
     page.wait_for_url("**/tutorial.html")
+    page.wait_for_load_state("networkidle")  # before that, nobody hears keys
     page.keyboard.press("Control+k")
+    page.locator("input:focus").wait_for()
     page.keyboard.type("lapse")
     page.get_by_text("results").first.wait_for()
     assert window.complaints == []

@@ -126,9 +126,11 @@ def test_rules_of_notifications_are_seen_and_tried_by_admins_alone(site, page, w
         '[[rule]]\nname = "desk"\non = "stall"\nto = { command = ["true"] }\n'
     )
     page.get_by_role("link", name="Notifications").click()
-    expect(page.get_by_role("listitem")).to_contain_text("desk")
+    page.wait_for_url("**/notifications")
+    rule = page.get_by_role("listitem").filter(has_text="desk").first
+    expect(rule).to_be_visible()
     page.get_by_role("button", name="Test desk").click()
-    expect(page.get_by_role("listitem")).to_contain_text("The test was sent.")
+    expect(rule).to_contain_text("The test was sent.")
     assert window.complaints == []
     token = site.caller().post("/tokens", {"name": "looker", "scopes": ["read"]}).json["token"]
     window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
