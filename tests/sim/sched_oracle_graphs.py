@@ -363,6 +363,16 @@ def before(key: Key, parents: Mapping[Key, set[Key]]) -> set[Key]:
     return seen
 
 
+def is_known_to_differ(graph: Graph) -> bool:
+    """Suicide arrows from fixed points: docs/reliability.md, what is known to be missing."""
+    return any(
+        leaf.absolute is not None
+        for arrow in graph.arrows
+        if arrow.suicide
+        for leaf in leaves(arrow.condition)
+    )
+
+
 def draw(seed: int) -> Case:
     """The case of a seed: drawn again until it is one that can be run."""
     rng = Random(seed)
