@@ -120,11 +120,13 @@ def test_a_run_ends_as_if_nobody_had_been_killed(postgres, tmp_path, request):
     with site(tmp_path, postgres.create_database("site"), MACHINES) as place:
         place.define(GRAPH, root="        script = sleep 0.3", final=POINTS)
         fire = Fire(place, postgres, random.Random(seed))
-        caller = place.caller(place.url(), place.token("submit"))
-        begun = place.start("run", "flow", "--detach", **caller)
+        caller = place.caller(place.url(), place.token("submit", "operate"))
+        begun = place.start("run", "flow", "--detach", "--pause", **caller)
         assert ended(begun) == 0, begun.log
-        with place.client() as client:
+        with place.client() as client:  # before any job is claimed: it may die at once
             client.configure_queue(f"run:{RUN}", lease_seconds=LEASE_SECONDS)
+        resumed = place.start("resume", RUN, **caller)
+        assert ended(resumed) == 0, resumed.log
         for _ in range(FAULTS):
             if status(place) == "completed":
                 break
