@@ -138,15 +138,21 @@ def test_a_service_that_never_ends_and_ignores_sigterm_is_killed_when_asked(stag
     assert end.exit_status is None
 
 
-def test_a_service_with_too_little_memory_says_so(stage, kind):
-    limits = {"resources": {"limits": {"memory": "8M"}}}
+def test_a_service_with_too_little_memory_says_so(stage):
+    beside_the_worker = {"constraints": ["node.role == manager"]}
+    limits = {"resources": {"limits": {"memory": "8M"}}, "placement": beside_the_worker}
     script = "a=x; while :; do a=$$a$$a; done"
     end = stage(compose_text(greedy=service(script, init=False, deploy=limits))).play()
-    assert end.ending is Ending.FAILED
-    assert "service greedy" in end.error.description
-    assert "memory" in end.error.description
-    # An engine hears of it by an event, which may come after that of the end.
-    assert end.error.code in ({"out_of_memory", "signal"} if kind == "compose" else {"signal"})
+    assert (end.ending, end.exit_status) == (Ending.FAILED, 137)
+    assert end.error.description.startswith("service greedy: killed, since it used more memory")
+    assert end.error.code == "out_of_memory"
+
+
+def test_a_service_with_enough_memory_that_is_killed_is_told_as_killed(stage):
+    limits = {"resources": {"limits": {"memory": "64M"}}}
+    end = stage(compose_text(a=service("kill -9 $$$$", deploy=limits))).play()
+    assert (end.ending, end.error.code) == (Ending.FAILED, "signal")
+    assert end.error.description.startswith("service a: ended by SIGKILL (exit status 137)")
 
 
 def test_an_image_that_is_nowhere_is_named(stage):

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tidewheel.core.tasks.task import TaskId
+from tidewheel.runners.engine.ends import KILLED
+from tidewheel.runners.engine.memory_ends import out_of_memory
 from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
 from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
 from tidewheel.runners.engine.project import (
@@ -172,8 +174,12 @@ class ComposeEngine:
                 *some,
             )
             # Of those removed meanwhile nothing is told, and nothing has to be.
-            for id_, service, state in json_rows(answer.out):
+            rows = json_rows(answer.out)
+            killed = [id_ for id_, _, state in rows if _was_killed(state)]
+            lacking = await out_of_memory(self.cli, killed)
+            for id_, service, state in rows:
                 if not never_started or (state["Status"] == "created" and state["Error"]):
+                    state["OOMKilled"] |= id_ in lacking
                     self._ended[id_] = _ended_part(id_, service, state)
 
     def _forget_but(self, ids: set[str]) -> None:
@@ -185,6 +191,11 @@ def _images(file: Path) -> list[str]:
     """Those that a file names, as version 2 says only for which service one is missing."""
     services = json.loads(file.read_bytes())["services"].values()
     return sorted({str(service["image"]) for service in services})
+
+
+def _was_killed(state: dict[str, Any]) -> bool:
+    """By SIGKILL, and the engine has not said why."""
+    return state["ExitCode"] == KILLED and not state["OOMKilled"]
 
 
 def _ended_part(id_: str, service: str, state: dict[str, Any]) -> Part:

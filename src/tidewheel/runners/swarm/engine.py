@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tidewheel.core.tasks.task import TaskId
+from tidewheel.runners.engine.ends import KILLED
+from tidewheel.runners.engine.memory_ends import out_of_memory
 from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
 from tidewheel.runners.engine.prepared import as_mapping
 from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
@@ -50,6 +53,7 @@ class SwarmEngine:
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
+        self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """Services that end, that are not started again, and that other services find."""
@@ -92,7 +96,7 @@ class SwarmEngine:
         found: dict[str, tuple[Tags, list[Part]]] = {}
         for facts in known:
             tasks = [row for row in rows if row.service == facts.name]
-            part = part_of(facts, tasks)
+            part = await self._with_memory(part_of(facts, tasks))
             found.setdefault(facts.tags.project, (facts.tags, []))[1].append(part)
         return {
             project: Sighting(tags=tags, parts=tuple(parts))
@@ -174,9 +178,24 @@ class SwarmEngine:
                 await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
         return found
 
+    async def _with_memory(self, part: Part) -> Part:
+        """A Swarm never says that memory ran out; the engine of this node does, of its own."""
+        if part.exit_status != KILLED:
+            return part
+        if part.id not in self._lacked_memory:
+            answer = await self.cli.call(
+                *(self.cli.docker, "inspect", "--type", "task", "--format"),
+                "{{json .Status.ContainerStatus.ContainerID}}",
+                *part.tasks,
+            )
+            containers = [id_ for id_ in json_rows(answer.out) if id_]
+            self._lacked_memory[part.id] = bool(await out_of_memory(self.cli, containers))
+        return replace(part, out_of_memory=self._lacked_memory[part.id])
+
     async def _learn_facts(self, names: Sequence[str]) -> None:
         for gone in self._facts.keys() - set(names):
             del self._facts[gone]
+            self._lacked_memory.pop(gone, None)
         unknown = [name for name in names if name not in self._facts]
         if not unknown:
             return
