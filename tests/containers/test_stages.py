@@ -125,6 +125,19 @@ def test_a_stage_whose_values_cannot_be_handed_on_has_failed_in_that(stage, kind
     assert ("not valid JSON" if kind == "compose" else "64 bits") in end.error.description
 
 
+def test_variables_of_the_task_count_more_than_those_of_the_file(stage):
+    script = 'echo "$$GRID|$$KEPT|$$LEVEL"; test -n "$$TIDEWHEEL_TASK_ID"'
+    text = compose_text(
+        a=service(script, environment={"GRID": "fine", "KEPT": "k"}),
+        b=service(script, environment=["GRID=fine", "KEPT=k"]),
+    )
+    told = {"GRID": "a $HOME ${x} 'b", "LEVEL": "3", "TIDEWHEEL_TASK_ID": ""}
+    played = stage(text, rest={"environment": told})
+    assert played.play().ending is Ending.SUCCEEDED
+    said = sorted(files_of(played.directory)["job.out"].splitlines())
+    assert said == [f"{name} | a $HOME ${{x}} 'b|k|3" for name in "ab"]
+
+
 def test_a_service_that_never_ends_and_ignores_sigterm_is_killed_when_asked(stage):
     script = f"trap '' TERM; {SAY}'{{\"text\": \"up\"}}'; while :; do sleep 600; done"
     text = compose_text(a=service(script, init=False))

@@ -23,6 +23,8 @@ FILES = {
 }
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"
 
+PLAIN = "services:\n  work:\n    image: busybox:1.36\n"
+
 
 @pytest.fixture
 def run(tmp_path: Path):
@@ -67,6 +69,32 @@ def test_a_broadcast_limit_counts_for_containers_that_are_made_when_they_are_due
     flow.gives(broadcast("execution time limit=PT5S"))
     flow.ends("1/make", place="p")
     assert flow.tasks["1/use"].timeout_seconds == 5.0
+
+
+@pytest.mark.parametrize("namespace", ["use", "root"])
+def test_broadcast_variables_go_to_the_containers_of_a_stage(run, namespace):
+    flow = run(CONTAINERS)
+    settings = ("[environment]GRID=coarse $x", "[environment]LEVEL=3")
+    flow.gives(commands.Broadcast(namespaces=(namespace,), settings=settings))
+    flow.ends("1/make", place="p")
+    spec = json.loads(flow.tasks["1/use"].spec)
+    assert spec["environment"] == {"GRID": "coarse $x", "LEVEL": "3"}
+
+
+@pytest.mark.parametrize("item", ["script", "pre-script", "platform", "[directives]--mem"])
+def test_what_no_container_has_cannot_be_broadcast_to_one(run, item):
+    flow = run(CONTAINERS)
+    with pytest.raises(Refused, match="use runs as containers, and what they do is in their"):
+        flow.gives(broadcast("[environment]A=1", f"{item}=x"))
+    flow.gives(commands.Broadcast(namespaces=("root",), settings=(f"{item}=x",)))
+    flow.ends("1/make", place="p")
+    assert "environment" not in json.loads(flow.tasks["1/use"].spec)
+
+
+def test_a_script_cannot_be_broadcast_to_all_where_all_are_containers(run):
+    only = {FILE: definition(stage("use")), "stages/use/1.0.0/docker_compose.yaml": PLAIN}
+    with pytest.raises(Refused, match="to root: what this run has runs as containers"):
+        run(only).gives(commands.Broadcast(namespaces=("root",), settings=("script=x",)))
 
 
 def test_an_output_that_is_set_by_hand_brings_no_values_and_the_next_stage_says_so(run):

@@ -71,6 +71,9 @@ def test_labels_of_nodes_are_read_as_people_write_them(node, wanted):
         {"node": {"constraints": ["$(id)"]}},
         {"node": {"constraints": ["a == b\nc"]}},
         {"node": {"constraints": ["a == b"] * 65}},
+        {"environment": "production"},
+        {"environment": {"A": 1}},
+        {"environment": {"A-B": "1"}},
     ],
 )
 def test_a_spec_that_cannot_be_run_is_refused(bad):

@@ -92,6 +92,12 @@ class StageSource:
         found = self.rendered.get(stage)
         return found is not None and not found.is_whole
 
+    @property
+    def in_containers(self) -> frozenset[str]:
+        """The stages with a compose file."""
+        folders = self.parameters.folders.values()
+        return frozenset(folder.stage for folder in folders if folder.compose is not None)
+
     def whole(self, stage: str) -> RenderedStage | None:
         return None if self.is_late(stage) else self.rendered.get(stage)
 

@@ -1,6 +1,7 @@
 """What a task says to a runner of containers: a JSON object, its spec.
 
-    {"runner": "compose", "compose": "services: …", "name": "ingest", "node": {…}}
+    {"runner": "compose", "compose": "services: …", "environment": {"NAME": "VALUE"},
+     "name": "ingest", "node": {…}}
 
 ``runner`` says whose task it is; every task that has it also requires the label of that
 runner (``runner:compose``), which only workers with that runner offer. Other keys are the
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidewheel.errors import Refused
 from tidewheel.exact_json import encode
@@ -21,6 +22,7 @@ COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
 OWN_KEYS = frozenset({"runner", "compose"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
 
 
@@ -36,6 +38,7 @@ class StageSpec:
 
     compose: str
     constraints: tuple[str, ...] = ()  # which nodes of a Swarm will do
+    environment: Mapping[str, str] = field(default_factory=dict)  # of all its services
     rest: str = "{}"  # everything that is meant for the job, as JSON
 
 
@@ -68,8 +71,21 @@ def read_stage_spec(spec: str) -> StageSpec:
     return StageSpec(
         compose=compose,
         constraints=tuple(_constraints(fields.get("node"))),
+        environment=_environment(fields.get("environment")),
         rest=json.dumps(rest),
     )
+
+
+def _environment(given: object) -> dict[str, str]:
+    if given is None:
+        return {}
+    pairs = given.items() if isinstance(given, dict) else [(given, None)]
+    if not all(isinstance(value, str) and _VARIABLE.fullmatch(name) for name, value in pairs):
+        raise BadStage(
+            '"environment" of the spec is accepted as {"NAME": "VALUE"}: names of letters, '
+            "digits and _, values as texts"
+        )
+    return dict(pairs)
 
 
 def _constraints(node: object) -> list[str]:

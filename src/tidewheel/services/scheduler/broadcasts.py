@@ -76,6 +76,7 @@ _HANDLERS = {
     "[events]handlers": "",
     **{f"[events]{event} handlers": event for event in TASK_EVENTS},
 }
+_OF_SHELLS = ("scripts", "place")
 _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
     "inherit": "whom a task inherits from is decided when the definition is read",
@@ -165,6 +166,12 @@ def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
         return node
     # New variables stand first: those of the node may use them.
     return replace(node, environment=(*new_variables, *node.environment))
+
+
+def is_for_shells(item: str) -> bool:
+    """Whether only a job that a shell runs has a use for it: containers have neither scripts
+    nor a batch system."""
+    return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
 
 
 @cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidewheel.config import CONTAINERS, runner_labels
+from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.tasks.resources import Resources, runner_label
 from tidewheel.runners.engine.stage_spec import stage_fields
 from tidewheel.sources.sip.model import NodesNeeded, Stage
@@ -56,8 +57,8 @@ class ContainerStage:
     resources: Resources
 
 
-def container_stage(stage: Stage, rendered: RenderedStage, asked: Resources) -> ContainerStage:
-    """``asked`` is what the stage needs, as broadcasts have left it."""
+def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> ContainerStage:
+    """``node`` is as broadcasts have left it: what it asks for, and variables to set."""
     assert rendered.compose is not None, stage.id
     labels, runner = _labels(stage), runner_of(stage)
     told: dict[str, object] = {
@@ -66,10 +67,12 @@ def container_stage(stage: Stage, rendered: RenderedStage, asked: Resources) -> 
         "parameters": dict(rendered.parameters),
         "args": rendered.args,
     }
+    if node.environment:
+        told["environment"] = dict(node.environment)
     if len(labels) == 1:
         told["node"] = {"labels": labels}
-    flavours = asked.labels - set(labels)
+    flavours = node.resources.labels - set(labels)
     return ContainerStage(
         **stage_fields(runner, rendered.compose, told),
-        resources=replace(asked, labels=flavours | {runner_label(runner)}),
+        resources=replace(node.resources, labels=flavours | {runner_label(runner)}),
     )

@@ -108,7 +108,9 @@ class Commands:
 
 def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
     there = stage.nodes.broadcasts
-    rows: list[Broadcast] = rows_of(command, there, stage.drive.graph)
+    stages = stage.restored.stages
+    containers = frozenset() if stages is None else stages.in_containers
+    rows: list[Broadcast] = rows_of(command, there, stage.drive.graph, containers)
     before = {one[:3]: one.value for one in there}
     stage.broadcast(rows)
     return {

@@ -83,7 +83,7 @@ class Submissions:
         assert self._stages is not None
         stage = self._stages.parameters.definition.stage(node.name)
         assert stage is not None, node.name
-        containers = container_stage(stage, rendered, node.resources)
+        containers = container_stage(stage, rendered, node)
         return self._writer.new_container_task(node, facts, containers)
 
     def _is_live(self, one: Submit) -> bool:
