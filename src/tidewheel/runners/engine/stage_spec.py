@@ -79,13 +79,14 @@ def read_stage_spec(spec: str) -> StageSpec:
 def _environment(given: object) -> dict[str, str]:
     if given is None:
         return {}
-    pairs = given.items() if isinstance(given, dict) else [(given, None)]
-    if not all(isinstance(value, str) and _VARIABLE.fullmatch(name) for name, value in pairs):
+    pairs: Mapping[str, object] = given if isinstance(given, dict) else {"": given}
+    told = {name: value for name, value in pairs.items() if isinstance(value, str)}
+    if len(told) < len(pairs) or not all(map(_VARIABLE.fullmatch, told)):
         raise BadStage(
             '"environment" of the spec is accepted as {"NAME": "VALUE"}: names of letters, '
             "digits and _, values as texts"
         )
-    return dict(pairs)
+    return told
 
 
 def _constraints(node: object) -> list[str]:

@@ -27,6 +27,7 @@ __all__ = [
     "list_objects",
     "list_sbis",
     "list_waiting_children",
+    "lock_parents",
     "put_objects",
     "stop_run",
 ]
@@ -44,6 +45,14 @@ def insert_needs(t: Tables, needs: Sequence[Mapping[str, Any]]) -> list[Row]:
         assert need["run"] in t.run and need["parent"] in t.run, need
         t.run_need[need["run"], need["parent"], need["condition"]] = need
     return []
+
+
+def lock_parents(t: Tables, blocks: Sequence[str]) -> list[Row]:
+    found = [t.processing_block[one] for one in blocks if one in t.processing_block]
+    there = [
+        (one["id"], one["run"]) for one in found if t.run[one["run"]]["status"] != "deleted"
+    ]
+    return sorted(there, key=lambda row: row[1])
 
 
 def list_needs(t: Tables, runs: Sequence[int]) -> list[Row]:

@@ -248,7 +248,7 @@ def mark_run_deleted(t: Tables, run: int) -> list[Row]:
     t.update(t.run, run, **_NOBODY, **gone, given=None, request=None)
     if row["status"] != "deleted":
         tell_run(t, run)
-    return [(run,)]
+    return [(row["name"],)]
 
 
 def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:

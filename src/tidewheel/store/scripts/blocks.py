@@ -68,24 +68,22 @@ def _create_block(tx: Transaction, sbi: str, block: NewBlock, position: int) -> 
 
 
 def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str, int]) -> None:
+    named = {need.parent for block in blocks for need in block.needs}
+    others = rows_in_chunks(tx, "lock_parents", "blocks", sorted(named - numbers.keys()))
+    there = numbers | dict(others)
     rows = []
     for block in blocks:
-        for need in block.needs:
-            parent = numbers.get(need.parent)
-            if parent is None:
-                found = tx.rows("list_blocks", sbi=None, id=need.parent, count=1)
-                if not found:
-                    raise UnknownDependency(block.id, [need.parent])
-                parent = found[0][BLOCK_COLUMNS]
-            rows.append(
-                {
-                    "run": numbers[block.id],
-                    "parent": parent,
-                    "condition": need.condition.value,
-                }
-            )
-    if rows:
-        rows_in_chunks(tx, "insert_needs", "needs", rows)
+        if unknown := [need.parent for need in block.needs if need.parent not in there]:
+            raise UnknownDependency(block.id, unknown[:1])
+        rows += [
+            {
+                "run": numbers[block.id],
+                "parent": there[need.parent],
+                "condition": need.condition.value,
+            }
+            for need in block.needs
+        ]
+    rows_in_chunks(tx, "insert_needs", "needs", rows)
 
 
 # ---- looking ----

@@ -247,11 +247,13 @@ def delete_part(tx: Transaction, number: int) -> bool:
     With the first part nobody sees the run or may drive it any more. Its name is free when all
     of it is gone, since the ids of its tasks begin with it.
     """
+    marked = tx.rows("mark_run_deleted", run=number)
+    if not marked:
+        raise _held(tx, get_run(tx, number))
+    # After that, since who asks for a child of it at this moment has locked it (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
-        raise RunNeeded(get_run(tx, number).name, [row[0] for row in waiting])
-    if not tx.rows("mark_run_deleted", run=number):
-        raise _held(tx, get_run(tx, number))
+        raise RunNeeded(marked[0][0], [row[0] for row in waiting])
     if not _erase_tasks(tx, number):
         return False
     for query in (

@@ -3,4 +3,4 @@ UPDATE tidewheel.run
    SET status = 'deleted', given = NULL, request = NULL, epoch = epoch + 1, host = NULL, boot_id = NULL, pid = NULL,
        process_started = NULL, deadline_at = NULL, updated_at = tidewheel.now_seconds()
  WHERE number = %(run)s AND (deadline_at IS NULL OR deadline_at <= tidewheel.now_seconds())
-RETURNING number;
+RETURNING name;

@@ -3,4 +3,4 @@ UPDATE run
    SET status = 'deleted', given = NULL, request = NULL, epoch = epoch + 1, host = NULL, boot_id = NULL, pid = NULL,
        process_started = NULL, deadline_at = NULL, updated_at = now_seconds()
  WHERE number = :run AND (deadline_at IS NULL OR deadline_at <= now_seconds())
-RETURNING number;
+RETURNING name;
