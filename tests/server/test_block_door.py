@@ -286,3 +286,25 @@ def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
         assert other.sbis()["sbis"] == other.list()["blocks"] == []
         assert reader.show(A)["status"] == "created"
         assert len(everybody.list()["blocks"]) == 1
+
+
+def test_blocks_that_a_token_may_not_see_cannot_be_found_out_by_naming_them(store, tmp_path):
+    folder = put(tmp_path / "others", sip_files("other-1.0.0.yaml"))
+    Visitor(store).ask(lambda client: client.workflows.register(folder))
+    with running_server(store, home=tmp_path / "home") as server:
+        url = f"http://{server.address}"
+        Visitor(url, server.caller("submit").token).submit(sbi(block(A)))
+        other = Visitor(url, server.caller("submit", workflows=["other", "PB-*"]).token)
+
+        def words(*blocks):
+            with pytest.raises(InvalidSbi) as refused:
+                other.submit(sbi(*blocks, name="SBI-20261115-sip-2"))
+            return [f"{one.code}: {one.message}" for one in refused.value.findings]
+
+        def depends_on(parent):
+            asked = block(B, after=[(parent, "complete")], workflow="other")
+            return [one.replace(parent, "PARENT") for one in words(asked)]
+
+        assert depends_on(A) == depends_on(C)
+        assert depends_on(A)[0].startswith("unknown-block: ")
+        assert words(block(A, workflow="other")) == [f"duplicate-block: {A} is taken already"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,15 +42,17 @@ if TYPE_CHECKING:
 TRIES_MAX = 5  # to abort a run that schedulers take and leave meanwhile
 OVER = ("completed", "stopped")
 
-Permit = Callable[["SbiRequest"], None]
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What somebody may ask for and know of; whoever can open the store may everything."""
 
-def _permit_all(_: SbiRequest) -> None:
-    """Whoever can open the store may do everything."""
+    permit: Callable[[SbiRequest], None] = lambda _: None  # raises if it may not be asked for
+    sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks
 
 
 class StoreBlockDoor:
-    """``block_ports.BlockDoor`` on a store; ``permit`` raises if somebody may not ask so."""
+    """``block_ports.BlockDoor`` on a store, for somebody with these rights."""
 
     def __init__(
         self,
@@ -58,11 +61,11 @@ class StoreBlockDoor:
         home: Path,
         *,
         code_trusted: bool,
-        permit: Permit = _permit_all,
+        rights: Rights = Rights(),  # noqa: B008 - frozen
         definition_of: DefinitionOf | None = None,
     ) -> None:
         self._store, self._runs, self._home = store, runs, home
-        self._code_trusted, self._permit = code_trusted, permit
+        self._code_trusted, self._rights = code_trusted, rights
         self._definition_of = definition_of
 
     # ---- instances ----
@@ -76,14 +79,17 @@ class StoreBlockDoor:
 
         findings = Findings()
         request = await read_request(file, content, findings)
-        self._permit(request)
+        self._rights.permit(request)
         known = await self._known(request.id)
         if known is not None and known.fingerprint != fingerprint(request):
             raise SbiTaken(request.id)
         made = False
         if known is None:
             new = await new_sbi(
-                self._store, request, findings, who=who, code_trusted=self._code_trusted
+                *(self._store, request, findings),
+                who=who,
+                code_trusted=self._code_trusted,
+                sees=self._rights.sees,
             )
             created = await self._store.create_sbi(new)
             known, made = created.sbi, created.made

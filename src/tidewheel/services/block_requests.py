@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
@@ -22,6 +23,8 @@ from tidewheel.services.run_door import NOTHING_GIVEN
 from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
 from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, read_sbi
+
+Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 
 
 async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
@@ -42,10 +45,18 @@ def _text(body: Json, *, sort_keys: bool = False) -> str:
 
 
 async def new_sbi(
-    store: Store, request: SbiRequest, findings: Findings, *, who: str, code_trusted: bool
+    store: Store,
+    request: SbiRequest,
+    findings: Findings,
+    *,
+    who: str,
+    code_trusted: bool,
+    sees: Sees,
 ) -> NewSbi:
     """The instance with its runs; InvalidSbi if one of them could not be made."""
-    making = _Making(store, request, findings, await store.now(), code_trusted)
+    making = _Making(
+        store, request, findings, await store.now(), sees, code_trusted=code_trusted
+    )
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
         raise InvalidSbi(request.id, findings.sorted())
@@ -68,10 +79,12 @@ class _Making:
         request: SbiRequest,
         findings: Findings,
         now: Instant,
+        sees: Sees,
+        *,
         code_trusted: bool,
     ) -> None:
         self._store, self._findings = store, findings
-        self._now, self._code_trusted = now, code_trusted
+        self._now, self._code_trusted, self._sees = now, code_trusted, sees
         self._own = {one.id for one in request.blocks}
         self.definitions: dict[str, StoredDefinition] = {}
 
@@ -109,9 +122,10 @@ class _Making:
             known = await self._store.block(asked.id)
         except NotFound:
             return
+        whose = f"a block of {known.sbi}" if self._sees(known.run.workflow) else "taken"
         self._findings.error(
             "duplicate-block",
-            f"{asked.id} is a block of {known.sbi} already",
+            f"{asked.id} is {whose} already",
             "give this one an id of its own",
             asked.position,
         )
@@ -120,9 +134,7 @@ class _Making:
         for name in dict.fromkeys(need.parent for need in asked.needs):
             if name in self._own:
                 continue
-            try:
-                await self._store.block(name)
-            except NotFound:
+            if not await self._may_name(name):
                 self._findings.error(
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "
@@ -130,6 +142,13 @@ class _Making:
                     "name a block that is there: tidewheel blocks",
                     asked.position,
                 )
+
+    async def _may_name(self, name: str) -> bool:
+        """A block that somebody may not know of is as one that is not there."""
+        try:
+            return self._sees((await self._store.block(name)).run.workflow)
+        except NotFound:
+            return False
 
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:

@@ -7,6 +7,7 @@ Objects belong to nobody: whoever may submit or operate anything may post and re
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.config import home_directory
@@ -42,7 +43,7 @@ OBJECTS = f"{API}/objects"
 
 def block_door(call: Call) -> StoreBlockDoor:
     """For this caller; no code of a definition runs here."""
-    from tidewheel.services.block_door import StoreBlockDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.block_door import Rights, StoreBlockDoor  # noqa: PLC0415 - heavy
 
     def permit(request: SbiRequest) -> None:
         call.require_workflows(one.workflow for one in request.blocks)
@@ -53,7 +54,7 @@ def block_door(call: Call) -> StoreBlockDoor:
         run_door(call),
         call.settings.home or home_directory(),
         code_trusted=False,
-        permit=permit,
+        rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
     )
 
 
