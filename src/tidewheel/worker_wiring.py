@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tidewheel.runners.others import OtherRunner
     from tidewheel.services.adoption import IsAlive
     from tidewheel.services.job_calls import SpeakingFor
+    from tidewheel.services.room import Machine
     from tidewheel.services.service import OnReport
     from tidewheel.services.shift import ServerWays
     from tidewheel.services.worker import Worker
@@ -52,26 +53,33 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fittings:
+    """What a worker may be given besides its settings."""
+
+    handlers: Handlers | None = None  # None: it runs commands only
+    around: AroundRunner | None = None
+    machine: Machine | None = None  # that other workers of this process use, too
+    on_report: OnReport | None = None
+
+
 @asynccontextmanager
 async def built_worker(
     where: str | StoreSettings | None,
     store: TaskStore,
     settings: WorkerSettings,
-    *,
-    handlers: Handlers | None = None,
-    around: AroundRunner | None = None,
-    on_report: OnReport | None = None,
+    fittings: Fittings,
 ) -> AsyncIterator[Worker]:
     """A worker with its runners; what they hold of this machine is let go at the end.
 
-    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
-    handlers a worker runs commands only.
+    ``where`` is the address of ``store``: heartbeats have a connection of their own.
     """
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.own_programs import write_programs
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
+    handlers, around = fittings.handlers, fittings.around
     wiring.make_private_directory(settings.home)
     message_bytes_max = wiring.store_settings(where).submit.message_bytes_max
     process, is_alive = _neighbourhood(settings.home)
@@ -83,6 +91,7 @@ async def built_worker(
         heartbeat_store=lambda: wiring.opened_store(where),
         supply=_supply(store, settings.home),
         server=None if afar is None else afar.ways,
+        machine=fittings.machine,
     )
     async with AsyncExitStack() as stack:
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
@@ -94,7 +103,7 @@ async def built_worker(
             *_python(stack, settings, message_bytes_max, handlers),
         ]
         wrapped = [around(runner) if around else runner for runner in runners]
-        worker = Worker(store, settings, wrapped, host, wiring.surroundings(on_report))
+        worker = Worker(store, settings, wrapped, host, wiring.surroundings(fittings.on_report))
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
         yield worker

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.support.http_server import Caller
-from tests.support.patience import eventually
+from tests.support.patience import eventually, eventually_told
 
 FLOW = """
 [scheduling]
@@ -21,6 +21,16 @@ FLOW = """
         script = read line < {gate}
     [[second]]
         script = true
+"""
+ALONE = """
+schema_version: "2.0"
+stages:
+  - id: alone
+    version: 1.0.0
+    type: processing
+    timeout: 60s
+    resources_required:
+      - {type: nodes, number: 1, exclusive: true}
 """
 FORM = "application/x-www-form-urlencoded"
 SOON = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "1", "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS": "0.1"}
@@ -247,3 +257,55 @@ def test_each_role_can_be_left_out(tidewheel, without):
         assert caller.get("//readyz").status == 200
         up.send(signal.SIGTERM)
         assert up.wait().status == 0
+
+
+def gated(tidewheel, name):
+    """A command that says when it begins and ends, and goes on until `gate` is written to."""
+    gate, marks = tidewheel.folder / "gate", tidewheel.folder / "marks"
+    os.mkfifo(gate)
+    return f"echo begin {name} >> {marks}; read line < {gate}; echo end {name} >> {marks}"
+
+
+@pytest.mark.req("R004-20", "R004-21")
+@pytest.mark.parametrize("alone_is", ["a stage", "a task"])
+def test_nothing_of_queues_or_runs_starts_beside_what_has_the_machine_alone(
+    tidewheel, alone_is
+):
+    folder, marks = tidewheel.folder, tidewheel.folder / "marks"
+    of_run = "other/run1/1/alone/1"
+    with started(tidewheel) as up:
+        url = welcome(up)["url"]
+        up.read_on()
+        waits = gated(tidewheel, "alone")
+        first = waits if alone_is == "a stage" else f"echo other >> {marks}"
+        stage = folder / "stages" / "alone" / "1.0.0"
+        stage.mkdir(parents=True)
+        (stage / "script.sh").write_text(f"{first}\n")
+        text = ALONE if alone_is == "a stage" else ALONE.replace("true}", "false}")
+        (folder / "other-1.0.0.yaml").write_text(text)
+
+        def run():
+            assert tidewheel("run", "other-1.0.0.yaml", "--server", url, "--detach").status == 0
+
+        def submit(command, *options):
+            tidewheel("submit", "--id", "one", *options, "--", "bash", "-c", command)
+
+        if alone_is == "a stage":
+            run()
+            eventually(marks.exists, "the stage runs")
+            submit(f"echo other >> {marks}")
+            waiting, holder = "one", of_run
+        else:
+            submit(waits, "--exclusive")
+            eventually(marks.exists, "the task runs")
+            run()
+            waiting, holder = of_run, "one"
+
+        def why():
+            return tidewheel("task", waiting, "--json").json.get("why")
+
+        eventually_told(why, "the other one waits")
+        assert why()[0].startswith(f"Task {holder} has nodes of worker-")
+        (folder / "gate").write_text("go\n")
+        eventually(lambda: marks.read_text().endswith("other\n"), "the other one runs")
+    assert marks.read_text() == "begin alone\nend alone\nother\n"

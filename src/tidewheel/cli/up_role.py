@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidewheel import wiring, worker_wiring
@@ -64,28 +65,27 @@ def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
 
 def _workers(session: Session, options: Options, journal: Journal) -> list[Embedded]:
     """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
-    there are cores."""
+    there are cores. They share what this machine has."""
     if options["no_worker"]:
         return []
     given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
     if options["grace"] is not None:
         given["grace_seconds"] = options["grace"]
     slots = options["slots"]
-    shares = (
-        (options["queues"], slots or worker_wiring.usable_cores()),
-        ((RUN_QUEUES,), slots or SLOTS_DEFAULT),
-    )
-    return [
-        Worker(
+
+    def worker(queues: Sequence[str], count: int, beside: Worker | None) -> Worker:
+        return Worker(
             session.store,
             on_report=journal.report,
             around_runner=lambda runner: told(runner, journal.job),
+            beside=beside,
             queues=queues,
             slots=count,
             **given,
         )
-        for queues, count in shares
-    ]
+
+    of_queues = worker(options["queues"], slots or worker_wiring.usable_cores(), None)
+    return [of_queues, worker((RUN_QUEUES,), slots or SLOTS_DEFAULT, of_queues)]
 
 
 def _watchers(

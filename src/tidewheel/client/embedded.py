@@ -42,6 +42,7 @@ from tidewheel.ports import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
+from tidewheel.services.room import Machine
 from tidewheel.services.service import OnReport
 
 if TYPE_CHECKING:
@@ -229,10 +230,14 @@ class Worker(Embedded):
         on_report: OnReport | None = None,
         around_runner: worker_wiring.AroundRunner | None = None,
         wait_for_store_seconds: float = 0.0,
+        beside: Worker | None = None,
         **settings: Unpack[WorkerFields],
     ) -> None:
+        """``beside`` is one in the same loop that offers the same machine: what tasks of the
+        one take is not there for the other."""
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = worker_settings(**settings)
+        self._machine: Machine = beside._machine if beside else Machine(self.settings.capacity)
         self._handlers = handlers
         self._around_runner = around_runner
 
@@ -241,9 +246,12 @@ class Worker(Embedded):
             self._where,
             store,
             self.settings,
-            handlers=self._handlers,
-            around=self._around_runner,
-            on_report=self._on_report,
+            worker_wiring.Fittings(
+                handlers=self._handlers,
+                around=self._around_runner,
+                machine=self._machine,
+                on_report=self._on_report,
+            ),
         ) as worker:
             await self.attend(worker)
 

@@ -103,7 +103,7 @@ class RunHere:
                     self._where,
                     self._store,
                     self._worker_settings(home),
-                    on_report=self._on_report,
+                    worker_wiring.Fittings(on_report=self._on_report),
                 )
             )
             if self._is_leaving:  # asked before there was anybody to ask

@@ -77,8 +77,9 @@ class Claims(Service):
             self.wake()
 
     def hear_room(self, attempts: Sequence[Attempt]) -> None:
-        """These are over: ask for more if anything can have been left for want of room."""
-        is_idle = self._met_exclusive and self._workplace.room.idle_nodes > 0
+        """These are over, here or on another worker of the machine: ask for more if anything
+        can have been left for want of room."""
+        is_idle = self._met_exclusive and self._workplace.room.machine.idle_nodes > 0
         if is_idle or any(one.task.resources != NO_RESOURCES for one in attempts):
             self._open.look_anew()
             self.wake()
@@ -150,20 +151,21 @@ class Claims(Service):
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
         """How many, and whether nothing is left that there is room for."""
-        asked_at = self._clock.monotonic()
-        tasks = await self._claim(queue, count)
-        if tasks and self._trouble.text is not None:
-            self._trouble.try_later()
-        self._begin(tasks, asked_at)
+        async with self._workplace.room.machine.claiming:
+            asked_at = self._clock.monotonic()
+            tasks = await self._claim(queue, count)
+            if tasks and self._trouble.text is not None:
+                self._trouble.try_later()
+            self._begin(tasks, asked_at)
         if not tasks:
             return 0, True
         last = tasks[-1].resources
         self._met_exclusive |= last.exclusive
-        is_short = len(tasks) < count and not self._workplace.room.may_follow(last)
+        is_short = len(tasks) < count and not self._workplace.room.machine.may_follow(last)
         return len(tasks), is_short
 
     def _claimable(self) -> int:
-        if not self._workplace.room.has_nodes:
+        if not self._workplace.room.machine.has_nodes:
             return 0  # somebody has all of them alone
         return self._trouble.claimable(min(self._workplace.room.slots, self._count_max))
 
@@ -180,7 +182,7 @@ class Claims(Service):
             worker=self._workplace.worker,
             count=count,
             lease_seconds=self._settings.lease_seconds,
-            free=self._workplace.room.resources,
+            free=self._workplace.room.machine.resources,
             commands=self._abilities.commands,
             handlers=self._abilities.handlers,
             bare=self._abilities.bare,

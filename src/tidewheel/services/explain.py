@@ -6,7 +6,7 @@ Each reason is one sentence that ends with what would change it, where somebody 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import sub
 from shlex import quote
@@ -18,7 +18,7 @@ from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFi
 from tidewheel.core.tasks.resources import RUNNER_LABEL_PREFIX, Resources, fits
 from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
-from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
 from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
 from tidewheel.ports import TaskStore
 from tidewheel.quantities import exact_size, show_duration, show_instant, show_size
@@ -45,9 +45,13 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
     workers = await store.workers()
     found += worker_reasons(task, workers, now)
     if not found:
-        busy = [worker for worker in _suitable(task, workers, now) if worker.leases]
+        suitable = _suitable(task, workers, now)
+        mates = {one.id: _mates(one, workers) for one in suitable}
+        busy = [
+            one for one in workers if one.leases and any(one.id in m for m in mates.values())
+        ]
         leased = await _leased(store) if busy else []
-        found += room_reasons(task, _suitable(task, workers, now), leased)
+        found += room_reasons(task, suitable, leased, mates)
     if not found:
         ahead = await store.peek(task.queue, 100)
         found += place_reasons(task, [view.id for view in ahead])
@@ -158,24 +162,35 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
     return []
 
 
+def _mates(worker: WorkerView, workers: Iterable[WorkerView]) -> frozenset[WorkerId]:
+    """It and those beside it in its process that offer the same: as those of ``tidewheel up``
+    do, which share one machine."""
+    offer = (worker.process, worker.capacity)
+    return frozenset(one.id for one in workers if (one.process, one.capacity) == offer)
+
+
 def room_reasons(
-    task: TaskView, suitable: Sequence[WorkerView], leased: Iterable[TaskView]
+    task: TaskView,
+    suitable: Sequence[WorkerView],
+    leased: Iterable[TaskView],
+    mates: Mapping[WorkerId, frozenset[WorkerId]],
 ) -> list[str]:
     """Those who could run it have something running that leaves too little."""
-    held: dict[str, list[TaskView]] = {worker.id: [] for worker in suitable}
-    for one in leased:
-        if one.owner in held:
-            held[one.owner].append(one)
+    leased = list(leased)
+    held = {
+        worker.id: [one for one in leased if one.owner in mates[worker.id]]
+        for worker in suitable
+    }
     for worker in suitable:
         taken = (one.resources for one in held[worker.id])
         if fits(task.resources, reduce(sub, taken, worker.capacity)):
             return []
     if not suitable:
         return []
-    for worker_id, running in held.items():
+    for running in held.values():
         for one in running:
             if one.resources.exclusive:
-                return [f"Task {one.id} has nodes of {worker_id} for itself; it waits for it."]
+                return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
         return [f"It wants {nodes} for itself; on those of every worker something runs."]

@@ -1,17 +1,27 @@
-"""What is free on a worker: slots and resources."""
+"""What is free: slots of a worker, and resources of the machine that it may share with others.
+
+Workers of one process may share a machine. Each claims what is free at that moment, so only one
+of them claims at a time, and each hears what any of them gives back.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 from tidewheel.core.tasks.resources import Resources
+from tidewheel.services.attempts import Attempt
+
+HearRoom = Callable[[Sequence[Attempt]], None]
 
 
-class Room:
+class Machine:
     """Counts what attempts take and give back; adopted jobs may take more than there is."""
 
-    def __init__(self, slots: int, capacity: Resources) -> None:
-        self.slots = slots
+    def __init__(self, capacity: Resources) -> None:
+        self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
+        self._hearers: list[HearRoom] = []
         self._labels = capacity.labels
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
@@ -48,12 +58,19 @@ class Room:
         return (self._nodes if asked.exclusive else self.idle_nodes) > 0
 
     def take(self, asked: Resources) -> None:
-        self.slots -= 1
         self._add(asked, -1)
 
     def give_back(self, asked: Resources) -> None:
-        self.slots += 1
         self._add(asked, 1)
+
+    def tell_room_to(self, hear: HearRoom) -> None:
+        """Whoever claims for this machine."""
+        self._hearers.append(hear)
+
+    def tell_room(self, attempts: Sequence[Attempt]) -> None:
+        """These have given back what they had."""
+        for hear in self._hearers:
+            hear(attempts)
 
     def _add(self, asked: Resources, sign: int) -> None:
         if asked.cpu:
@@ -68,3 +85,19 @@ class Room:
         self._shared[asked.nodes] -= sign
         if not self._shared[asked.nodes]:
             del self._shared[asked.nodes]
+
+
+class Room:
+    """The slots of one worker on a machine."""
+
+    def __init__(self, slots: int, machine: Machine) -> None:
+        self.slots = slots
+        self.machine = machine
+
+    def take(self, asked: Resources) -> None:
+        self.slots -= 1
+        self.machine.take(asked)
+
+    def give_back(self, asked: Resources) -> None:
+        self.slots += 1
+        self.machine.give_back(asked)

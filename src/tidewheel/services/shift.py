@@ -32,7 +32,7 @@ from tidewheel.services.heartbeats import (
 from tidewheel.services.jobs import NEVER_STARTED, Hearers, Jobs
 from tidewheel.services.log_streaming import LogStreams, LogWay
 from tidewheel.services.reports import Reporter
-from tidewheel.services.room import Room
+from tidewheel.services.room import Machine, Room
 from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
 from tidewheel.services.threads import in_loop, run_in_thread
 from tidewheel.services.workplace import JobFolders, Supply, TellJob, Workplace
@@ -62,6 +62,7 @@ class Host:
     heartbeat_store: OpenStore | None = None
     supply: Supply | None = None  # brings the files of runs here; None: they are here
     server: ServerWays | None = None  # None: the store itself is within reach
+    machine: Machine | None = None  # None: the worker shares what it offers with no other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ class Shift:
                 None if host.server is None else host.server.tell_job,
             ),
             host.new_secret,
-            Room(settings.slots, settings.capacity),
+            Room(settings.slots, host.machine or Machine(settings.capacity)),
             self.reporter.outbox,
         )
         self._logs: LogStreams | None = None
@@ -121,6 +122,7 @@ class Shift:
         self.claims = Claims(
             store, settings, host.abilities, self._workplace, self.jobs, surroundings
         )
+        self._workplace.room.machine.tell_room_to(self.claims.hear_room)
         self.cancellations = Cancellations(store, worker, self.jobs, surroundings)
 
     def keep_leases(self) -> Coroutine[object, object, None]:
@@ -229,7 +231,7 @@ class Shift:
 
     def _on_over(self, attempts: Sequence[Attempt]) -> None:
         self._workplace.let_go(attempts)
-        self.claims.hear_room(attempts)
+        self._workplace.room.machine.tell_room(attempts)
         self._on_change()
 
     def _hear_trouble(self, text: str | None) -> None:
