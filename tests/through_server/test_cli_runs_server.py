@@ -329,3 +329,26 @@ def test_a_run_of_stages_is_reloaded_from_here(here, scheduler):
     assert here("release", "vis", "1/use").status == 0
     assert here("run", "vis/run1").status == 0
     assert here("log", "vis", "1/use").out == "now north/7\n"
+
+
+COMPOSE = "services: {work: {image: 'busybox:1.36'}}\n"
+
+
+def test_a_stage_that_no_worker_can_take_is_named_while_it_is_followed_and_when_it_stops(
+    here, scheduler
+):
+    flow = define_stages(here)
+    (here.folder / "stages/make/1.0.0/script.sh").unlink()
+    (here.folder / "stages/make/1.0.0/docker_compose.yaml").write_text(COMPOSE)
+    scheduler("vis/run1")
+    advice = "tidewheel worker --queue run:vis/run1 --runner compose"
+    with here.started("run", flow, "-p", "site=north") as running:
+        said = running.read_until("1/make waits: No worker offers the label")
+        assert advice in said
+        stopped = here("stop", "vis")
+        assert stopped.status == 0 and "waits for: 1/make" in stopped.out
+        assert "1/make waits: No worker offers the label 'runner:containers'" in stopped.err
+        assert advice in stopped.err and "tidewheel stop vis/run1 --now" in stopped.err
+        assert here("stop", "vis", "--json").json["answer"]["waits_for"] == ["1/make"]
+        assert here("stop", "vis", "--now").status == 0
+        assert running.wait().status == 0

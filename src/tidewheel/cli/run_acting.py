@@ -141,7 +141,22 @@ def give_verb(
         seconds_max=cast("float", options["seconds_max"]),
     )
     say_given(session, made)
+    if made.answer.get("waits_for") and made.number is not None and not session.as_json:
+        _say_who_waits_in_vain(session, made.run)
     return 0
+
+
+def _say_who_waits_in_vain(session: Session, run: str) -> None:
+    """A run that stops awaits its active tasks, also those that nobody will ever take."""
+    from tidewheel.cli.printing import note, safe
+    from tidewheel.cli.run_door import with_runs
+    from tidewheel.cli.run_waits import waits_in_vain
+
+    lines = with_runs(session, lambda runs: waits_in_vain(runs.door, run))
+    for line in lines:
+        note(safe(line))
+    if lines:
+        note(f"without them: tidewheel stop {safe(run)} --now, or --kill")
 
 
 def try_verb(

@@ -24,6 +24,7 @@ from tidewheel.cli.run_registered import (
     tell_of_namesake_far,
     the_run,
 )
+from tidewheel.cli.run_waits import waits_in_vain
 from tidewheel.cli.run_words import documents, texts
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
 
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
-SCHEDULER_SECONDS = 3.0  # for a scheduler to take it, before a person is told
+SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
 NOW = Instant(0.0)  # a server says itself whether a run is driven
 # States of tasks, and how the end of a run calls them.
@@ -215,20 +216,25 @@ async def _followed(runs: Runs, run: RunView, offset: int, page: FarPage) -> boo
 
 async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    wait, again, is_told = SCHEDULER_SECONDS, 0.0, False
+    wait, again = SILENT_SECONDS, 0.0
     rest = ""  # of a line that is not whole yet
+    told: set[str] = set()
     while True:
         try:
             part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
-            if not part.content and not is_told and not part.over:
-                is_told = await _tell_if_nobody(runs, run, page)
+            if not part.content and not part.over:
+                for line in await _who_is_missing(runs, run):
+                    if line not in told:
+                        page.line(line)
+                    told.add(line)
         except Unavailable as error:
             if not again:
                 page.line(f"{error}; trying again")
             again = min(AGAIN_SECONDS_MAX, again * 2 or 0.5)
             await asyncio.sleep(again)
             continue
-        wait, again, offset = WAIT_SECONDS, 0.0, part.next_offset
+        wait = SILENT_SECONDS if part.content else WAIT_SECONDS
+        again, offset = 0.0, part.next_offset
         text = rest + decoder.decode(part.content)
         whole, newline, rest = text.rpartition("\n")
         page.log(whole + newline)
@@ -237,13 +243,11 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
             return
 
 
-async def _tell_if_nobody(runs: Runs, run: RunView, page: FarPage) -> bool:
-    """Whether there was nothing to be told."""
+async def _who_is_missing(runs: Runs, run: RunView) -> list[str]:
+    """Why nothing is heard of a run, if somebody has to do something about it."""
     if (await runs.find(run.name)).given is not None:
-        page.line(
-            "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
-        )
-    return True
+        return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
+    return await waits_in_vain(runs.door, run.name)
 
 
 async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
@@ -278,10 +282,6 @@ class FarPage(RunPage):
         """Some of its log; all of it is for `tidewheel log`."""
         for line in told_lines(safe_lines(text)):
             print_line(line)
-
-    def line(self, text: str) -> None:
-        """Something that is said here."""
-        self._line(text)
 
     def takes(self, shown: dict[str, object]) -> None:
         """What the end shows, from the view of the run."""

@@ -173,6 +173,10 @@ class RunPage:
         elif end.status == "error":
             note(f"when that is mended, carry on with: tidewheel run {name}")
 
+    def line(self, text: str) -> None:
+        """Something that is no news of the run."""
+        self._line(text)
+
     def _line(self, text: str) -> None:
         print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
 

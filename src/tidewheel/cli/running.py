@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from tidewheel.cli.run_registered import (
     the_run,
     with_parameters,
 )
+from tidewheel.cli.run_waits import waits_in_vain
 from tidewheel.cli.session import GlobalOptions
 from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
@@ -37,7 +39,7 @@ from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
-from tidewheel.errors import Refused
+from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions import Captured
@@ -254,17 +256,29 @@ async def _run(
             on_report=page.on_report,
         )
         loop = asyncio.get_running_loop()
+        telling: list[asyncio.Task[None]] = []
+
+        def ask_stop() -> None:
+            page.stopping()
+            here.ask_stop()
+            if not telling:
+                telling.append(loop.create_task(_tell_who_waits(store, run, page)))
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _ask_stop, here, page)
+            loop.add_signal_handler(number, ask_stop)
         with page:
             end = await here.to_the_end()
+            for task in telling:
+                task.cancel()
         page.show_end(end)
         return _exit_status(end)
 
 
-def _ask_stop(here: RunHere, page: RunPage) -> None:
-    page.stopping()
-    here.ask_stop()
+async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
+    """A run that stops awaits its active tasks, also those that nobody will ever take."""
+    with suppress(Unavailable, Refused):
+        for line in await waits_in_vain(wiring.run_door(store, home_directory()), run.name):
+            page.line(line)
 
 
 async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> tuple[RunView, bool]:

@@ -22,12 +22,13 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
 from tidewheel.core.sched.events import Event, FlowChoice, StopMode
 from tidewheel.core.sched.flow_choice import active_flows, brings_back, flows_it_ran_in
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.states import Flows, Key
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
+WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
 NO_STOP_POINT = "none"
 
 
@@ -257,8 +258,17 @@ def answer_of(pool: Pool, applied: Applied, effects: Sequence[Effect]) -> dict[s
         "comes_back": [id_text(pool, key) for key in applied.back],
         "notices": notices,
         "status": str(pool.run.status),
+        "waits_for": _waited_for(pool),
     }
     return {name: value for name, value in answer.items() if value or name == "tasks"}
+
+
+def _waited_for(pool: Pool) -> list[str]:
+    """Whose end a run awaits that stops, the oldest first; some of many."""
+    if pool.run.status is not RunStatus.STOPPING:
+        return []
+    active = sorted(task.key for task in pool.tasks.values() if task.is_active)
+    return [id_text(pool, key) for key in active[:WAITED_FOR_MAX]]
 
 
 def _flows_of(pool: Pool, key: Key, submits: list[Submit]) -> str | None:
