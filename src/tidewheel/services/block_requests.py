@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
-from tidewheel.core.runs.blocks import InvalidSbi, NewBlock, NewSbi
+from tidewheel.core.runs.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.tasks.task import Instant
@@ -21,11 +21,11 @@ from tidewheel.services.registry import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
 from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
 from tidewheel.sources.sip.places import Json
-from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, read_sbi
+from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
 
 
 async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """What is asked for; InvalidSbi if the text says nothing sensible."""
+    """What is asked for, mistakes included; InvalidSbi if nothing at all can be read."""
     request = await asyncio.to_thread(read_sbi, file, content, findings)
     if request is None:
         raise InvalidSbi(file, findings.sorted())
@@ -48,7 +48,7 @@ async def new_sbi(
     making = _Making(store, request, findings, await store.now(), code_trusted)
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
-        raise InvalidSbi(request.id, findings.sorted())
+        raise InvalidSbi(request.id or "(no id)", findings.sorted())
     return NewSbi(
         id=request.id,
         body=_text(request.body),
@@ -72,12 +72,14 @@ class _Making:
     ) -> None:
         self._store, self._findings = store, findings
         self._now, self._code_trusted = now, code_trusted
-        self._own = {one.id for one in request.blocks}
+        self._sbi, self._own = request.id, {one.id for one in request.blocks}
         self.definitions: dict[str, StoredDefinition] = {}
 
     async def block(self, asked: BlockRequest) -> NewBlock | None:
         await self._check_id(asked)
         await self._check_parents(asked)
+        if not asked.workflow:
+            return None
         wanted = RunRequest(
             workflow=asked.workflow,
             version=asked.version,
@@ -105,9 +107,8 @@ class _Making:
         )
 
     async def _check_id(self, asked: BlockRequest) -> None:
-        try:
-            known = await self._store.block(asked.id)
-        except NotFound:
+        known = await self._known(asked.id)
+        if known is None or known.sbi == self._sbi:
             return
         self._findings.error(
             "duplicate-block",
@@ -118,11 +119,7 @@ class _Making:
 
     async def _check_parents(self, asked: BlockRequest) -> None:
         for name in dict.fromkeys(need.parent for need in asked.needs):
-            if name in self._own:
-                continue
-            try:
-                await self._store.block(name)
-            except NotFound:
+            if name not in self._own and await self._known(name) is None:
                 self._findings.error(
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "
@@ -130,6 +127,15 @@ class _Making:
                     "name a block that is there: tidewheel blocks",
                     asked.position,
                 )
+
+    async def _known(self, name: str) -> BlockView | None:
+        """What no block can be called is not looked for: it may be any text."""
+        if not is_block_id(name):
+            return None
+        try:
+            return await self._store.block(name)
+        except NotFound:
+            return None
 
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:
