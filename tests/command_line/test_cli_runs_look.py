@@ -177,6 +177,23 @@ def test_outputs_made_by_hand_stay_marked_when_the_task_has_left_the_pool(tidewh
     assert not outputs["failed"]["by_hand"]
 
 
+@pytest.mark.req("R001-52")
+def test_an_output_that_is_set_after_the_end_is_shown_as_made(tidewheel):
+    run = started(tidewheel).succeeds("1/prep")
+    with run.answering():
+        assert tidewheel("set", "1/prep", "--out", "half").status == 0
+    [task] = tidewheel("show", "1/prep", "--json").json["tasks"]
+    outputs = {one["output"]: one for one in task["outputs"]}
+    assert not task["in_pool"]
+    assert outputs["half"]["made"] and outputs["half"]["by_hand"]
+    assert outputs["half"]["flows"] == [1]
+    assert not outputs["succeeded"]["by_hand"] and not outputs["failed"]["made"]
+    with run.answering():
+        assert tidewheel("remove", "1/prep").status == 0
+    [task] = tidewheel("show", "1/prep", "--json").json["tasks"]
+    assert not any(one["by_hand"] for one in task["outputs"])
+
+
 def test_prerequisites_are_shown_with_the_state_of_each_parent(tidewheel):
     half_done(tidewheel)
     [task] = tidewheel("show", "1/post", "--json").json["tasks"]

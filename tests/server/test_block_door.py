@@ -147,6 +147,27 @@ def test_every_block_is_judged_before_anything_is_refused(visitor):
 
 
 @pytest.mark.req("R004-54")
+def test_mistakes_of_form_do_not_hide_mistakes_of_content(visitor):
+    wrong = sbi(
+        block(A, workflow="vos", priority=101),
+        block(B, parameters={}, after=[("PB-20261115-sip-z", "complete"), (C, "soon")]),
+        block("C", workflow="vis", parameters=3),
+        block("D\0", after=[("E\0", "complete")]),
+    )
+    assert sorted(visitor.codes(wrong)) == [
+        *("bad-id", "bad-id", "bad-priority", "missing-parameter", "unknown-block"),
+        *("unknown-block", "unknown-condition", "unknown-workflow", "value-kind"),
+    ]
+    assert visitor.is_empty()
+
+
+@pytest.mark.req("R004-54")
+def test_an_instance_that_is_there_is_no_duplicate_of_itself(visitor):
+    visitor.submit(sbi(block(A)))
+    assert visitor.codes(sbi(block(A, priority=101))) == ["bad-priority"]
+
+
+@pytest.mark.req("R004-54")
 def test_a_parameter_that_changes_nothing_is_told_and_the_block_accepted(visitor):
     told = visitor.submit(sbi(block(A, parameters={"site": "north", "siet": "south"})))
     assert "unused-parameter" in [one["code"] for one in told["findings"]]
@@ -283,6 +304,8 @@ def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
             with pytest.raises(Refused) as refused:
                 ask()
             assert refused.value.code == "forbidden"
+        wrong = sbi(block(B, workflow="vos", priority=101), name="SBI-20261115-sip-2")
+        assert other.codes(wrong) == ["bad-priority"]  # and nothing of what is registered
         assert other.sbis()["sbis"] == other.list()["blocks"] == []
         assert reader.show(A)["status"] == "created"
         assert len(everybody.list()["blocks"]) == 1

@@ -247,6 +247,8 @@ def test_an_output_of_an_earlier_stage_satisfies_a_parameter(registry, folder):
         },
     )
     (told,) = registry.register(folder)["workflows"]
+    late = registry.render("vis")["stages"]["b"]
+    assert late["to_come"] == [{"name": "beam", "stage": "a"}] and not late["is_whole"]
     (beam,) = [one for one in told["parameters"] if one["name"] == "beam"]
     assert (beam["required"], beam["provided_by"]) == (False, ["a"])
     assert registry.run("vis").name == "vis/run1"

@@ -321,3 +321,26 @@ def test_empy_is_refused_with_advice(tmp_path):
     _, found = read(tmp_path, "#!empy\n")
     assert [one.split(":")[0] for one in found] == ["1 error"]
     assert "Jinja2" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.txt", 'schema_version: "2.0"\nstages: []\n', "NAME.yaml"),
+        ("a", '# a remark\n{\n  "stages": [],\n  "schema_version": 2.0\n}\n', "NAME.json"),
+        ("a.yaml.jinja", "{% set n = 1 %}\nstages:\n", ".j2"),
+        ("flow.cylc", "from tidewheel import Workflow\n", "NAME.py"),
+    ],
+)
+def test_another_kind_of_definition_is_told_what_to_be_called(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    findings = Findings()
+    read_flow(tmp_path / name, SourceOptions(), findings)
+    (error,) = findings
+    assert error.code == "definition-file-kind"
+    assert name in error.message and words in error.hint
+
+
+def test_what_a_script_writes_is_no_other_kind_of_definition(tmp_path):
+    _, found = read(tmp_path, GRAPH + '[runtime]\n[[a]]\nscript = """\nstages: x\n"""\n')
+    assert found == []

@@ -1,6 +1,7 @@
 """Seed 004, scheduling block instances: what their texts may say, and each mistake in one."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.runs.blocks import BlockCondition, Need
 from tidewheel.services.block_requests import fingerprint
-from tidewheel.sources.sip.sbi_reading import read_sbi
+from tidewheel.sources.sip.sbi_reading import is_block_id, read_sbi
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")
 
@@ -141,8 +142,7 @@ WRONG = [
 @pytest.mark.req("R004-53", "R004-54", "R004-56")
 @pytest.mark.parametrize(("document", "expected"), WRONG)
 def test_each_mistake_is_found_with_its_place_and_what_to_write(document, expected):
-    request, findings = read(document)
-    assert request is None
+    _, findings = read(document)
     assert codes(findings) == expected
     for one in findings:
         assert one.position.file == "sbi.json"
@@ -157,6 +157,30 @@ def test_every_mistake_is_found_at_once():
         *("bad-id", "bad-id", "bad-priority", "unknown-key", "unknown-type"),
         "waits-for-itself",
     ]
+
+
+def test_what_is_wrong_with_a_block_does_not_hide_the_rest_of_it():
+    request, findings = read(
+        sbi(block("PB-1", priority=200, dependencies=[needs(B)]), block(C, workflow="vis"))
+    )
+    assert findings.error_count == 3
+    first, second = request.blocks
+    assert (first.workflow, first.needs) == ("vis", (Need(B, BlockCondition.COMPLETE),))
+    assert second.workflow == ""  # the registry has nothing to say about it
+
+
+@pytest.mark.parametrize("missing", ["processing_blocks", "scheduling_block"])
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_advised_is_accepted(missing, there):
+    document = sbi() | ({missing: None} if there else {})
+    if not there:
+        del document[missing]
+    _, findings = read(document)
+    (one,) = findings
+    advised = re.search(r"[\[{].*[\]}]", one.hint).group()
+    text = json.dumps({key: value for key, value in document.items() if key != missing})
+    _, again = read(f"{text[:-1]}, {missing}: {advised}}}".encode(), "sbi.yaml")
+    assert not list(again)
 
 
 def test_what_is_plainly_meant_is_tolerated_with_a_warning():
@@ -216,4 +240,6 @@ _VALUES = st.recursive(
 def test_whatever_is_written_is_a_request_or_has_findings(top, inner):
     for document in (top, sbi(block(**inner)) | top):
         request, findings = read(document)
-        assert (request is None) is findings.has_errors
+        assert request is not None
+        whole = [is_block_id(one.id) and one.type and one.workflow for one in request.blocks]
+        assert findings.has_errors or (whole and all(whole))

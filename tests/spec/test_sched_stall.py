@@ -194,3 +194,13 @@ def test_what_was_released_beyond_a_new_stop_point_waits_for_the_next_start(poli
     assert run.status == "stopped"
     run.happens(RunContinued(0.0, None))
     assert run.submitted[-1] == "2/a"
+
+
+def test_a_stall_with_many_causes_names_some_and_counts_the_rest():
+    many = [f"t{number}" for number in range(14)]
+    run = Scenario(" & ".join(many) + " => z")
+    for name in many:
+        run.fails(f"1/{name}")
+    (told,) = run.notices("stalled")
+    assert told.count("failed, incomplete") == 10
+    assert told.endswith("; … and 4 more")

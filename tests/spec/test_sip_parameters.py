@@ -111,6 +111,35 @@ def test_an_output_that_was_promised_and_not_made_is_missed_when_the_stage_is_du
 
 
 @pytest.mark.req("R004-44")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{{ n }}", "<output of first: n>"),
+        ("pre-{{ parameters.n }}", "pre-<output of first: n>"),
+        ("{{ n ~ '/x' }}", "<output of first: n>/x"),
+        ("{{ n | int + 1 }}", "<output of first: n>"),
+        ("{{ n | upper }}", "<output of first: n>"),
+        ("{{ first.outputs.k }}", "<output of first: k>"),
+        ("{{ stages.first.outputs }}", "<output of first: all of them>"),
+        ("{{ [n] }}", '["<output of first: n>"]'),
+        ("{{ args.n }}", "at <output of first: n>"),
+        ("{{ args }}", '{"n":"at <output of first: n>"}'),
+        ("{{ args ~ '!' }}", '{"n":"at <output of first: n>"}!'),
+        ("{{ n | default(3) }}", "3"),
+    ],
+)
+def test_an_output_that_is_still_to_come_is_seen_where_it_will_stand(text, shown):
+    folders = with_compose(first={"outputs.yaml": "- n\n"})
+    folders["second"] = {
+        "args.yaml.j2": "n: at {{ n }}\n",
+        "command.yaml.j2": f'[echo, "{text}"]\n',
+    }
+    rendered = judge(sip(TWO, folders), {}).rendered["second"]
+    assert rendered.command == ("echo", shown)
+    assert (rendered.is_whole, rendered.to_come) == (False, {"n": "first"})
+
+
+@pytest.mark.req("R004-44")
 def test_the_nearest_of_several_earlier_stages_counts():
     text = definition(
         stage("a"), stage("b", "a complete"), stage("c", "b complete"), stage("d", "b complete")

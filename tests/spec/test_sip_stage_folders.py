@@ -126,11 +126,23 @@ def test_arguments_and_parameters_are_yaml_or_json(parameters, args):
 @pytest.mark.parametrize(
     "name", ["parameters.yaml", "parameters.json", "args.yaml", "args.json.j2", "outputs.yaml"]
 )
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
-def test_an_optional_file_that_says_nothing_is_as_if_it_were_not_there(name, text):
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [("", ["blank-file"]), ("\n\n", ["blank-file"]), ("# nothing yet\n", [])],
+)
+def test_an_optional_file_that_says_nothing_is_as_if_it_were_not_there(name, text, warned):
     judgement = judge(sip(ONE, with_compose(a={name: text})))
     assert judgement.runnable
-    assert not list(judgement.findings)
+    assert codes(judgement.findings) == warned  # a remark says that it is meant so
+
+
+@pytest.mark.parametrize("text", ["", "#!/bin/bash\n# later\n"])
+def test_a_script_that_does_nothing_is_tolerated_with_a_warning(text):
+    judgement = judge(sip(ONE, {"a": {"script.sh": text}}))
+    assert judgement.runnable
+    (one,) = judgement.findings
+    assert (one.code, one.severity) == ("blank-file", Severity.WARNING)
+    assert one.position.file == "stages/a/1.0.0/script.sh" and "does nothing" in one.hint
 
 
 @pytest.mark.req("R004-8")

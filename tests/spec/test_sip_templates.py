@@ -298,7 +298,7 @@ def ask(text, moment="request", unknown=(), **own):
         "shared": {},
         "memory_bytes": 1,
         "output_bytes": 1000,
-        "templates": [{"text": text, "own": own, "unknown": list(unknown)}],
+        "templates": [{"text": text, "own": own, "unknown": [(way, "<x>") for way in unknown]}],
     }
     return next(answers(job))
 

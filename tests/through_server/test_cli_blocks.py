@@ -4,8 +4,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.sips import definition, stage
 from tests.support.workflow_folders import put
@@ -41,28 +39,6 @@ printf '{"made": "%s"}' "$PARAMETER_word" > "$TIDEWHEEL_OUTPUTS"
     "stages/use/1.0.0/command.yaml.j2": "[sleep, '{{ seconds }}', ]\n",
     "stages/use/1.0.0/parameters.yaml": "seconds:\nmade:\n",
 }
-
-
-@pytest.fixture
-def there(tmp_path):
-    """The machine with the store, two schedulers and a worker."""
-    (tmp_path / "there").mkdir()
-    machine = CommandLine(tmp_path / "there")
-    machine.state.mkdir(parents=True, mode=0o700)
-    return machine
-
-
-@pytest.fixture
-def here(tmp_path, there):
-    """Somebody at another machine, with a token."""
-    (tmp_path / "here").mkdir()
-    machine = CommandLine(tmp_path / "here")
-    with running_server(there.store, home=there.state) as server:
-        machine.environment |= {
-            "TIDEWHEEL_SERVER": f"http://{server.address}",
-            "TIDEWHEEL_TOKEN": server.caller("submit", "operate").token,
-        }
-        yield machine
 
 
 def statuses(machine):

@@ -5,31 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.http_server import running_server
 from tests.support.workflow_folders import FLOW, PYTHON, put, sip_files
-
-
-@pytest.fixture
-def there(tmp_path):
-    """The machine with the store; its server runs in this process."""
-    (tmp_path / "there").mkdir()
-    machine = CommandLine(tmp_path / "there")
-    machine.state.mkdir(parents=True, mode=0o700)
-    return machine
-
-
-@pytest.fixture
-def here(tmp_path, there):
-    """Somebody at another machine, with a token."""
-    (tmp_path / "here").mkdir()
-    machine = CommandLine(tmp_path / "here")
-    with running_server(there.store, home=there.state) as server:
-        machine.environment |= {
-            "TIDEWHEEL_SERVER": f"http://{server.address}",
-            "TIDEWHEEL_TOKEN": server.caller("submit", "operate").token,
-        }
-        yield machine
 
 
 @pytest.fixture

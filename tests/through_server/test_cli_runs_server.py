@@ -1,16 +1,17 @@
 """Commands about runs through a server: the same words, the same answers, from elsewhere."""
 
 import json
+import re
 import signal
 from contextlib import ExitStack
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.http_server import running_server
 from tests.support.many_commands import answers
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
+from tests.support.sips import definition
+from tests.support.workflow_folders import put
 
 FLOW = """
 [scheduler]
@@ -26,34 +27,6 @@ FLOW = """
     [[b]]
         script = {script}
 """
-
-
-@pytest.fixture
-def there(tmp_path):
-    """The machine with the store; its server runs in this process."""
-    (tmp_path / "there").mkdir()
-    machine = CommandLine(tmp_path / "there")
-    machine.state.mkdir(parents=True, mode=0o700)
-    return machine
-
-
-@pytest.fixture
-def server(there):
-    with running_server(there.store, home=there.state) as running:
-        yield running
-
-
-@pytest.fixture
-def here(tmp_path, server):
-    """Somebody at another machine, with a token."""
-    (tmp_path / "here").mkdir()
-    machine = CommandLine(tmp_path / "here")
-    token = server.caller("submit", "operate").token
-    machine.environment |= {
-        "TIDEWHEEL_SERVER": f"http://{server.address}",
-        "TIDEWHEEL_TOKEN": token,
-    }
-    return machine
 
 
 @pytest.fixture
@@ -114,6 +87,63 @@ def test_a_failure_is_the_exit_status_here(here, scheduler):
     assert any("1/b" in cause for cause in end["causes"])
     aborted = here("run", "tide", "--new", "--abort-if-any-task-fails")
     assert aborted.status == 1 and "aborted: 1/b failed" in aborted.err
+
+
+TROUBLE = '''
+[scheduler]
+    allow implicit tasks = True
+    [[events]]
+        stall timeout = PT0.1S
+[scheduling]
+    [[graph]]
+        R1 = """
+            flaky => b
+            b => c
+            x? => y
+            gone? => z
+        """
+[runtime]
+    [[flaky]]
+        script = test "$CYLC_TASK_TRY_NUMBER" -gt 1
+        execution retry delays = PT0S
+    [[b]]
+        script = exit 3
+    [[x]]
+        script = kill -9 $$
+    [[gone]]
+        script = tidewheel kill "$TIDEWHEEL_WORKFLOW_ID" 1/gone; sleep 100
+'''
+
+
+def lines_of(done):
+    """Without the times, the first line and the last: the manner is another."""
+    told = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in done.out.splitlines()]
+    return sorted(told[1:-1]), done.err.splitlines()
+
+
+def test_what_is_told_of_a_run_is_the_same_from_here(here, there, scheduler):
+    for machine in (here, there):
+        (machine.folder / "tide").mkdir()
+        (machine.folder / "tide" / "flow.cylc").write_text(TROUBLE)
+    near = there("run", "tide")
+    scheduler("tide/run2")
+    far = here("run", "tide")
+    assert near.status == far.status == 1
+    near_lines = [[one.replace("/run1", "/run2") for one in some] for some in lines_of(near)]
+    assert [*lines_of(far)] == near_lines
+    assert "1/b failed: exit status 3" in far.out
+    assert "it waits 100ms for you" in far.out
+
+
+@pytest.mark.req("R004-2")
+def test_a_definition_without_stages_is_complete_from_here_as_there(here, there, scheduler):
+    for machine in (here, there):
+        put(machine.folder, {"none-1.0.0.yaml": definition()})
+    near = there("run", "none-1.0.0.yaml")
+    scheduler("none/run2")
+    far = here("run", "none-1.0.0.yaml")
+    assert (near.status, near.err) == (far.status, far.err) == (0, "")
+    assert "none/run2 completed after" in far.out
 
 
 def test_a_run_that_is_left_goes_on_and_is_found_again(here, scheduler, tmp_path):

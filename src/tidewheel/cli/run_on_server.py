@@ -9,14 +9,14 @@ import asyncio
 import codecs
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.printing import note, safe, safe_lines, say_json
-from tidewheel.cli.run_log_lines import told_lines
-from tidewheel.cli.run_page import JsonPage, RunPage, print_line
+from tidewheel.cli.printing import note, plural, safe, safe_lines, say_json
+from tidewheel.cli.run_log_lines import LogTelling
+from tidewheel.cli.run_page import CAUSES_MAX, JsonPage, RunPage, print_line
 from tidewheel.cli.run_registered import (
     found_run,
     is_exactly,
@@ -30,6 +30,7 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.stall import NOTHING_RAN
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.services.scheduler.choosing import run_to_carry_on
@@ -238,6 +239,9 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
         text = rest + decoder.decode(part.content)
         whole, newline, rest = text.rpartition("\n")
         page.log(whole + newline)
+        if page.telling.has_stalled:
+            with suppress(Unavailable):  # then after the next lines, or at the end
+                page.stalls(await runs.show(run.name))
         if part.over:
             page.log(rest)
             return
@@ -253,12 +257,11 @@ async def _who_is_missing(runs: Runs, run: RunView) -> list[str]:
 async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
     shown = await runs.show(run.name)
     facts: Any = shown["run"]
-    jobs = await runs.look("submissions", run=run.name, count=1)
     page.takes(shown)
     return RunEnd(
         facts["status"],
         facts["reason"],
-        has_run_anything=bool(jobs["submissions"]),
+        has_run_anything=facts["reason"] != NOTHING_RAN,
         was_aborted=str(facts["reason"]).startswith(ABORTED),
     )
 
@@ -268,6 +271,10 @@ async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
 
 class FarPage(RunPage):
     """The lines of the run's log, and its end."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        super().__init__(run, is_new=is_new)
+        self.telling = LogTelling()
 
     def begins(self, manner: Manner) -> None:
         verb = "starts" if self._is_new else "is followed"
@@ -280,18 +287,32 @@ class FarPage(RunPage):
 
     def log(self, text: str) -> None:
         """Some of its log; all of it is for `tidewheel log`."""
-        for line in told_lines(safe_lines(text)):
+        for line in self.telling.lines(safe_lines(text)):
             print_line(line)
+
+    def stalls(self, shown: dict[str, object]) -> None:
+        """It does not go on by itself: why, and what would help."""
+        self.telling.has_stalled = False
+        self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
+        self._causes = list(_cause_lines(shown))
+        self.tell_stall("stalled", self.telling.stall_waits)
 
     def takes(self, shown: dict[str, object]) -> None:
         """What the end shows, from the view of the run."""
         counts: Any = shown["counts"]
         self._ends.update({ENDS[k]: v for k, v in counts.items() if k in ENDS})
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
-        for cause in documents(shown, "causes"):
-            for reason in documents(cause, "reasons"):
-                self._causes.append(str(reason["text"]))
-                self._causes += [f"  {one}" for one in texts(reason, "commands")]
+        self._causes = list(_cause_lines(shown))
+
+
+def _cause_lines(shown: dict[str, object]) -> Iterator[str]:
+    found = documents(shown, "causes")
+    for cause in found[:CAUSES_MAX]:
+        for reason in documents(cause, "reasons"):
+            yield str(reason["text"])
+            yield from (f"  {one}" for one in texts(reason, "commands"))
+    if len(found) > CAUSES_MAX:
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
 
 
 class FarJsonPage(JsonPage, FarPage):

@@ -118,12 +118,16 @@ class RunPage:
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
 
     def on_stall(self, stage: Stage, status: str) -> None:
+        seconds = stage.timers.stall_seconds if status == "stalled" else None
+        self.tell_stall(status, show_duration(seconds) if seconds else "")
+
+    def tell_stall(self, status: str, waits: str) -> None:
+        """Why it does not go on, and how long it waits until it stops."""
         self._line(f"{status}:")
         for cause in self._causes:
             self._line(f"  {cause}")
-        seconds = stage.timers.stall_seconds
-        if status == "stalled" and seconds:
-            self._line(f"  it waits {show_duration(seconds)} for you, then stops")
+        if waits:
+            self._line(f"  it waits {waits} for you, then stops")
 
     def on_report(self, report: ServiceReport) -> None:
         """A service met something."""

@@ -17,12 +17,13 @@ from tidewheel.core.graph.findings import Findings, finding_document
 from tidewheel.core.runs.blocks import (
     FACTS_BYTES_MAX,
     OBJECTS_MAX,
+    InvalidSbi,
     NewObject,
     ObjectView,
     SbiView,
 )
 from tidewheel.core.runs.commands import Stop
-from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, SbiTaken
+from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.ports import Store
 from tidewheel.run_ports import RunDoor
 from tidewheel.services.block_views import (
@@ -79,8 +80,8 @@ class StoreBlockDoor:
 
         findings = Findings()
         request = await read_request(file, content, findings)
-        self._rights.permit(request)
-        known = await self._known(request.id)
+        self._check_permitted(request, file, findings)
+        known = None if findings.has_errors else await self._known(request.id)
         if known is not None and known.fingerprint != fingerprint(request):
             raise SbiTaken(request.id)
         made = False
@@ -98,6 +99,15 @@ class StoreBlockDoor:
             "is_new": made,
             "findings": [finding_document(one) for one in findings.sorted()],
         }
+
+    def _check_permitted(self, request: SbiRequest, file: str, findings: Findings) -> None:
+        """Whoever may not ask so is told what the text itself has wrong, and no more."""
+        try:
+            self._rights.permit(request)
+        except Refused:
+            if findings.has_errors:
+                raise InvalidSbi(file, findings.sorted()) from None
+            raise
 
     async def _known(self, sbi_id: str) -> SbiView | None:
         try:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
-from tidewheel.core.runs.blocks import InvalidSbi, NewBlock, NewSbi
+from tidewheel.core.runs.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.tasks.task import Instant
@@ -22,13 +22,13 @@ from tidewheel.services.registry import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
 from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
 from tidewheel.sources.sip.places import Json
-from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, read_sbi
+from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 
 
 async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """What is asked for; InvalidSbi if the text says nothing sensible."""
+    """What is asked for, mistakes included; InvalidSbi if nothing at all can be read."""
     request = await asyncio.to_thread(read_sbi, file, content, findings)
     if request is None:
         raise InvalidSbi(file, findings.sorted())
@@ -59,7 +59,7 @@ async def new_sbi(
     )
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
-        raise InvalidSbi(request.id, findings.sorted())
+        raise InvalidSbi(request.id or "(no id)", findings.sorted())
     return NewSbi(
         id=request.id,
         body=_text(request.body),
@@ -85,12 +85,14 @@ class _Making:
     ) -> None:
         self._store, self._findings = store, findings
         self._now, self._code_trusted, self._sees = now, code_trusted, sees
-        self._own = {one.id for one in request.blocks}
+        self._sbi, self._own = request.id, {one.id for one in request.blocks}
         self.definitions: dict[str, StoredDefinition] = {}
 
     async def block(self, asked: BlockRequest) -> NewBlock | None:
         await self._check_id(asked)
         await self._check_parents(asked)
+        if not asked.workflow:
+            return None
         wanted = RunRequest(
             workflow=asked.workflow,
             version=asked.version,
@@ -118,9 +120,8 @@ class _Making:
         )
 
     async def _check_id(self, asked: BlockRequest) -> None:
-        try:
-            known = await self._store.block(asked.id)
-        except NotFound:
+        known = await self._known(asked.id)
+        if known is None or known.sbi == self._sbi:
             return
         whose = f"a block of {known.sbi}" if self._sees(known.run.workflow) else "taken"
         self._findings.error(
@@ -132,9 +133,7 @@ class _Making:
 
     async def _check_parents(self, asked: BlockRequest) -> None:
         for name in dict.fromkeys(need.parent for need in asked.needs):
-            if name in self._own:
-                continue
-            if not await self._may_name(name):
+            if name not in self._own and not await self._may_name(name):
                 self._findings.error(
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "
@@ -145,10 +144,17 @@ class _Making:
 
     async def _may_name(self, name: str) -> bool:
         """A block that somebody may not know of is as one that is not there."""
+        known = await self._known(name)
+        return known is not None and self._sees(known.run.workflow)
+
+    async def _known(self, name: str) -> BlockView | None:
+        """What no block can be called is not looked for: it may be any text."""
+        if not is_block_id(name):
+            return None
         try:
-            return self._sees((await self._store.block(name)).run.workflow)
+            return await self._store.block(name)
         except NotFound:
-            return False
+            return None
 
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:

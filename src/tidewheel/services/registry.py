@@ -204,7 +204,7 @@ def _drawn(loaded: LoadedWorkflow, start: str, stop: str) -> Document | None:
 
 
 def _stage_document(stage: RenderedStage) -> Document:
-    """`is_whole`: it has to wait for no value of an earlier stage."""
+    """`is_whole`: it has to wait for no value of an earlier stage; `to_come` are those."""
     command = None if stage.command is None else list(stage.command)
     executed = {"compose": stage.compose, "command": command, "script": stage.script}
     return {
@@ -212,4 +212,5 @@ def _stage_document(stage: RenderedStage) -> Document:
         "args": stage.args,
         **{name: one for name, one in executed.items() if one is not None},
         "is_whole": stage.is_whole,
+        "to_come": [{"name": name, "stage": by} for name, by in stage.to_come.items()],
     }

@@ -260,7 +260,7 @@ def _steps(pool: Pool, key: Key, before: Glance, now: Glance) -> list[Line]:
 def _end(pool: Pool, key: Key, before: Glance, word: str, marks: str = "") -> list[Line]:
     name = shown(pool, key, before)
     found = [Line(INFO, f"[{name}] => {word}{marks}")]
-    heard = _HEARD.get(word)
+    heard = _HEARD.get(word) if word != before.word else None  # else it is only held
     return found if heard is None else [Line(DEBUG, f"[{name}] {heard}"), *found]
 
 

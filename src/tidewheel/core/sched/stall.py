@@ -12,11 +12,20 @@ from tidewheel.core.sched.effects import CancelTimer
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.states import Key, Standing, Task, Value
 
-__all__ = ["STALL", "RunStatus", "give_up", "judge_run", "left_over", "root_causes"]
+__all__ = [
+    "NOTHING_RAN",
+    "STALL",
+    "RunStatus",
+    "give_up",
+    "judge_run",
+    "left_over",
+    "root_causes",
+]
 
 STALL = "stall"
 PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
-
+CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
+NOTHING_RAN = "completed without running anything: no task was ready at any point"
 
 _ACTIVE, _RUNNING = Standing.ACTIVE, RunStatus.RUNNING
 
@@ -150,10 +159,14 @@ def give_up(draft: Draft, timer: str) -> None:
 
 def _text(draft: Draft, status: RunStatus) -> str:
     if status is RunStatus.STALLED:
-        names = [cause_text(draft, task) for task in root_causes(draft.pool)]
-        return "stalled: " + "; ".join(names)
-    if status is RunStatus.COMPLETED and not draft.pool.run.has_submitted:
-        return "completed without running anything: no task was ready at any point"
+        found = root_causes(draft.pool)
+        names = [cause_text(draft, task) for task in found[:CAUSES_TOLD_MAX]]
+        more = len(found) - len(names)
+        return "stalled: " + "; ".join(names) + (f"; … and {more} more" if more else "")
+    pool = draft.pool
+    # Of a definition without any task nothing was left undone.
+    if status is RunStatus.COMPLETED and not pool.run.has_submitted and pool.plan.nodes:
+        return NOTHING_RAN
     return str(status)
 
 

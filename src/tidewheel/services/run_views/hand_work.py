@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import IMPLIED, standard_name
-from tidewheel.core.runs.commands import Command, Set, read_command
+from tidewheel.core.runs.commands import Command, Remove, Set, read_command
 from tidewheel.core.runs.point_texts import find_point
 from tidewheel.core.runs.task_ids import read_id
 from tidewheel.core.runs.views import CommandView
@@ -39,12 +39,17 @@ def command_of(view: CommandView) -> Command | None:
 
 
 def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> list[SetByHand]:
-    """The outputs of a task that were set by commands that were obeyed."""
+    """The outputs of a task that were set by commands that were obeyed, the newest first.
+
+    Whoever removes a task removes with it what was set before.
+    """
     found = []
     for view in commands:
         command = command_of(view)
         if view.answered_at is None or view.refused is not None:
             continue
+        if isinstance(command, Remove) and _concerns(looked, key, view, command):
+            break
         if isinstance(command, Set) and _concerns(looked, key, view, command):
             found += [
                 SetByHand(one, view.who, view.at) for one in _outputs(looked, key, command)
@@ -52,8 +57,8 @@ def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> li
     return found
 
 
-def _concerns(looked: Looked, key: Key, view: CommandView, command: Set) -> bool:
-    if command.prerequisites and not command.outputs:
+def _concerns(looked: Looked, key: Key, view: CommandView, command: Set | Remove) -> bool:
+    if isinstance(command, Set) and command.prerequisites and not command.outputs:
         return False
     answer = json.loads(view.answer or "{}")
     named = answer.get("tasks") if isinstance(answer, dict) else None

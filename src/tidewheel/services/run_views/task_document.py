@@ -155,6 +155,10 @@ def _outputs(
     by_hand = {one.output: one for one in outputs_set(looked, key, commands)}
     messages = dict(node.definition.outputs)
     made = _made(looked, key, task, submissions)
+    if task is None and memory is not None:
+        # What nobody waits for is remembered by nobody but the commands.
+        there = (one for one in by_hand if one not in memory.held_back)
+        made = {one: memory.spawned for one in there} | made
     for output in (*STANDARD, *messages):
         flows: Flows = frozenset() if memory is None else memory.made.get(output, frozenset())
         maker = _maker(output, submissions)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from tidewheel.core.graph.node import NodeDef, Retries
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED
 from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
-from tidewheel.core.runs.run_log import Line
+from tidewheel.core.runs.run_log import ERROR, Line
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
 from tidewheel.core.sched.states import Key
@@ -98,7 +98,7 @@ class JobReports:
             how = JobEnd.FAILED
         drive.failure = _signal_name(one.exit_status)
         if how is not JobEnd.SUCCEEDED and one.error:
-            drive.work.notices.append(Notice("job failed", key, one.error))
+            tell_failure(drive, key, submit, one.error)
         drive.step(JobEnded(key, submit, how, one.at, self._retries(drive, key, how)))
 
     def _retries(self, drive: Drive, key: Key, how: JobEnd) -> Retries | None:
@@ -113,6 +113,12 @@ class JobReports:
         """What a job has written down instead of saying it."""
         for text in texts:
             self.message(drive, job, text, None, at, how="polled")
+
+
+def tell_failure(drive: Drive, key: Key, submit: int, why: str) -> None:
+    """Why a job failed, for the log and for whoever is told of it."""
+    drive.work.log.append(Line(ERROR, f"[{drive.text(key)}/{submit:02d}] {why}"))
+    drive.work.notices.append(Notice("job failed", key, why))
 
 
 def _signal_name(exit_status: int | None) -> str:

@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
-from tidewheel.core.runs.run_log import Line
-from tidewheel.core.sched.effects import Notice, Submit
+from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.ports import TaskStore
 from tidewheel.services.scheduler.driving import Drive
+from tidewheel.services.scheduler.happenings import tell_failure
 
 if TYPE_CHECKING:
     from tidewheel.services.sip_definitions import StageSource
@@ -114,8 +114,7 @@ def _task_ids(drive: Drive, stage: str) -> list[TaskId]:
 
 
 def _cannot(drive: Drive, one: Submit, why: str, now: Instant) -> None:
-    drive.work.log.append(Line("ERROR", f"[{drive.text(one.task)}/{one.submit:02d}] {why}"))
-    drive.work.notices.append(Notice("job failed", one.task, why))
+    tell_failure(drive, one.task, one.submit, why)
     told = f"{JobEnd.NOT_STARTED}: {why}"
     drive.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
 

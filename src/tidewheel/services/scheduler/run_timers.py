@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tidewheel.core.runs.requests import TimerKey
+from tidewheel.core.runs.run_log import WARNING, Line
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import Stop, StopMode, TimerFired
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.tasks.task import Instant
+from tidewheel.quantities import show_iso_duration
 from tidewheel.services.scheduler.driving import Drive, timer_key
 from tidewheel.sources.flow_cylc.settings import WorkflowEvents
 
@@ -43,6 +45,9 @@ class RunTimers:
         key = timer_key(None, STALL)
         if stalled and not self._is_told and key not in drive.agenda:
             self._set(drive, STALL, self.stall_seconds, now)
+            if self.stall_seconds:  # in the words that existing jobs look for
+                waits = show_iso_duration(self.stall_seconds)
+                drive.work.log.append(Line(WARNING, f"{waits} stall timer starts NOW"))
         elif not stalled:
             drive.agenda.cancel(key)
             self._is_told = False

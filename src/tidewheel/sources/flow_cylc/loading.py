@@ -33,6 +33,14 @@ CYLC_VERSION = "8.5.4"
 _JINJA2 = re.compile(r"#!jinja2", re.IGNORECASE)
 _EMPY = re.compile(r"#!empy", re.IGNORECASE)
 _SIP_NAME = re.compile(r"\.(yaml|yml|json)(\.j2)?$")
+_OTHER_KINDS = {
+    "a SIP definition": (
+        re.compile(r"\s*[\"']?(schema_version|stages)[\"']?\s*:"),
+        "NAME.yaml, NAME.yml or NAME.json; a template has .j2 behind that",
+    ),
+    "Python": (re.compile(r"(from|import)\s+tidewheel\b"), "NAME.py"),
+}
+_LOOKED_AT_MAX = 100  # lines: a definition says early what it is
 _LISTED_MAX = 1_000
 _NAMED_MAX = 5
 _TEMPLATE_TEXT = re.compile(r"\{\{.*\}\}|\{%.*%\}")
@@ -60,6 +68,8 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
     source = SourceText(
         folder, tuple(inlined.folder.names) or (name,), inlined.lines, inlined.origins
     )
+    if _is_another_kind(source, findings):
+        return SourceText(folder, source.files, [], [])
     first_line = source.lines[0] if source.lines else ""
     if _EMPY.match(first_line):
         findings.error(
@@ -110,6 +120,24 @@ def _other_definitions(folder: Path) -> str:
             paths = ", ".join(str(folder / one) for one in named)
             return f"name the definition: {paths}" if named else ""
     return ""
+
+
+def _is_another_kind(source: SourceText, findings: Findings) -> bool:
+    """Whether the text is no flow.cylc, but what a file of another name would be."""
+    for index, line in enumerate(source.lines[:_LOOKED_AT_MAX]):
+        if line.startswith("["):
+            return False
+        for kind, (looks, ending) in _OTHER_KINDS.items():
+            if looks.match(line):
+                findings.error(
+                    "definition-file-kind",
+                    f"this reads like {kind}, but a file called {source.files[0]} is taken "
+                    f"for a {FLOW_FILE}",
+                    f"call it {ending}",
+                    source.position(index),
+                )
+                return True
+    return False
 
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:

@@ -19,7 +19,7 @@ from tidewheel.sources.sip.places import PLACE, RESERVED, Json, Value, text_of_v
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as it was written; ``unknown`` names a parameter that has no value yet."""
+    """One value as it was written; ``unknown`` stands for a value that is to come."""
 
     text: str
     quoted: bool

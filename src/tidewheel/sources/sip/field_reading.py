@@ -46,7 +46,7 @@ class FieldReader:
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
-        advice = f"write {name}: {_EXAMPLES[key.kind]} ({key.about})"
+        advice = f"write {name}: {key.example or _EXAMPLES[key.kind]} ({key.about})"
         if key.choices:
             advice = f"write {name}: with one of {', '.join(key.choices)}"
         if key.absent is Absent.REFUSED:
@@ -194,6 +194,10 @@ class FieldReader:
         accepted = f"accepted is {_ACCEPTED[key.kind]}"
         if key.choices:
             accepted = f"accepted are {', '.join(key.choices)}"
+        elif key.example:
+            accepted += f", such as {key.example}"
+        elif key.kind in _EMPTY:
+            accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
         self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
 
     def _known(self, fields: Fields) -> dict[str, Entry]:
@@ -266,9 +270,10 @@ _ACCEPTED = {
     Kind.NUMBER: "a number above zero",
     Kind.COUNT: "a whole number from 1",
     Kind.BOOLEAN: "true or false",
-    Kind.LIST: "a list; write [] if there is nothing",
-    Kind.MAPPING: "a mapping; write {} if there is nothing",
+    Kind.LIST: "a list",
+    Kind.MAPPING: "a mapping",
 }
+_EMPTY = {Kind.LIST: "[]", Kind.MAPPING: "{}"}
 _EXAMPLES = {
     Kind.TEXT: "…",
     Kind.VERSION: "1.0.0",
@@ -277,6 +282,5 @@ _EXAMPLES = {
     Kind.NUMBER: "0.5",
     Kind.COUNT: "1",
     Kind.BOOLEAN: "true",
-    Kind.LIST: "[]",
-    Kind.MAPPING: "{}",
+    **_EMPTY,
 }

@@ -41,7 +41,8 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
         findings.error(
             "definition-file-kind",
             f"{name} is no definition: it ends in {path.suffix or 'no suffix'}",
-            f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2",
+            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
+            "others are a file in Python (.py), and a folder with a flow.cylc",
             Position(name),
         )
         return None
@@ -75,8 +76,9 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
         findings.error(
             "no-definitions",
             f"there is no definition in {path}",
-            f"a definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; folders "
-            "below are not searched",
+            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
+            "others are a file in Python (.py), and a folder with a flow.cylc; folders below "
+            "are not searched",
         )
     return found
 

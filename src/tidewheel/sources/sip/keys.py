@@ -43,6 +43,7 @@ class Key:
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
     other_spelling: str = ""  # tolerated with a warning
+    example: str = ""  # of a list or mapping that must not be empty
     read_apart: bool = False  # its choices depend on another key
 
 
@@ -58,7 +59,10 @@ DEFINITION: Mapping[str, Key] = {
         kind=Kind.VERSION, about="the workflow's version; by default from the file's name"
     ),
     "stages": Key(
-        kind=Kind.LIST, about="the stages of the workflow, in any order", absent=Absent.REFUSED
+        kind=Kind.LIST,
+        about="the stages of the workflow, in any order",
+        absent=Absent.REFUSED,
+        example="[{id: ingest, version: 1.0.0, type: processing}]",
     ),
 }
 RESERVED_KEYS: Mapping[str, tuple[str, str]] = {

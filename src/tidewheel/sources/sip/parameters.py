@@ -16,7 +16,7 @@ from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.sources.sip.model import SipDefinition, Stage
 from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
-from tidewheel.sources.sip.places import RESERVED, Json
+from tidewheel.sources.sip.places import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.sources.sip.rendering import Path
 from tidewheel.sources.sip.stage_folder import StageFolder
 
@@ -30,7 +30,7 @@ class StageValues:
     """What the templates of one stage know."""
 
     known: Values
-    to_come: tuple[str, ...] = ()  # outputs of earlier stages, not made yet
+    to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
     missing: tuple[str, ...] = ()  # required, and nobody gives them
 
 
@@ -69,15 +69,15 @@ class ParameterSource:
         folder = self.folders.get(stage.id)
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
-        to_come: dict[str, None] = {}
+        to_come: dict[str, str] = {}
         for earlier in self._providers(stage):
             for name in self.folders[earlier].outputs:
                 if outputs is None:
-                    to_come.setdefault(name)
+                    to_come.setdefault(name, earlier)
                 elif name in outputs.get(earlier, {}):
                     made.setdefault(name, outputs[earlier][name])
         known = {**self.defaults, **own, **made, **given}
-        awaited = tuple(name for name in to_come if name not in given)
+        awaited = {name: one for name, one in to_come.items() if name not in given}
         missing = tuple(
             name
             for name in (folder.required if folder else ())
@@ -259,16 +259,15 @@ def _shortest(seconds: float | None) -> float | None:
 
 def own_names(
     stage: Stage, values: StageValues, shared: Mapping[str, Json], args: Json
-) -> tuple[dict[str, Json], tuple[Path, ...]]:
+) -> tuple[dict[str, Json], dict[Path, str]]:
     """Names of one stage's templates, and the ways to those without a value."""
     known = dict(values.known)
     stages = shared["stages"]
     assert isinstance(stages, dict)
     names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
     names |= {"parameters": known, "stage": stages[stage.id], "args": args}
-    ways: list[Path] = []
-    for name in (*values.to_come, *values.missing):
-        ways.append(("parameters", name))
-        if name not in FIXED_NAMES:
-            ways.append((name,))
-    return names, tuple(ways)
+    shown = {name: parameter_to_come(name) for name in values.missing}
+    shown |= {name: output_to_come(one, name) for name, one in values.to_come.items()}
+    ways: dict[Path, str] = {("parameters", name): text for name, text in shown.items()}
+    ways |= {(name,): text for name, text in shown.items() if name not in FIXED_NAMES}
+    return names, ways

@@ -27,22 +27,35 @@ RESERVED = re.compile(f"[{OPEN}{CLOSE}]")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a template printed; ``unknown`` names a parameter without a value."""
+    """What a template printed; ``unknown`` is what people read where there is no value yet."""
 
     value: Json = None
     unknown: str = ""
 
     @property
     def text(self) -> str:
-        """What stands in its place; the name, as templates write it, where it is unknown."""
-        return f"{{{{ {self.unknown} }}}}" if self.unknown else text_of_value(self.value)
+        """What stands in its place."""
+        return self.unknown or text_of_value(self.value)
 
 
 def text_of_value(value: Json) -> str:
-    """Texts as they are, everything else as compact JSON: `true`, `null`, `{"a":1}`."""
+    """Texts as they are, everything else as compact JSON: `true`, `null`, `{"a":1}`.
+
+    While a template is rendered, a name in a structure may have no value: it is what it prints.
+    """
     if isinstance(value, str):
         return value
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def parameter_to_come(name: str) -> str:
+    """What stands for a parameter that a request will bring: as templates write it."""
+    return f"{{{{ {name} }}}}"
+
+
+def output_to_come(stage: str, name: str) -> str:
+    """What stands for a value that an earlier stage will make."""
+    return f"<output of {stage}: {name}>"
 
 
 def place(number: int) -> str:

@@ -40,12 +40,15 @@ class Moment(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A text to render; each path of ``unknown`` leads to a name without a value."""
+    """A text to render; each path of ``unknown`` leads to a name without a value.
+
+    With what people read in its place.
+    """
 
     file: str
     text: str
     own: Mapping[str, Json] = field(default_factory=dict)
-    unknown: tuple[Path, ...] = ()
+    unknown: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def _request(
         "moment": moment.value,
         "shared": dict(shared),
         "templates": [
-            {"text": one.text, "own": dict(one.own), "unknown": [list(p) for p in one.unknown]}
+            {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
             for one in templates
         ],
     }

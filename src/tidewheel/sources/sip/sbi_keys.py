@@ -11,6 +11,7 @@ from tidewheel.sources.sip.model import CONDITION_WORDS
 SBI_VERSION = "2.0"
 BLOCK = "processing_block"
 BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warning
+_WORKFLOW = "{id: vis-ingest, version: 1.0.0}"
 
 SBI: Mapping[str, Key] = {
     "id": Key(kind=Kind.TEXT, about="SBI-<date>-<project>-<anything>", absent=Absent.REFUSED),
@@ -21,10 +22,18 @@ SBI: Mapping[str, Key] = {
         choices=(SBI_VERSION,),
     ),
     "scheduling_block": Key(
-        kind=Kind.MAPPING, about="what it is an instance of", absent=Absent.WARNED
+        kind=Kind.MAPPING,
+        about="what it is an instance of",
+        absent=Absent.WARNED,
+        example="{id: SB-1}",
     ),
     "subarray_id": Key(kind=Kind.TEXT, about="kept as it is"),
-    "processing_blocks": Key(kind=Kind.LIST, about="what is to be done", absent=Absent.REFUSED),
+    "processing_blocks": Key(
+        kind=Kind.LIST,
+        about="what is to be done",
+        absent=Absent.REFUSED,
+        example=f"[{{id: PB-20261115-sip-0001, type: offline, workflow: {_WORKFLOW}}}]",
+    ),
     "scans": Key(kind=Kind.LIST, about="kept as they are"),
 }
 SCHEDULING_BLOCK: Mapping[str, Key] = {
@@ -42,7 +51,9 @@ PROCESSING_BLOCK: Mapping[str, Key] = {
         absent=Absent.REFUSED,
         choices=("realtime", "offline"),
     ),
-    "workflow": Key(kind=Kind.MAPPING, about="which workflow", absent=Absent.REFUSED),
+    "workflow": Key(
+        kind=Kind.MAPPING, about="which workflow", absent=Absent.REFUSED, example=_WORKFLOW
+    ),
     "priority": Key(
         kind=Kind.COUNT,
         about=f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",

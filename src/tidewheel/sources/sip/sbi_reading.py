@@ -51,7 +51,10 @@ _CONDITIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRequest:
-    """One processing block as it was asked for."""
+    """One processing block as it was asked for.
+
+    ``workflow`` is empty where it cannot be read: then there is nothing to ask the registry.
+    """
 
     id: str
     type: str
@@ -74,7 +77,7 @@ class SbiRequest:
 
 
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
-    """The request in a JSON or YAML text; None after an error."""
+    """The request in a JSON or YAML text, as far as it can be read; None: not at all."""
     if not file_name(file).is_known or file_name(file).is_template:
         findings.error(
             "sbi-file-kind",
@@ -96,9 +99,16 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
             root.position,
         )
         return None
-    before = findings.error_count
-    request = _Reading(findings).read(root)
-    return request if findings.error_count == before else None
+    return _Reading(findings).read(root)
+
+
+def is_block_id(name: str) -> bool:
+    """Whether a block could be called so; it is the name of a run and of a folder."""
+    return _is_id(name, _BLOCK_ID)
+
+
+def _is_id(name: str, pattern: re.Pattern[str]) -> bool:
+    return bool(pattern.fullmatch(name)) and is_run_name(name) and "/" not in name
 
 
 @dataclass(slots=True)
@@ -181,10 +191,8 @@ class _Reading:
         return name
 
     def _id(self, reader: FieldReader, pattern: re.Pattern[str], example: str) -> str:
-        """A block's id is the name of its run, which is a folder, too."""
         name = reader.text("id") or ""
-        good = pattern.fullmatch(name) and is_run_name(name) and "/" not in name
-        if name and not good:
+        if name and not _is_id(name, pattern):
             kind = example.partition("-")[0]
             self.findings.error(
                 "bad-id",
@@ -197,13 +205,17 @@ class _Reading:
 
     def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
         """As JSON has it, by the right names."""
+        unreadable = {"id": "", "version": "", "parameters": {}}
         there = reader.fields("workflow")
         if there is None:
-            return {"id": "", "version": "", "parameters": {}}
+            return unreadable
+        before = self.findings.error_count
         inner = FieldReader(there, WORKFLOW, f"workflow of {what}", self.findings)
         name, version = inner.text("id") or "", inner.text("version") or ""
         given = inner.fields("parameters")
         parameters = {} if given is None else plain_value(given)
+        if self.findings.error_count > before:
+            return unreadable
         return {"id": name, "version": version, "parameters": parameters}
 
     def _priority(self, reader: FieldReader, what: str) -> int:

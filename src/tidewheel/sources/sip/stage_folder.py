@@ -16,7 +16,13 @@ from tidewheel.sources.sip.text_files import FileName, decoded, file_name, read_
 
 COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "outputs"
 COMMAND, SCRIPT = "command", "script"
-_MAY_BE_BLANK = (ARGS, PARAMETERS, OUTPUTS)  # as if they were not there
+# What may say nothing, with a warning, and what to do instead.
+_BLANK = {
+    SCRIPT: "the stage does nothing and succeeds; write what it shall do",
+    ARGS: "write the arguments, or remove it",
+    PARAMETERS: "write name: default for each parameter, or remove it",
+    OUTPUTS: "write - name for each value that the stage provides, or remove it",
+}
 # Spelled as the engines spell it; tolerated with a warning.
 _COMPOSE_SPELLINGS = ("docker-compose", "compose")
 _YAML = (".yaml", ".yml")
@@ -127,9 +133,21 @@ class _Folder:
             return None
         path = f"{self._folder}/{found[0].path}"
         text = decoded(path, self._files[found[0].path], self._findings)
-        if text is None or (stem in _MAY_BE_BLANK and _is_blank(text)):
+        if text is None or (stem in _BLANK and self._is_blank(stem, path, text)):
             return None
         return StageText(path, text, found[0].is_template)
+
+    def _is_blank(self, stem: str, path: str, text: str) -> bool:
+        """Whether the file is as if it were not there; a remark says that it shall be so."""
+        blank = _is_blank(text)
+        if blank and (stem == SCRIPT or not text.strip()):
+            self._findings.warning(
+                "blank-file",
+                f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}",
+                _BLANK[stem],
+                Position(path),
+            )
+        return blank and stem != SCRIPT
 
     def _check_spellings(self) -> None:
         for name in self._names:

@@ -21,7 +21,7 @@ from tidewheel.sources.sip.parameters import (
     own_names,
     shared_names,
 )
-from tidewheel.sources.sip.places import Json, text_of_value
+from tidewheel.sources.sip.places import Json, parameter_to_come, text_of_value
 from tidewheel.sources.sip.plain_values import plain_value
 from tidewheel.sources.sip.rendering import (
     Moment,
@@ -46,6 +46,7 @@ class RenderedStage:
     command: tuple[str, ...] | None = None  # words, for no shell
     script: str | None = None  # bash
     is_whole: bool = True  # False while values are still to come
+    to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class StageRenderer:
             command=command,
             script=folder.script.text if folder.script is not None else None,
             is_whole=self._is_whole(folder.stage, found, executed),
+            to_come=self._values[folder.stage].to_come,
         )
         _check_words(rendered, self._errors)
         return rendered
@@ -188,9 +190,9 @@ class StageRenderer:
         value = plain_value(found.node) if found is not None else {}
         own, unknown = own_names(stage, self._values[stage.id], self._shared, value)
         if found is not None:
-            unknown += tuple(("args", *way) for way in _unknown_ways(found.node))
+            unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
         elif self._has_args(stage) and file.path != self._args_path(stage):
-            unknown += (("args",),)  # a finding says why they could not be read
+            unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
 
     def _has_args(self, stage: Stage) -> bool:
@@ -201,11 +203,11 @@ class StageRenderer:
         return args.path if args is not None else ""
 
 
-def _unknown_ways(node: Node, way: Path = ()) -> Iterator[Path]:
-    """The ways to scalars that have no value yet."""
+def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The ways to scalars that have no value yet, and what people read there."""
     if isinstance(node, Scalar):
         if node.unknown:
-            yield way
+            yield way, node.text
     elif isinstance(node, Items):
         for number, item in enumerate(node.items):
             yield from _unknown_ways(item, (*way, number))

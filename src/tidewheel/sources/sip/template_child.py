@@ -59,7 +59,7 @@ def _answer(
     }
 
 
-def _own(own: dict[str, Any], unknown: list[list[str | int]]) -> dict[str, object]:
+def _own(own: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> dict[str, object]:
     """Names with their values; each path of ``unknown`` leads to one that has none yet."""
     from tidewheel.sources.sip.template_values import (  # noqa: PLC0415 - limits first
         Parameters,
@@ -70,11 +70,11 @@ def _own(own: dict[str, Any], unknown: list[list[str | int]]) -> dict[str, objec
     variables = {name: wrapped(value) for name, value in own.items()}
     known = variables.get("parameters")
     variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
-    for path in unknown:
+    for path, shown in unknown:
         inner: Any = variables
         for name in path[:-1]:
             inner = inner[name]
-        inner[path[-1]] = Unknown(name=str(path[-1]))
+        inner[path[-1]] = Unknown(name=shown)
     return variables
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Any
 
 from jinja2 import (
@@ -49,6 +50,8 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             keep_trailing_newline=True,
         )
         self.filters["tojson"] = _to_json
+        for name in self.filters.keys() - _OF_NO_VALUE:
+            self.filters[name] = _staying_unknown(self.filters[name])
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
@@ -67,7 +70,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         if len(self.values) >= VALUES_MAX:
             raise TooManyValues(f"the template prints more than {VALUES_MAX} values")
         if isinstance(value, Unknown):
-            self.values.append({"unknown": str(value._undefined_name or "a value")})
+            self.values.append({"unknown": str(value)})
         else:
             self.values.append({"value": _as_json(value)})
         return place(len(self.values) - 1)
@@ -120,6 +123,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
 
 
+_OF_NO_VALUE = {"default", "d"}  # filters that are there for what has no value
 _SYNTAX_ADVICE = "check that {{ … }}, {% … %}, brackets and quotes are closed in this line"
 _VALUE_ADVICE = "check the parameters that this line uses: one is of another kind than it needs"
 
@@ -173,6 +177,20 @@ def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
                 pass
 
 
+def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that leaves a value alone which is not known yet.
+
+    Some get the environment or the context first, and the value after it.
+    """
+
+    @wraps(made)
+    def filtered(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - any filter
+        unknown = next((one for one in args[:2] if isinstance(one, Unknown)), None)
+        return made(*args, **options) if unknown is None else unknown
+
+    return filtered
+
+
 def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 - a filter
     """Without the escapes for HTML that Jinja2's own has."""
     del indent
@@ -182,8 +200,6 @@ def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 -
 def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes
     if isinstance(value, JsonText):
         return value.value
-    if isinstance(value, Unknown):
-        return ""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateRuntimeError, Undefined, UndefinedError
 from jinja2.utils import missing
 
-from tidewheel.sources.sip.places import Json, text_of_value
+from tidewheel.sources.sip.places import Json, output_to_come, parameter_to_come, text_of_value
 
 _OUTPUTS = "outputs"
 _NAMED_MAX = 10  # keys in one message
@@ -77,7 +77,7 @@ def _zero(self: Unknown) -> int:
 
 
 class Unknown(Undefined):
-    """A value that is not known yet."""
+    """A value that is not known yet; its name is what people read in its place."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class Unknown(Undefined):
         return iter(())
 
     def __str__(self) -> str:
-        return ""
+        return str(self._undefined_name)
 
     __getitem__ = __call__ = _self  # type: ignore[assignment]
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _self  # type: ignore[assignment]
@@ -99,6 +99,23 @@ class Unknown(Undefined):
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __contains__ = _false  # type: ignore[assignment]
     __int__ = __index__ = __len__ = _zero  # type: ignore[assignment]
     __hash__ = Undefined.__hash__
+
+
+class Outputs(Unknown):
+    """What a stage will have made; its name is that of the stage."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a template asks for
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: object) -> Unknown:
+        return Unknown(name=output_to_come(str(self._undefined_name), str(name)))
+
+    def __str__(self) -> str:
+        return output_to_come(str(self._undefined_name), "all of them")
 
 
 class _Missing(StrictUndefined):
@@ -141,7 +158,9 @@ class AsRequested(_Missing):
         exc: type[TemplateRuntimeError] = UndefinedError,
     ) -> Any:  # noqa: ANN401 - one of two classes
         if exc is UndefinedError and cls._may_come(obj, name):
-            return Unknown(None, missing, name)
+            if name == _OUTPUTS and isinstance(obj, Structure):
+                return Outputs(name=str(obj.get("id")))
+            return Unknown(name=parameter_to_come(str(name)))
         return _Missing(hint, obj, name, exc)
 
     @classmethod
