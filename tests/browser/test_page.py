@@ -94,9 +94,7 @@ def test_the_graph_shows_states_edges_and_as_much_as_is_wanted(site, tide, page)
     page.goto(address(site, tide))
     merge = page.get_by_label("1/merge, failed")
     expect(merge).to_be_visible()
-    expect(
-        page.locator(".react-flow__edge-path.lost, .react-flow__edge-path.open").first
-    ).to_be_attached()
+    expect(page.locator(".dependency.lost, .dependency.open").first).to_be_attached()
     expect(page.get_by_label("1/gauge", exact=False)).to_have_count(0)
     page.get_by_label("Edges around live tasks").fill("2")
     expect(page.get_by_label("1/gauge, succeeded")).to_be_visible()

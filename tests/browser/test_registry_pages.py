@@ -67,7 +67,7 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     expect(intake.get_by_role("alert")).to_have_count(0)
     intake.get_by_role("link", name="vis/1.0.0").click()
     expect(page.locator(".step-box")).to_have_text(["a1", "b1"])
-    expect(page.locator(".react-flow__edge-path")).to_have_count(1)
+    expect(page.locator(".dependency")).to_have_count(1)
     form = page.get_by_role("form", name="Request a run")
     run = form.get_by_role("button", name="Run", exact=True)
     expect(form).to_contain_text("Still needed: site")

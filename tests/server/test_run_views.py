@@ -108,3 +108,19 @@ def test_runs_come_page_by_page_with_how_far_each_is(look):
     page = look.runs("?limit=1")
     assert "summary" not in page["runs"][0] and page["next"] == run["number"]
     assert look.runs(f"?limit=1&before={page['next']}") == {"runs": [], "next": None}
+
+
+def test_a_graph_that_is_known_is_told_by_what_has_changed(look):
+    whole = look("/graph?n=2")
+    assert whole["since"] is None and whole["version"]
+    again = look(f"/graph?n=2&since={whole['version']}")
+    assert again["since"] == again["version"] == whole["version"]
+    assert (again["tasks"], again["edges"], again["families"]) == ([], [], {})
+    assert not any(again["gone"].values())
+    assert (again["points"], again["cut"]) == (whole["points"], whole["cut"])
+
+
+def test_of_a_version_that_nobody_remembers_the_whole_graph_is_told(look):
+    whole, other = look("/graph?n=2"), look("/graph?n=1")
+    for version in ("0123", other["version"]):
+        assert look(f"/graph?n=2&since={version}") == whole

@@ -1,8 +1,5 @@
 """/workflows/{name}/{version}/graph: who would wait for whom, before anything has run."""
 
-import json
-from urllib.parse import quote
-
 import pytest
 
 from tests.support.http_server import running_server
@@ -45,13 +42,17 @@ def reader(server):
     return server.caller("read")
 
 
+def drawn(caller, workflow, **asked):
+    return caller.post(f"/workflows/{workflow}/graph", asked)
+
+
 def edges(reply):
     assert reply.status == 200, reply.body
     return [f"{one['parent']} {one['child']}" for one in reply.json["edges"]]
 
 
 def test_without_points_the_first_few_are_told(reader):
-    told = reader.get("/workflows/tide/1/graph").json
+    told = drawn(reader, "tide/1").json
     assert (told["name"], told["kind"], told["points"]) == (
         "tide",
         "flow.cylc",
@@ -62,26 +63,31 @@ def test_without_points_the_first_few_are_told(reader):
 
 
 def test_points_are_those_of_the_command_line(reader):
-    told = reader.get("/workflows/tide/1/graph?start=5&stop=P1")
+    told = drawn(reader, "tide/1", start="5", stop="P1")
     assert told.json["points"] == ["5", "6"]
     assert "5/a 6/a" in edges(told)
-    back = reader.get("/workflows/tide/1/graph?start=5&stop=2")
+    back = drawn(reader, "tide/1", start="5", stop="2")
     assert (back.status, back.code) == (409, "bad_window")
 
 
 def test_what_a_request_would_give_makes_the_graph(reader):
     """Of a template that cannot be rendered without it, every finding is told."""
-    bare = reader.get("/workflows/named/1/graph")
+    bare = drawn(reader, "named/1")
     assert (bare.status, bare.code) == (422, "invalid_definition")
     assert bare.json["findings"][0]["message"]
-    given = quote(json.dumps({"NAMES": ["x", "y"]}))
-    assert edges(reader.get(f"/workflows/named/1/graph?parameters={given}")) == ["1/x 1/y"]
-    no_object = reader.get("/workflows/named/1/graph?parameters=7")
+    assert edges(drawn(reader, "named/1", parameters={"NAMES": ["x", "y"]})) == ["1/x 1/y"]
+    no_object = drawn(reader, "named/1", parameters=7)
     assert (no_object.status, no_object.code) == (422, "invalid")
 
 
+def test_parameters_may_be_larger_than_a_url(reader):
+    names = [f"n{number}{'x' * 200}" for number in range(100)]
+    chain = edges(drawn(reader, "named/1", parameters={"NAMES": names}))
+    assert f"1/{names[0]} 1/{names[1]}" in chain
+
+
 def test_stages_are_drawn_though_a_parameter_is_lacking(reader):
-    assert edges(reader.get("/workflows/vis/1.0.0/graph")) == ["1/a 1/b"]
+    assert edges(drawn(reader, "vis/1.0.0")) == ["1/a 1/b"]
 
 
 def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
@@ -89,11 +95,11 @@ def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
     door = StoreRegistryDoor(server.store, None, code_trusted=True)
     bundle = Bundle(files={"cycle.py": PYTHON.encode()}, file="cycle.py", version="1")
     (made,) = server.do(door.register([bundle], who="a test"))["workflows"]
-    told = reader.get(f"/workflows/{made['name']}/1/graph")
+    told = drawn(reader, f"{made['name']}/1")
     assert (told.status, told.json["findings"][0]["code"]) == (422, "python-definition")
 
 
 def test_only_those_who_may_see_a_workflow_see_its_graph(server, reader):
     other = server.caller("read", workflows=("ebb",))
-    assert other.get("/workflows/tide/1/graph").status == 403
-    assert reader.get("/workflows/none/1/graph").status == 404
+    assert drawn(other, "tide/1").status == 403
+    assert drawn(reader, "none/1").status == 404

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidewheel import wiring
 from tidewheel.ports import Store
 from tidewheel.run_ports import RunDoor
 from tidewheel.server.apart import Apart, Result
+
+if TYPE_CHECKING:
+    from tidewheel.services.run_views.graph_changes import ToldGraphs
 
 DEFINITIONS_MAX = 32
 BEGINNING_MAX = 2  # runs whose definitions are read at once
@@ -27,6 +30,7 @@ class RunDoors:
         self._home = home
         self._doors: dict[int, RunDoor] = {}
         self._apart = Apart()
+        self._graphs: ToldGraphs | None = None
         # Threads are few, and logs are read and written by the same.
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
@@ -39,6 +43,15 @@ class RunDoors:
             remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
             self._doors[id(store)] = wiring.run_door(store, self._home, remembered)
         return self._doors[id(store)]
+
+    @property
+    def graphs(self) -> ToldGraphs:
+        """Those that pages were told; used apart only, so by one thread."""
+        if self._graphs is None:
+            from tidewheel.services.run_views.graph_changes import ToldGraphs  # noqa: PLC0415
+
+            self._graphs = ToldGraphs()
+        return self._graphs
 
     async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Whatever reads a definition or a whole pool, where it keeps nobody waiting."""

@@ -51,7 +51,8 @@ export function tellSessionEnd(): void {
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   ask<T>("GET", path, undefined, signal);
-export const post = <T>(path: string, body?: unknown): Promise<T> => ask<T>("POST", path, body);
+export const post = <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
+  ask<T>("POST", path, body, signal);
 /** A file as it is. */
 export const postFile = <T>(path: string, content: Blob, mediaType: string): Promise<T> =>
   ask<T>("POST", path, new Blob([content], { type: mediaType }));

@@ -1,7 +1,7 @@
 /** What can be asked for, each with the key under which it is remembered. Keys of a run begin with ["run", name]. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { CriticalPath, GraphDocument, RunAttempts, RunFacts, RunSummary, Session, TaskDocument } from "./types";
+import type { CriticalPath, RunAttempts, RunFacts, RunSummary, Session, TaskDocument } from "./types";
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -30,15 +30,6 @@ export const summaryQuery = (run: string) =>
     queryKey: ["run", run, "summary"],
     queryFn: ({ signal }) => get<RunSummary>(`/runs/${inPath(run)}/summary`, signal),
     staleTime: 5_000,
-  });
-
-/** Around these tasks, or around the live ones. */
-export const graphQuery = (run: string, edges: number, ids: readonly string[] = []) =>
-  queryOptions({
-    queryKey: ["run", run, "graph", edges, ids],
-    queryFn: ({ signal }) =>
-      get<GraphDocument>(`/runs/${inPath(run)}/graph?n=${edges}${ids.length > 0 ? `&ids=${encodeURIComponent(ids.join(","))}` : ""}`, signal),
-    placeholderData: keepPreviousData,
   });
 
 export const attemptsQuery = (run: string) =>

@@ -15,28 +15,54 @@ export function RunLiveProvider({ run, children }: { run: string; children: Reac
   const live = useMemo(() => new RunLive(run), [run]);
   const queries = useQueryClient();
   useEffect(() => {
-    live.start();
     current = live;
-    let seen = live.snapshot().batch;
-    let timer = 0;
-    // Documents of this run that are on the screen follow its batches, a little later.
-    const unsubscribe = live.subscribe(() => {
-      const { batch } = live.snapshot();
-      if (batch === seen || timer !== 0) return;
-      timer = window.setTimeout(() => {
-        timer = 0;
-        seen = live.snapshot().batch;
-        void queries.invalidateQueries({ queryKey: ["run", run], refetchType: "active" });
-      }, REFRESH_MS);
+    const unfollow = followBatches(live, {
+      onRows: () => void queries.invalidateQueries({ queryKey: ["run", run], refetchType: "none" }),
+      onBatch: () => queries.invalidateQueries({ queryKey: ["run", run], refetchType: "active" }),
     });
+    live.start();
     return () => {
-      window.clearTimeout(timer);
-      unsubscribe();
+      unfollow();
       current = null;
       live.stop();
     };
   }, [live, queries, run]);
   return <Live value={live}>{children}</Live>;
+}
+
+interface Followed {
+  /** The rows came for the first time: what is asked for from now on is as new, what is known from before may be older. */
+  onRows: () => void;
+  /** What is on the screen is asked for again. */
+  onBatch: () => Promise<unknown>;
+}
+
+/** Documents follow the batches of a run, a little later, and never before the last answers came. */
+export function followBatches(live: Pick<RunLive, "subscribe" | "snapshot">, { onRows, onBatch }: Followed): () => void {
+  let seen: number | null = null;
+  let timer = 0;
+  let stopped = false;
+  const ask = async () => {
+    seen = live.snapshot().batch;
+    await onBatch().finally(() => {
+      timer = 0;
+      look();
+    });
+  };
+  const look = () => {
+    const { phase, batch } = live.snapshot();
+    if (stopped || phase !== "ready") return;
+    if (seen === null) {
+      seen = batch;
+      onRows();
+    } else if (batch !== seen && timer === 0) timer = window.setTimeout(() => void ask(), REFRESH_MS);
+  };
+  const unsubscribe = live.subscribe(look);
+  return () => {
+    stopped = true;
+    window.clearTimeout(timer);
+    unsubscribe();
+  };
 }
 
 export function useLiveStore(): RunLive {
@@ -49,6 +75,12 @@ export function useLiveStore(): RunLive {
 export function useLive(): LiveState {
   const live = useLiveStore();
   return useSyncExternalStore(live.subscribe, live.snapshot);
+}
+
+/** A part of it; drawn again only if that part is another one. */
+export function useLiveOf<T>(part: (state: LiveState) => T): T {
+  const live = useLiveStore();
+  return useSyncExternalStore(live.subscribe, () => part(live.snapshot()));
 }
 
 /** One task; drawn again only if it changed. */

@@ -136,12 +136,20 @@ export interface GraphDocument {
   run: string;
   status: string;
   batch: number;
+  /** Of what it says: the same graph has the same. */
+  version: string;
   points: string[];
   families: Record<string, string[]>;
   tasks: (TaskWords & { distance: number })[];
   groups: GraphGroup[];
   edges: GraphEdge[];
   cut: boolean;
+}
+
+/** The whole graph, or what differs from the version `since`. */
+export interface GraphAnswer extends GraphDocument {
+  since: string | null;
+  gone: { tasks: string[]; groups: string[]; edges: Pick<GraphEdge, "from" | "to" | "output" | "suicide">[] };
 }
 
 export interface Atom {

@@ -179,7 +179,7 @@ def _tree(call: Call) -> Document:
     return _ids(call) | {"window": query.n, "all": query.all}
 
 
-def _pool(call: Call) -> Document:
+def in_window(call: Call) -> Document:
     query = call.query_as(TreeQuery)
     return _ids(call) | {"window": 1 if query.n is None else query.n}
 
@@ -282,8 +282,7 @@ _VIEWS: tuple[_View, ...] = (
     ("/facts", "facts", _nothing, None, "A run without its tasks: status and options."),
     ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
     ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
-    ("/pool", "tree", _pool, TreeQuery, "Everything within n edges of the live tasks."),
-    ("/graph", "graph", _pool, TreeQuery, "Tasks and edges around the live tasks."),
+    ("/pool", "tree", in_window, TreeQuery, "Everything within n edges of the live tasks."),
     (
         "/tasks",
         "tasks",

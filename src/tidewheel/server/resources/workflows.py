@@ -16,13 +16,12 @@ from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
 from tidewheel.server.wire.forms import read
 from tidewheel.server.wire.workflows import (
-    GraphQuery,
+    GraphIn,
     ParametersIn,
     RegisterIn,
     RegisterQuery,
     WorkflowsQuery,
     bundles_of,
-    parameters_of,
 )
 
 if TYPE_CHECKING:
@@ -100,10 +99,10 @@ async def render(call: Call) -> object:
 
 
 async def graph(call: Call) -> object:
-    query = call.query_as(GraphQuery)
-    given = parameters_of(query)
+    asked = call.body_as(GraphIn)
+    given, points = asked.parameters or {}, (asked.start, asked.stop)
     async with call.doors.beginning:
-        return await registry_door(call).graph(*_named(call), given, (query.start, query.stop))
+        return await registry_door(call).graph(*_named(call), given, points)
 
 
 async def remove(call: Call) -> object:
@@ -122,14 +121,17 @@ _READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=_workflow_of_pat
 _SUBMITS = Needs(scopes=(Scope.SUBMIT,), queues=no_queue, workflows=_workflow_of_path)
 
 
-def _trying(path: str, what: str, handler: Handler, says: str) -> Route:
+def _trying(
+    path: str, what: str, handler: Handler, says: str, body: type[ParametersIn] = ParametersIn
+) -> Route:
+    """A POST for the sake of its body: parameters may be larger than a URL."""
     return Route(
         method="POST",
         path=f"{path}/{what}",
         guard=_READS,
         handler=handler,
         says=says,
-        body=ParametersIn,
+        body=body,
         answers=Document,
         audited=False,  # it changes nothing
         seconds_max=SECONDS_MAX,
@@ -184,14 +186,11 @@ ROUTES = (
     ),
     *_of_one(WORKFLOW, "the highest version"),
     *_of_one(VERSION, "one version"),
-    Route(
-        method="GET",
-        path=f"{VERSION}/graph",
-        guard=_READS,
-        handler=graph,
-        says="The graph of one version before any run: who would wait for whom.",
-        query=GraphQuery,
-        answers=Document,
-        seconds_max=SECONDS_MAX,
+    _trying(
+        VERSION,
+        "graph",
+        graph,
+        "The graph of one version before any run: who would wait for whom.",
+        GraphIn,
     ),
 )

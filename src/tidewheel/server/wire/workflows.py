@@ -62,23 +62,11 @@ class ParametersIn(In):
     parameters: Parameters | None = None
 
 
-class GraphQuery(In):
+class GraphIn(ParametersIn):
     """Which points, as `tidewheel graph` takes them, and what a request would give."""
 
     start: Point = ""
     stop: Point = ""
-    parameters: Annotated[str, msgspec.Meta(max_length=300)] = ""  # a JSON object, within a URL
-
-
-def parameters_of(query: GraphQuery) -> Parameters:
-    """An object, else BadRequest."""
-    try:
-        found: object = msgspec.json.decode(query.parameters or "{}")
-    except msgspec.DecodeError:
-        found = None
-    if not isinstance(found, dict):
-        raise BadRequest(['parameters: give a JSON object, such as {"name": "value"}'])
-    return found
 
 
 def bundles_of(form: RegisterIn) -> list[Bundle]:

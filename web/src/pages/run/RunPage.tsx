@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { Suspense } from "react";
 import { ActingProvider, useActing } from "../../acting/Acting";
-import { RunLiveProvider, useLive, useLiveStore } from "../../api/runLive";
+import { RunLiveProvider, useLiveOf, useLiveStore } from "../../api/runLive";
 import { TaskPanel } from "../../panel/TaskPanel";
 import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
@@ -27,7 +27,8 @@ export function RunPage() {
 
 function Frame() {
   const { run, views, selected, select } = useRunPage();
-  const { phase, problem } = useLive();
+  const phase = useLiveOf((live) => live.phase);
+  const problem = useLiveOf((live) => live.problem);
   const live = useLiveStore();
   const { docked } = useActing();
   useShortcut("Escape", "Close the task", () => select(null));

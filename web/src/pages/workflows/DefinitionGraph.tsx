@@ -1,15 +1,15 @@
 /** The graph of a definition before any run: the first points, or those that are asked for. */
 import { useQuery } from "@tanstack/react-query";
-import { Background, BackgroundVariant, Controls, Handle, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Node, type NodeProps } from "@xyflow/react";
+import { Background, BackgroundVariant, Controls, ReactFlow, ReactFlowProvider, useReactFlow, type Node, type NodeProps } from "@xyflow/react";
 import { memo, useEffect, useMemo, useState } from "react";
 import "@xyflow/react/dist/style.css";
 import { definitionGraphQuery } from "../../api/registry";
 import { Button, Empty, Loading } from "../../ui/parts";
 import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
-import { edgesOf } from "../../views/graph/edges";
+import { EdgeLayer } from "../../views/graph/EdgeLayer";
 import type { Placed } from "../../views/graph/layout";
-import { DependencyLine, type DependencyEdge } from "../../views/graph/nodes";
+import { DOTS, Settling, usePanning } from "../../views/graph/panning";
 import { useLayout } from "../../views/graph/useLayout";
 import "../../views/graph/graph.css";
 import "../run/run.css";
@@ -25,8 +25,6 @@ const STILL = { draggable: false, selectable: false } as const;
 const StepBox = memo(function StepBox({ data: { name, point, lit } }: NodeProps<StepNode>) {
   return (
     <div className={`step-box${isTrigger(name) ? " trigger" : ""}${lit ? " lit" : ""}`} title={`${point}/${name}`}>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
-      <Handle type="source" position={Position.Right} isConnectable={false} />
       <span className="task-text"><b>{name}</b><small>{point}</small></span>
     </div>
   );
@@ -37,7 +35,7 @@ const Frame = memo(function Frame({ data }: NodeProps<FrameNode>) {
 });
 
 const NODE_TYPES = { step: StepBox, frame: Frame };
-const EDGE_TYPES = { dependency: DependencyLine };
+const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 
 export function DefinitionGraph({ name, version, parameters }: { name: string; version: string; parameters: Record<string, unknown> }) {
   const [asked, setAsked] = useState({ start: "", stop: "" });
@@ -82,23 +80,22 @@ function Points({ asked, onAsk }: { asked: { start: string; stop: string }; onAs
 
 function Canvas({ drawing }: { drawing: Drawing }) {
   const [selected, setSelected] = useState<string | null>(null);
-  const wanted = useMemo(() => {
-    const labelled = [...drawing.edges.values()].some((edge) => edge.output !== "succeeded");
-    return labelled ? { ...drawing.request, gap: 0.9 } : drawing.request;
-  }, [drawing]);
-  const { placed, request, error } = useLayout(wanted);
+  const { placed, request, error } = useLayout(drawing.request);
   const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
-  const edges = useMemo(() => (placed ? edgesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
+  const whole = nodes.length <= WHOLE_MAX;
+  const { panning, viewport } = usePanning(whole);
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   return (
-    <ReactFlow<StepNode | FrameNode, DependencyEdge>
-      nodes={nodes} edges={edges} nodeTypes={NODE_TYPES} edgeTypes={EDGE_TYPES} nodesDraggable={false} nodesConnectable={false} edgesFocusable={false}
-      onlyRenderVisibleElements={nodes.length > 150} minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
+    <ReactFlow<StepNode | FrameNode>
+      viewport={viewport} onViewportChange={panning.move} nodes={nodes} nodeTypes={NODE_TYPES} nodesDraggable={false} nodesConnectable={false}
+      onlyRenderVisibleElements={!whole} minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
       preventScrolling={false} zoomOnScroll={false} onNodeClick={(_, node) => setSelected(node.type === "step" && node.id !== selected ? node.id : null)} onPaneClick={() => setSelected(null)} aria-label="Graph of the definition"
     >
-      <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
+      <Background variant={BackgroundVariant.Dots} gap={DOTS} size={1} />
       <Controls showInteractive={false} fitViewOptions={FIT} />
+      <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
+      <Settling panning={panning} />
       <FitWhen of={request} />
     </ReactFlow>
   );

@@ -19,6 +19,7 @@ export function asGraph(found: DefinitionGraphDocument): GraphDocument {
     run: "",
     status: "",
     batch: 0,
+    version: "",
     points: found.points,
     families: Object.fromEntries(found.tasks.map(({ name, family }) => [name, family === null ? [] : [family]])),
     tasks: found.tasks.map(({ id, name, point }) => ({ id, name, point, state: "future", remarks: [], flows: [], submit: 0, in_pool: false, distance: 0 })),

@@ -1,4 +1,5 @@
 /** From the graph document to boxes, lines and frames: what is shown, and what only matters for its place. */
+import { edgeKey } from "../../api/graph";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import type { Box, LayoutRequest, Line } from "./layout";
 
@@ -17,6 +18,8 @@ export interface Drawing {
 export const HEIGHT = 38;
 const WIDTH_MAX = 260;
 const AROUND = 50; // icon, gaps and borders
+const LABEL_HEIGHT = 16;
+const LABEL_AROUND = 10;
 const REMARK = " · incomplete"; // has room, so that a remark moves nothing
 
 /** How wide a text is, in the fonts of the boxes. */
@@ -48,7 +51,7 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   const edges = new Map<string, GraphEdge>();
   for (const edge of graph.edges) {
     const there = (id: string) => tasks.has(id) || groups.has(id);
-    if (there(edge.from) && there(edge.to)) edges.set(`${edge.from}>${edge.to}:${edge.output}${edge.suicide ? "!" : ""}`, edge);
+    if (there(edge.from) && there(edge.to)) edges.set(edgeKey(edge), edge);
   }
   const frames = (point: string, families: readonly string[]): string[] => [
     ...(grouping === "point" || grouping === "both" ? [point] : []),
@@ -64,9 +67,17 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   for (const group of groups.values()) {
     if (used.has(group.id)) boxes.push({ id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) });
   }
-  const lines: Line[] = [...edges].map(([id, edge]) => ({ id, from: edge.from, to: edge.to, weight: edge.suicide ? 0 : 1 }));
-  const key = JSON.stringify([direction, boxes.map((box) => [box.id, box.frames]), lines.map((line) => line.id)]);
+  const lines: Line[] = [...edges].map(([id, edge]) => {
+    const text = edgeText(edge);
+    const label = text === "" ? {} : { label: { width: measure("10.5px", 6.5, text) + LABEL_AROUND, height: LABEL_HEIGHT } };
+    return { id, from: edge.from, to: edge.to, weight: edge.suicide ? 0 : 1, ...label };
+  });
+  const key = JSON.stringify([direction, boxes.map((box) => [box.id, box.frames]), lines.map((line) => [line.id, line.label?.width])]);
   return { request: { boxes, lines, direction }, tasks, groups, edges, points: new Set(graph.points), key };
 }
 
 export const groupText = (group: GraphGroup): string => `${group.family} ${group.made}/${group.members}`;
+
+/** What is written on an edge; nothing for success, which is what everybody expects. */
+export const edgeText = (edge: GraphEdge): string =>
+  `${edge.suicide ? "! " : ""}${edge.output === "succeeded" ? "" : edge.output}${edge.by_hand ? " by hand" : ""}`.trim();

@@ -13,21 +13,34 @@ export interface Line {
   from: string;
   to: string;
   weight: number;
+  /** Room for what is written on it. */
+  label?: { width: number; height: number };
+}
+
+export interface Place {
+  x: number;
+  y: number;
+}
+
+export interface PlacedLine {
+  path: string;
+  /** Where its arrow begins and ends. */
+  head: { from: Place; to: Place } | null;
+  /** The middle of what is written on it. */
+  label: Place;
 }
 
 export interface LayoutRequest {
   boxes: Box[];
   lines: Line[];
   direction: "LR" | "TB";
-  /** Between ranks, in inches: labels need room. */
-  gap?: number;
 }
 
 export interface Placed {
   width: number;
   height: number;
-  boxes: Map<string, { x: number; y: number }>; // the upper left corner
-  lines: Map<string, { path: string; middle: { x: number; y: number } }>;
+  boxes: Map<string, Place>; // the upper left corner
+  lines: Map<string, PlacedLine>;
   frames: { name: string; depth: number; x: number; y: number; width: number; height: number }[];
 }
 
@@ -62,7 +75,7 @@ export function frameTree(boxes: readonly Box[]): FrameTree {
 export function toDot(request: LayoutRequest): { dot: string; frames: { name: string; depth: number }[] } {
   const frames: { name: string; depth: number }[] = [];
   const lines = [
-    `digraph { rankdir=${request.direction}; nodesep=0.22; ranksep=${request.gap ?? 0.5}; splines=true; node [shape=box fixedsize=true label=""]; edge [arrowhead=none];`,
+    `digraph { rankdir=${request.direction}; nodesep=0.22; ranksep=0.5; splines=true; node [shape=box fixedsize=true label=""]; edge [arrowsize=0.8];`,
   ];
   const draw = (tree: FrameTree, depth: number): void => {
     for (const number of tree.boxes) {
@@ -81,11 +94,15 @@ export function toDot(request: LayoutRequest): { dot: string; frames: { name: st
   const places = new Map(request.boxes.map((box, number) => [box.id, number]));
   request.lines.forEach((line, number) => {
     const [from, to] = [places.get(line.from), places.get(line.to)];
-    if (from !== undefined && to !== undefined) lines.push(`n${from} -> n${to} [id=e${number} weight=${line.weight}];`);
+    if (from !== undefined && to !== undefined) lines.push(`n${from} -> n${to} [id=e${number} weight=${line.weight}${line.label ? ` label=${room(line.label)}` : ""}];`);
   });
   lines.push("}");
   return { dot: lines.join("\n"), frames };
 }
+
+/** A label without a text, of this size. */
+const room = ({ width, height }: { width: number; height: number }): string =>
+  `<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" FIXEDSIZE="TRUE" WIDTH="${Math.ceil(width)}" HEIGHT="${Math.ceil(height)}"><TR><TD></TD></TR></TABLE>>`;
 
 interface DotObject {
   name: string;
@@ -98,7 +115,7 @@ interface DotObject {
 export interface DotJson {
   bb: string;
   objects?: DotObject[];
-  edges?: { id?: string; pos?: string }[];
+  edges?: { id?: string; pos?: string; lp?: string }[];
 }
 
 /** Graphviz counts from the lower left, in points. */
@@ -120,7 +137,7 @@ export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly
   }
   for (const edge of found.edges ?? []) {
     const line = request.lines[Number(edge.id?.slice(1))];
-    if (line && edge.pos) placed.lines.set(line.id, spline(edge.pos, height));
+    if (line && edge.pos) placed.lines.set(line.id, spline(edge.pos, height, edge.lp));
   }
   return placed;
 }
@@ -128,25 +145,38 @@ export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly
 const numbers = (text: string): number[] => text.split(",").map(Number);
 
 /** Of a curve of Bézier segments: where two of them meet, or the middle of the one in the midst. */
-function middleOf(points: readonly { x: number; y: number }[]): { x: number; y: number } | undefined {
+function middleOf(points: readonly Place[]): Place | undefined {
   const segments = Math.floor((points.length - 1) / 3);
   const [a, b, c, d] = points.slice(3 * Math.floor(segments / 2));
   if (segments % 2 === 0 || !a || !b || !c || !d) return a;
   return { x: (a.x + 3 * b.x + 3 * c.x + d.x) / 8, y: (a.y + 3 * b.y + 3 * c.y + d.y) / 8 };
 }
 
-/** "x,y x,y …", a Bézier curve of which every third point is on the line. */
-export function spline(pos: string, height: number): { path: string; middle: { x: number; y: number } } {
-  const points = pos
-    .split(" ")
-    .filter((part) => part !== "" && !part.startsWith("e,") && !part.startsWith("s,"))
-    .map((part) => {
-      const [x = 0, y = 0] = numbers(part);
-      return { x, y: height - y };
-    });
-  const [head, ...rest] = points;
-  if (head === undefined) return { path: "", middle: { x: 0, y: 0 } };
+/** "e,x,y x,y x,y …": where the arrow ends, then a Bézier curve of which every third point is on the line; it ends where the arrow begins. */
+export function spline(pos: string, height: number, label?: string): PlacedLine {
+  const place = (text: string): Place => {
+    const [x = 0, y = 0] = numbers(text);
+    return { x, y: height - y };
+  };
+  const parts = pos.split(" ").filter((part) => part !== "");
+  const tip = parts.find((part) => part.startsWith("e,"));
+  const points = parts.filter((part) => !part.startsWith("e,") && !part.startsWith("s,")).map(place);
+  const [first, ...rest] = points;
+  const last = points.at(-1);
+  if (first === undefined || last === undefined) return { path: "", head: null, label: { x: 0, y: 0 } };
   const curve = rest.map((point) => `${point.x.toFixed(1)} ${point.y.toFixed(1)}`).join(" ");
-  const middle = middleOf(points) ?? head;
-  return { path: `M${head.x.toFixed(1)} ${head.y.toFixed(1)}C${curve}`, middle };
+  return {
+    path: `M${first.x.toFixed(1)} ${first.y.toFixed(1)}C${curve}`,
+    head: tip === undefined ? null : { from: last, to: place(tip.slice(2)) },
+    label: label === undefined ? (middleOf(points) ?? first) : place(label),
+  };
+}
+
+const HALF = 0.42; // of an arrow's width, for its length
+
+/** A filled triangle. */
+export function arrowPath({ from, to }: { from: Place; to: Place }): string {
+  const [across, down] = [(to.y - from.y) * HALF, (to.x - from.x) * HALF];
+  const at = (x: number, y: number): string => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  return `M${at(to.x, to.y)}L${at(from.x - across, from.y + down)}L${at(from.x + across, from.y - down)}Z`;
 }

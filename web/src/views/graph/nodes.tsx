@@ -1,8 +1,8 @@
-/** How a task, a group, a frame and an edge look in the graph. */
-import { BaseEdge, EdgeLabelRenderer, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
+/** How a task, a group and a frame look in the graph. */
+import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTaskRow } from "../../api/runLive";
-import type { GraphEdge, GraphGroup, TaskWords } from "../../api/types";
+import type { GraphGroup, TaskWords } from "../../api/types";
 import { useTicks } from "../../pages/run/ticks";
 import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
@@ -13,14 +13,6 @@ export type TaskNode = Node<{ task: TaskWords & { distance: number }; selected: 
 export type GroupNode = Node<{ group: GraphGroup }, "group">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
 export type GraphNode = TaskNode | GroupNode | FrameNode;
-export type DependencyEdge = Edge<{ edge: GraphEdge; path: string; middle: { x: number; y: number }; lit: boolean }, "dependency">;
-
-const ports = (
-  <>
-    <Handle type="target" position={Position.Left} isConnectable={false} />
-    <Handle type="source" position={Position.Right} isConnectable={false} />
-  </>
-);
 
 /** Drawn again only when this task changes: the live row counts more than the document. */
 export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
@@ -32,7 +24,6 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
   const [later] = laterFlows(flows).slice(-1);
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
-      {ports}
       <StateIcon state={state} size={18} />
       <span className="task-text"><b>{task.name}</b><small>{task.point}{remarks.length > 0 ? ` · ${remarks.join(", ")}` : ""}</small></span>
       {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
@@ -54,7 +45,7 @@ function MarkBadge({ mark }: { mark: Mark }) {
 }
 
 export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
-  return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{ports}{groupText(group)}</div>;
+  return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{groupText(group)}</div>;
 });
 
 export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {
@@ -63,22 +54,5 @@ export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {
     <div className={`frame-box depth-${Math.min(depth, 3)}${picking ? " picking" : ""}${until ? " until" : ""}`}>
       <span>{name}{stop && <em className="stop-word" title="The run stops behind this point">stop point</em>}{until && <em className="until-word">the flow ends behind this point</em>}</span>
     </div>
-  );
-});
-
-export const DependencyLine = memo(function DependencyLine({ data, markerEnd }: EdgeProps<DependencyEdge>) {
-  if (data === undefined) return null;
-  const { edge, path, middle, lit } = data;
-  const classes = `dependency ${edge.state.replace(" ", "-")} ${edge.suicide ? "suicide" : ""} ${edge.alternative ? "alternative" : ""} ${lit ? "lit" : ""}`;
-  const label = `${edge.suicide ? "! " : ""}${edge.output === "succeeded" ? "" : edge.output}${edge.by_hand ? " by hand" : ""}`.trim();
-  return (
-    <>
-      <BaseEdge path={path} className={classes} {...(markerEnd ? { markerEnd } : {})} />
-      {label !== "" && (
-        <EdgeLabelRenderer>
-          <span className={`edge-label ${edge.state.replace(" ", "-")}`} style={{ transform: `translate(-50%, -50%) translate(${middle.x}px, ${middle.y}px)` }}>{label}</span>
-        </EdgeLabelRenderer>
-      )}
-    </>
   );
 });

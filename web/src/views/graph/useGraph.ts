@@ -6,25 +6,29 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { useTried } from "../../acting/tried";
-import { graphQuery } from "../../api/queries";
-import { useLive } from "../../api/runLive";
+import { graphQuery } from "../../api/graph";
+import { useLiveOf } from "../../api/runLive";
+import type { TaskRow } from "../../api/types";
 import { rowFilter, type Filters } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { previewOf, type Preview } from "./preview";
 
 const IDS_MAX = 100; // named in one question
+const NO_ROWS: readonly TaskRow[] = [];
 
 export function useGraph(edges: number) {
   const { run, filters, selected } = useRunPage();
-  const { nodes, rows } = useLive();
+  const looksFor = filters.name !== "" || filters.point !== "";
+  const nodes = useLiveOf((live) => live.nodes);
+  const rows = useLiveOf((live) => (looksFor ? live.rows : NO_ROWS)); // they change all the time
   const [around, setAround] = useViewOption("graph", "around", "");
   const { action, docked } = useActing();
   const { data: tried } = useTried(run, docked ? action : null);
   const preview = useMemo<Preview | null>(() => (docked && action !== null ? previewOf(action, tried) : null), [docked, action, tried]);
-  const found = useMemo(() => {
-    if (filters.name === "" && filters.point === "") return [];
-    return rows.filter(rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? [])).map((row) => row.id);
-  }, [filters, rows, nodes]);
+  const found = useMemo(
+    () => rows.filter(rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? [])).map((row) => row.id),
+    [filters, rows, nodes],
+  );
   const middle = useMemo(() => middleOf(around, filters, found, selected), [around, filters, found, selected]);
   const window = useQuery(graphQuery(run, edges, middle));
   const known = useMemo(() => new Set(window.data?.tasks.map((task) => task.id)), [window.data]);

@@ -1,0 +1,110 @@
+/** The canvas on which the graph of a run is drawn, moved and clicked. */
+import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
+import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
+import "@xyflow/react/dist/style.css";
+import { useActing } from "../../acting/Acting";
+import { withBound, withPoint } from "../../acting/Bounds";
+import { useMay } from "../../api/session";
+import { rowFilter } from "../../pages/run/filters";
+import { useTicks } from "../../pages/run/ticks";
+import { useRunPage } from "../../pages/run/useRunPage";
+import { Empty, Failure, Loading } from "../../ui/parts";
+import type { Drawing } from "./drawing";
+import { EdgeLayer } from "./EdgeLayer";
+import { KeptNodes } from "./keptNodes";
+import type { LayoutRequest, Placed } from "./layout";
+import { FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
+import { Overview } from "./Overview";
+import { DOTS, Settling, usePanning } from "./panning";
+import type { Preview } from "./preview";
+import { useLayout } from "./useLayout";
+
+const NODE_TYPES = { task: TaskBox, group: GroupBox, frame: FrameBox };
+const FIT = { minZoom: 0.1, maxZoom: 1.1, padding: 0.06 };
+const PRO = { hideAttribution: true };
+const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
+const CALM_MAX = 120; // of more than these none glides and none breathes
+
+export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
+  const { selected, select, filters } = useRunPage();
+  const { tick, ticked } = useTicks();
+  const may = useMay("operate");
+  const { action, change } = useActing();
+  // The same tasks and edges need no new places, whatever their states.
+  const held = useRef(drawing);
+  if (held.current.key !== drawing.key) held.current = drawing; // eslint-disable-line react-hooks/refs -- what is kept follows from what is given
+  const { placed, request, error } = useLayout(held.current.request); // eslint-disable-line react-hooks/refs
+  const fits = useMemo(() => rowFilter(filters), [filters]);
+  const moved = useRef(false); // by hand: from then on the view stays where it was put
+  const [kept] = useState(() => new KeptNodes());
+  const nodes = useMemo(() => (placed ? kept.of(drawing, placed, { selected, fits, preview, stop }) : []), [kept, drawing, placed, selected, fits, preview, stop]);
+  const whole = nodes.length <= WHOLE_MAX;
+  const { panning, viewport } = usePanning(whole);
+  const choose = (id: string) => {
+    if (preview?.picking && action !== null) change(withBound(action, id));
+    else select(id);
+  };
+  const onNodeClick: NodeMouseHandler<GraphNode> = (event, node) => {
+    if (node.type === "frame" && preview?.picking && action !== null && drawing.points.has(node.data.name)) change(withPoint(action, node.data.name));
+    if (node.type !== "task") return;
+    if ((event.ctrlKey || event.metaKey || event.shiftKey) && may) tick([node.id], !ticked.has(node.id));
+    else choose(node.id);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const id = event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
+    if ((event.key !== "Enter" && event.key !== " ") || id === undefined || !drawing.tasks.has(id)) return;
+    event.preventDefault();
+    choose(id);
+  };
+  if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
+  if (placed === null) return <Loading what="the layout" />;
+  if (drawing.tasks.size === 0) return <Empty title="No task is here">No task is live or fits the filters. Show more edges, or clear the filters.</Empty>;
+  return (
+    <ReactFlow<GraphNode>
+      className={nodes.length > CALM_MAX ? "many" : ""} viewport={viewport} onViewportChange={panning.move}
+      nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null) select(null); }} onKeyDown={onKeyDown}
+      nodesDraggable={false} nodesConnectable={false} onlyRenderVisibleElements={!whole}
+      minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={PRO} deleteKeyCode={null}
+      onMoveStart={(event) => { if (event !== null) moved.current = true; }}
+      aria-label="Graph of tasks"
+    >
+      <Background variant={BackgroundVariant.Dots} gap={DOTS} size={1} />
+      <Controls showInteractive={false} onFitView={() => { moved.current = false; }} fitViewOptions={FIT} />
+      <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
+      {drawing.tasks.size > 30 && <Overview drawing={drawing} placed={placed} panning={panning} />}
+      <Settling panning={panning} />
+      <Follow selected={selected} placed={placed} />
+      <Fit of={request} moved={moved} />
+    </ReactFlow>
+  );
+});
+
+/** A task that was selected elsewhere is brought into sight. */
+function Follow({ selected, placed }: { selected: string | null; placed: Placed }) {
+  const { setCenter, getViewport, getZoom } = useReactFlow();
+  const seen = useRef<string | null>(selected);
+  useEffect(() => {
+    if (selected === null || selected === seen.current) return;
+    seen.current = selected;
+    const box = placed.boxes.get(selected);
+    if (box === undefined) return;
+    const { x, y, zoom } = getViewport();
+    const pane = document.querySelector(".graph-view .react-flow")?.getBoundingClientRect();
+    const [left, top] = [box.x * zoom + x, box.y * zoom + y];
+    const visible = pane && left > 0 && top > 0 && left < pane.width - 80 && top < pane.height - 40;
+    if (!visible) void setCenter(box.x + 60, box.y + 20, { zoom: Math.max(getZoom(), 0.7), duration: 400 });
+  }, [selected, placed, setCenter, getViewport, getZoom]);
+  return null;
+}
+
+/** A graph that has grown is shown whole, unless somebody looks at a part of it. */
+function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean> }) {
+  const { fitView } = useReactFlow();
+  const seen = useRef(of);
+  useEffect(() => {
+    if (of === seen.current) return;
+    seen.current = of;
+    if (!moved.current) window.setTimeout(() => void fitView({ ...FIT, duration: 300 }), 60);
+  }, [of, moved, fitView]);
+  return null;
+}

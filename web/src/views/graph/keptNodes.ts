@@ -1,0 +1,61 @@
+/** Boxes as the canvas wants them. One that is as it was stays the same object, and the canvas leaves it alone. */
+import type { rowFilter } from "../../pages/run/filters";
+import type { Drawing } from "./drawing";
+import type { Placed } from "./layout";
+import type { FrameNode, GraphNode, GroupNode, TaskNode } from "./nodes";
+import { markText, type Preview } from "./preview";
+
+export interface Looks {
+  selected: string | null;
+  fits: ReturnType<typeof rowFilter>;
+  preview: Preview | null;
+  stop: string | null;
+}
+
+const STILL = { draggable: false, selectable: false, focusable: false } as const;
+
+export class KeptNodes {
+  private kept = new Map<string, GraphNode>();
+
+  of(drawing: Drawing, placed: Placed, looks: Looks): GraphNode[] {
+    const found = [...framesOf(drawing, placed, looks), ...boxesOf(drawing, placed, looks)].map((node) => {
+      const before = this.kept.get(node.id);
+      return before !== undefined && isSame(before, node) ? before : node;
+    });
+    this.kept = new Map(found.map((node) => [node.id, node]));
+    return found;
+  }
+}
+
+function isSame(before: GraphNode, now: GraphNode): boolean {
+  if (before.type !== now.type || before.ariaLabel !== now.ariaLabel || before.width !== now.width || before.height !== now.height) return false;
+  if (before.position.x !== now.position.x || before.position.y !== now.position.y) return false;
+  const [old, fresh] = [before.data as Record<string, unknown>, now.data as Record<string, unknown>];
+  return Object.keys(fresh).length === Object.keys(old).length && Object.entries(fresh).every(([name, value]) => Object.is(old[name], value));
+}
+
+function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): FrameNode[] {
+  return placed.frames.map((frame) => ({
+    id: `frame ${frame.depth} ${frame.name} ${Math.round(frame.x)} ${Math.round(frame.y)}`,
+    type: "frame", position: { x: frame.x, y: frame.y }, width: frame.width, height: frame.height, zIndex: -2, ...STILL,
+    data: { name: frame.name, depth: frame.depth, stop: frame.name === stop, until: preview !== null && frame.name === preview.until, picking: preview?.picking === true && drawing.points.has(frame.name) },
+  }));
+}
+
+function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: Looks): (TaskNode | GroupNode)[] {
+  const found: (TaskNode | GroupNode)[] = [];
+  for (const { id, width, height } of drawing.request.boxes) {
+    const position = placed.boxes.get(id);
+    if (position === undefined) continue; // not placed yet
+    const task = drawing.tasks.get(id);
+    const group = drawing.groups.get(id);
+    const mark = preview?.marks.get(id);
+    if (task) {
+      found.push({
+        id, type: "task", position, width, height, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
+        data: { task, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
+      });
+    } else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
+  }
+  return found;
+}
