@@ -14,8 +14,8 @@ from typing import Any
 from tests.sim.joint_case import Flow, read_id
 from tests.sim.joint_judge import JointInvariants
 from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
+from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case
-from tests.sim.sched_oracle_runs import disagreements
 from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.invariants import check_invariants
 from tidewheel.core.sched.pool import Pool

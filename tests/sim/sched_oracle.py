@@ -353,7 +353,8 @@ class Oracle:
     def blocked_for_sure(self) -> set[Key]:
         """Those whose blocking must show.
 
-        By a lost absolute atom only the first of a task (§4.6). One that only asks for parents
+        By a lost absolute atom, without which it would be open, only the first of a task
+        (§4.6). One that only asks for parents
         where there are none, which validation warns of, shows if somebody else spawns it.
         """
         found: set[Key] = set()
@@ -361,11 +362,24 @@ class Oracle:
         for key in sorted(self.with_word("blocked")):
             lost = list(self._lost_leaves(key))
             dead = [leaf for leaf in lost if self._has_parent(leaf, key[0])]
-            relative = any(leaf.absolute is None for leaf in dead)
+            relative = self._is_lost_without_fixed(key) and any(
+                leaf.absolute is None for leaf in dead
+            )
             if relative or self.is_spawned(key) or (dead and key[1] not in names):
                 found.add(key)
             names.update([key[1]] if dead else [])
         return found
+
+    def _is_lost_without_fixed(self, key: Key) -> bool:
+        def worth(condition: Condition) -> Worth:
+            if isinstance(condition, Leaf):
+                found = self._leaf(condition, key[0], own=False)
+                fixed = found is Worth.LOST and condition.absolute is not None
+                return Worth.OPEN if fixed else found
+            worths = [worth(term) for term in condition.terms]
+            return min(worths) if isinstance(condition, Every) else max(worths)
+
+        return min(map(worth, self._arrows[key])) is Worth.LOST
 
     def _lost_leaves(self, key: Key) -> Iterator[Leaf]:
         for condition in self._arrows[key]:

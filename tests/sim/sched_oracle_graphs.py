@@ -200,11 +200,31 @@ class Drawer:
             drawn = [self._leaf(model.target_text) for _ in range(rng.choice((1, 1, 2)))]
             condition = _combined(rng, [leaf for leaf in drawn if leaf is not None])
             # One condition must not both run and remove a task.
-            runs = {one.condition for one in arrows if one.targets == model.targets}
-            if condition is None or condition in runs or not _fits(condition, model, placed):
+            runs = {_meaning(one.condition) for one in arrows if one.targets == model.targets}
+            if condition is None or not _fits(condition, model, placed):
+                continue
+            if _meaning(condition) in runs:
                 continue
             text = f"!{model.target_text}"
             yield replace(model, condition=condition, target_text=text, suicide=True)
+
+
+def _meaning(condition: Condition | None) -> object:
+    """The same for all ways in which a condition may be written."""
+    if condition is None or (isinstance(condition, Leaf) and len(condition.outputs) == 1):
+        return condition
+    if isinstance(condition, Leaf):
+        terms: tuple[Condition, ...] = tuple(
+            replace(condition, outputs=(one,)) for one in condition.outputs
+        )
+    else:
+        terms = condition.terms
+    found = {_meaning(term) for term in terms}
+    if isinstance(condition, Every):
+        return ("every", frozenset(found))
+    inner = [one[1] for one in found if isinstance(one, tuple) and one[0] == "some"]
+    rest = {one for one in found if not (isinstance(one, tuple) and one[0] == "some")}
+    return ("some", frozenset(rest).union(*inner))
 
 
 def _fits(condition: Condition, model: Arrow, placed: Mapping[str, frozenset[int]]) -> bool:
@@ -361,16 +381,6 @@ def before(key: Key, parents: Mapping[Key, set[Key]]) -> set[Key]:
         seen |= new
         waiting += new
     return seen
-
-
-def is_known_to_differ(graph: Graph) -> bool:
-    """Suicide arrows from fixed points: docs/reliability.md, what is known to be missing."""
-    return any(
-        leaf.absolute is not None
-        for arrow in graph.arrows
-        if arrow.suicide
-        for leaf in leaves(arrow.condition)
-    )
 
 
 def draw(seed: int) -> Case:

@@ -1,4 +1,4 @@
-"""Runs a case through the scheduling core in a random order, and compares with the oracle."""
+"""Runs a case through the scheduling core in a random order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from tests.sim.sched_oracle import (
     Graph,
     Key,
     Leaf,
-    Oracle,
     Try,
-    Worth,
     leaves,
 )
 from tests.sim.sched_oracle_flow import flow_text
@@ -69,8 +67,8 @@ class Driven:
                     self._killers.setdefault((point, name), []).append(arrow.condition)
         self.submitted: Counter[Key] = Counter()
         self._incomplete: set[Key] = set()
-        self._points = sorted({point for one in case.graph.arrows for point in one.points})
-        self._check_runahead = case.graph.runahead is not None and not _steps_back(case.graph)
+        self.points = sorted({point for one in case.graph.arrows for point in one.points})
+        self._check_runahead = case.graph.runahead is not None and not steps_back(case.graph)
         graph = compile_flow(flow_text(case.graph))
         self.run = Scenario(graph, start=case.graph.start, start_jobs=False)
         self._take_effects()
@@ -176,7 +174,7 @@ class Driven:
         if runahead is None or not self._check_runahead:
             return
         base = min(point for point, _ in (*self._jobs, *self._incomplete))
-        window = [point for point in self._points if point >= base][: runahead + 1]
+        window = [point for point in self.points if point >= base][: runahead + 1]
         if key[0] not in window:
             raise Broken(
                 f"{key[0]}/{key[1]} was submitted with base {base} and limit P{runahead}"
@@ -268,7 +266,7 @@ class Driven:
         }
 
 
-def _steps_back(graph: Graph) -> bool:
+def steps_back(graph: Graph) -> bool:
     """Whether the runahead base may step back (SEMANTICS §4.3)."""
     return any(
         leaf.absolute is not None or leaf.offset > 0
@@ -289,102 +287,3 @@ def _said(event: Event) -> str:
             return f"timer {name} of {key}"
         case _:
             return str(event)
-
-
-# Comparing.
-
-
-def disagreements(run: Driven) -> list[str]:
-    """Everything in which an ended run and the oracle differ."""
-    case = run.case
-    suicides = frozenset(
-        key for key, word in run.verdicts.items() if word == "removed by suicide"
-    )
-    oracle = Oracle(case.graph, case.outcomes, suicides, run.submitted)
-    found: list[str] = []
-    status = "stalled" if oracle.stalls else "completed"
-    unseen = oracle.with_word("blocked") - oracle.blocked_for_sure()
-    if run.run.status == "stalled" and set(map(run.run.key, run.run.causes)) <= unseen:
-        status = "stalled"
-    if run.run.status != status:
-        found.append(f"the run {run.run.status}, expected: {status}")
-    if run.run.status == "completed" and run.pool:
-        found.append(f"completed with a pool: {run.pool}")
-    if run.run.status == "stalled" and not run.run.causes:
-        found.append("stalled without a cause")
-    if case.graph.runahead is None or run.run.status == status == "completed":
-        found += _differing_ends(run, oracle)
-    else:
-        found += _excess(run, oracle)
-    return found
-
-
-def _differing_ends(run: Driven, oracle: Oracle) -> list[str]:
-    found = _difference("submissions", dict(run.submitted), oracle.submissions)
-    pool = run.pool
-    ended = {key for key, word in pool.items() if word in (FAILED, SUBMIT_FAILED, SUCCEEDED)}
-    found += _difference("incomplete", ended, oracle.incomplete)
-    blocked = {key for key, word in pool.items() if word == "blocked"}
-    if not oracle.blocked_for_sure() <= blocked <= oracle.with_word("blocked"):
-        found += _difference("blocked", blocked, oracle.blocked_for_sure())
-    rest = pool.keys() - ended - blocked
-    found += _difference("waiting", rest, oracle.waiting)
-    found += _differing_verdicts(run, oracle)
-    return found + _unlawful_suicides(run, oracle)
-
-
-def _differing_verdicts(run: Driven, oracle: Oracle) -> list[str]:
-    words = {Worth.LOST: "lost", Worth.NOT_TAKEN: "not taken"}
-    expected = {
-        key: words[fate.death]
-        for key, fate in oracle.fates.items()
-        if fate.word == "pruned" and fate.death is not None
-    }
-    seen = {key: word for key, word in run.verdicts.items() if word in words.values()}
-    if any(
-        leaf.absolute for arrow in run.case.graph.arrows for leaf in leaves(arrow.condition)
-    ):
-        expected = {key: word for key, word in expected.items() if key in seen}
-    return _difference("verdicts", seen, expected)
-
-
-def _unlawful_suicides(run: Driven, oracle: Oracle) -> list[str]:
-    found = []
-    for key, fate in oracle.fates.items():
-        name = f"{key[0]}/{key[1]}"
-        removed = run.verdicts.get(key) == "removed by suicide"
-        if removed and not oracle.suicide_holds(key):
-            found.append(f"{name} was removed by a suicide that does not hold")
-        left = fate.word in ("open", "blocked") or fate.is_incomplete
-        task = run.run.core.tasks.get(key)
-        if oracle.suicide_is_absolute(key) and (task is None or not task.released):
-            left = False  # removed when it is asked for or released: it has no last point
-        if not removed and left and oracle.suicide_holds(key):
-            found.append(f"{name} was not removed by a suicide that holds")
-    return found
-
-
-def _excess(run: Driven, oracle: Oracle) -> list[str]:
-    """A run that stalled under a limit has done a part of what it could have done."""
-    allowed = oracle.submissions
-    more = {key: count for key, count in run.submitted.items() if count > allowed.get(key, 0)}
-    found = [f"submissions: more than expected: {more}"] if more else []
-    ended = {
-        key for key, word in run.pool.items() if word in (FAILED, SUBMIT_FAILED, SUCCEEDED)
-    }
-    if not ended <= oracle.incomplete:
-        found.append(f"incomplete: more than expected: {ended - oracle.incomplete}")
-    pruned = {key for key, word in run.verdicts.items() if word in ("lost", "not taken")}
-    if not pruned <= oracle.with_word("pruned"):
-        found.append(f"pruned: more than expected: {pruned - oracle.with_word('pruned')}")
-    return found
-
-
-def _difference(what: str, seen: object, expected: object) -> list[str]:
-    if seen == expected:
-        return []
-    if isinstance(seen, dict) and isinstance(expected, dict):
-        seen, expected = set(seen.items()), set(expected.items())
-    assert isinstance(seen, (set, frozenset)) or hasattr(seen, "__and__")
-    more, less = set(seen) - set(expected), set(expected) - set(seen)
-    return [f"{what}: unexpected {sorted(more)}, missing {sorted(less)}"]

@@ -125,9 +125,83 @@ def test_what_follows_from_two_dead_absolute_parents_is_known_at_points_not_reac
 
 
 def test_a_parent_that_nothing_is_known_of_yet_is_dead_by_what_it_would_need():
-    graph = "R1 = s\nP1 = s[^]:fail => b\nP1 = b[-P1] | b => a"
-    run = Scenario(graph, final=3).succeeds("1/s")
+    graph = "R1 = s\nP1 = z\nP1 = s[^]:fail => b\nP1 = b[-P1] | b => a"
+    run = Scenario(graph, final=4, scheduling="runahead limit = P1").succeeds("1/s")
     assert run.verdicts["1/b"] == "not taken"
     assert run.verdicts["2/a"] == "not taken"
-    assert run.runs_to_the_end().submitted == ["1/s", "1/a"]
+    run.runs_to_the_end()
+    assert [one for one in run.submitted if one.endswith(("a", "b"))] == ["1/a"]
+    assert {one: word for one, word in run.verdicts.items() if one.endswith("a")} == {
+        f"{point}/a": "not taken" for point in (2, 3, 4)
+    }
     assert run.completed
+
+
+@pytest.mark.req("R001-15", "P7", "P14")
+def test_a_verdict_stands_when_a_later_child_comes_and_the_reason_is_forgotten():
+    graph = """
+        +P1/P2 = b[-P1] => b
+        P1 = a | (a:start & a[^]:fail) => b
+        P1 = a[^] => !b
+    """
+    run = Scenario(graph, final=6, scheduling="runahead limit = P0")
+    run.succeeds("1/a", "2/a", "3/a")
+    assert run.verdicts["3/b"] == "removed by suicide"
+    assert run.verdicts["4/b"] == "not taken"
+    run.fails("4/a")
+    assert run.pool["5/a"] == "running"
+    assert run.verdicts["4/b"] == "not taken"
+    assert not run.notices("lost")
+
+
+@pytest.mark.req("R001-15", "P7", "P14")
+def test_what_was_pruned_long_ago_stays_pruned_when_an_absolute_parent_ends():
+    graph = "P1 = c[3]:finish & a:x => b\nP1 = c"
+    runtime = "[[a]]\n[[[outputs]]]\nx = x"
+    run = Scenario(graph, runtime, final=3, scheduling="runahead limit = P0")
+    run.succeeds("1/a", "1/c", "2/a", "2/c")
+    assert run.verdicts == {"1/b": "not taken", "2/b": "not taken"}
+    run.succeeds("3/c")
+    assert run.pool == {"3/a": "running"}
+    assert run.succeeds("3/a").completed
+
+
+@pytest.mark.req("R001-15", "P7", "P14")
+def test_what_depends_through_several_points_on_a_branch_not_taken_is_pruned_at_every_point():
+    graph = """
+        R1 = x
+        P1 = x[^]:fail => y
+        P1 = y[-P1] => b
+        P1 = b[-P1] & z => c
+    """
+    run = Scenario(graph, final=8, scheduling="runahead limit = P1").runs_to_the_end()
+    assert run.completed
+    assert run.pool == {}
+    assert {one for one in run.submitted if one.endswith("c")} == {"1/c", "2/c"}
+
+
+@pytest.mark.req("P14")
+def test_what_a_lost_absolute_parent_would_block_shows_not_where_it_is_not_taken_anyway():
+    graph = """
+        R1 = c
+        R1 = d:fail => mail
+        P1 = c[^]:fail => e
+        P1 = e[-P1] & d[^] => f
+    """
+    run = Scenario(graph, final=30).succeeds("1/c").fails("1/d").succeeds("1/mail")
+    assert not run.notices("blocked")
+    assert run.completed
+
+
+@pytest.mark.req("R001-19")
+def test_what_an_unsettled_absolute_parent_concerns_is_remembered_until_it_ends():
+    graph = "P1 = a\nR1/6 = x\nP1 = (x[6]:fail | a[-P1]:fail) => b\nP1 = z"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P1")
+    while "6/x" not in run.pool or len(run.pool) > 3:
+        ended = next(one for one in run.pool if one != "6/x")
+        run.succeeds(ended)
+    known = {point for point in run.core.memory if point < 4}
+    assert known == {1, 2, 3}
+    run.runs_to_the_end()
+    assert run.completed
+    assert min(run.core.memory) > 3

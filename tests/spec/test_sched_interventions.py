@@ -179,6 +179,16 @@ def test_a_family_by_hand_stays_true_over_a_reload():
     assert run.succeeds("1/x").pool["1/y"] == "running"
 
 
+@pytest.mark.req("R001-49", "R001-47")
+def test_members_whom_a_reload_took_off_their_points_are_lost_with_or_without_a_restart():
+    family = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("P1 = m1\nP1 = m2\nP1 = c", family, final=3)
+    run.reloads("+P1/P2 = F\nP1 = F[-P1]:fail-any & c => d", family, final=3)
+    assert run.succeeds("2/c").pool["2/d"] == "blocked"
+    assert run.restarts().succeeds("1/m1").pool["2/d"] == "blocked"
+    assert run.succeeds("1/m2").verdicts["2/d"] == "not taken"
+
+
 def test_what_is_tried_again_needs_nothing_more_after_a_reload():
     retries = "[[b]]\nexecution retry delays = PT1M"
     run = Scenario("a => b", retries).succeeds("1/a").fails("1/b")

@@ -1,14 +1,21 @@
-"""Atoms at a fixed point: one value per flow, kept while the run lives (SEMANTICS §4.6)."""
+"""Atoms at a fixed point: one value per flow, kept while the run lives (SEMANTICS §4.6).
+
+Theory of operation. A dead one concerns points without end, and what a task is worth must not
+depend on who asks. So its children are judged at every point up to the *front*, the last one at
+which a task of the flow was released, when it dies, and at later points as the front moves on
+(`move_front`): whatever is released finds all its ancestors judged. Beyond the front lie
+parents at future offsets, as far as the graph leads ahead.
+"""
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key, up_to_the_next_blocked
+from tidewheel.core.sched.conditions import absolute_key, leaf_value
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.plan import LinkPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import satisfy
-from tidewheel.core.sched.states import Value
+from tidewheel.core.sched.spawning import POINTS_SEARCHED_MAX, satisfy
+from tidewheel.core.sched.states import Flows, Standing, Value
 
 
 def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> None:
@@ -16,6 +23,7 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
     pool = draft.pool
     key = absolute_key(link.leaf)
     values = pool.absolute.setdefault(key, {})
+    is_first = flow not in values
     values[flow] = value
     draft.touched.absolute[key] = None
     arrow = link.arrow
@@ -38,7 +46,7 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
             else:
                 draft.to_start.append((node, flow, first))
         else:
-            _judge_where_it_matters(draft, link, node, flow)
+            _judge_where_it_matters(draft, link, node, flow, is_first=is_first)
 
 
 def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) -> None:
@@ -63,19 +71,114 @@ def first_child_point(draft: Draft, link: LinkPlan, flow: int) -> Point | None:
     return link.arrow.sequence.sequence.first_from(first)
 
 
-def _judge_where_it_matters(draft: Draft, link: LinkPlan, node: NodePlan, flow: int) -> None:
-    """A dead one concerns every later point; judged are those that anything is known of.
+def _judge_where_it_matters(
+    draft: Draft, link: LinkPlan, node: NodePlan, flow: int, *, is_first: bool
+) -> None:
+    """Judge the children that anything is known of, and those up to the front.
 
-    Others are judged when they are asked for, and the first one that is blocked by it shows it.
+    Others are judged when the front comes there, and the first one that is blocked shows it.
     """
     pool = draft.pool
     points = _live_points(pool, link)
     first = first_child_point(draft, link, flow)
     if first is not None:
         points.add(first)
-        if pool.absolute[absolute_key(link.leaf)][flow] is Value.LOST:
-            points.update(up_to_the_next_blocked(pool, node, flow, Point(first - 1)))
+        value = pool.absolute[absolute_key(link.leaf)][flow]
+        if value <= _prunes(pool):
+            front = pool.fronts[flow] = _last_released(pool)
+            # What it concerns is remembered until it is settled, and then no longer.
+            begin = first if is_first else max(first, _first_known(pool))
+            points.update(_points(node, begin, Point(front + pool.plan.lead)))
+        if value is Value.LOST:
+            draft.to_seek.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
     draft.to_judge.extend(((point, node.name), flow) for point in sorted(points))
+
+
+def move_front(draft: Draft, released: Point, flows: Flows) -> None:
+    """Tasks of these flows are released at a point: what is dead is judged up to there."""
+    pool = draft.pool
+    plan = pool.plan
+    if not plan.absolute or not plan.policy.deaths_are_judged:
+        return
+    for flow in sorted(flows):
+        front = pool.fronts.get(flow)
+        if front is not None and front >= released:
+            continue
+        pool.fronts[flow] = released
+        begin = _first_known(pool) if front is None else Point(front + plan.lead + 1)
+        _judge_dead(draft, flow, begin, Point(released + plan.lead))
+
+
+def seek_blocked(draft: Draft) -> None:
+    """Judge the next point at which a lost atom may block a child, unless one shows it.
+
+    Whoever is pruned before it shows nothing, and what is dead there has to be known first.
+    """
+    node, flow, judged, left = draft.to_seek.pop()
+    point = node.next_after(judged)
+    if point is None or not left or is_shown(draft.pool, node, point, frozenset({flow})):
+        return
+    move_front(draft, point, frozenset({flow}))
+    if draft.to_judge:
+        draft.to_seek.append((node, flow, judged, left))
+        return
+    draft.to_judge.append(((point, node.name), flow))
+    draft.to_seek.append((node, flow, point, left - 1))
+
+
+def is_shown(pool: Pool, node: NodePlan, before: Point, flows: Flows) -> bool:
+    """Whether one that is blocked lies before a point: what fixed atoms block shows once."""
+    return pool.standings[Standing.BLOCKED] > 0 and any(
+        task.blocked and task.plan is node and task.point < before and flows <= task.flows
+        for task in pool.tasks.values()
+    )
+
+
+def _judge_dead(draft: Draft, flow: int, begin: Point, last: Point) -> None:
+    pool = draft.pool
+    prunes, flows = _prunes(pool), frozenset({flow})
+    for leaf, nodes in pool.plan.absolute:
+        if nodes and leaf_value(pool, leaf, pool.run.start, flows) <= prunes:
+            draft.to_judge.extend(
+                ((point, node.name), flow)
+                for node in nodes
+                for point in _points(node, begin, last)
+            )
+
+
+def _prunes(pool: Pool) -> Value:
+    """What an atom of another point must be worth for a task to be pruned."""
+    return Value.LOST if pool.run.prune_across_points else Value.NOT_TAKEN
+
+
+def _points(node: NodePlan, begin: Point, last: Point) -> list[Point]:
+    found: list[Point] = []
+    point = node.next_after(Point(begin - 1))
+    while point is not None and point <= last and len(found) < POINTS_SEARCHED_MAX:
+        found.append(point)
+        point = node.next_after(point)
+    return found
+
+
+def _first_known(pool: Pool) -> Point:
+    """The first point of which all parents are remembered."""
+    horizon = pool.run.horizon
+    if horizon is None:
+        return pool.run.start
+    return max(pool.run.start, Point(horizon + pool.plan.reach_back))
+
+
+def _last_released(pool: Pool) -> Point:
+    """The last point that holds a released task."""
+    unreleased = pool.unreleased
+    return max(
+        (
+            point
+            for point, count in pool.population.counts.items()
+            if count > len(unreleased.get(point, ()))
+        ),
+        default=pool.run.start,
+    )
 
 
 def _live_points(pool: Pool, link: LinkPlan) -> set[Point]:

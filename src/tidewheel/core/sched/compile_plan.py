@@ -41,9 +41,11 @@ class _Planner:
         self.sequences: dict[Sequence, SequencePlan] = {}
         self.groups: dict[tuple[str, tuple[str, ...], bool], GroupPlan] = {}
         self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
+        self.arrows: list[ArrowPlan] = []
         self.reach_back = 0
         self.reach_ahead = 0
-        self.has_absolute = False
+        # How far beyond each node the furthest of its parents lies.
+        self.ahead: dict[str, int] = {}
 
     def sequence(self, sequence: Sequence) -> SequencePlan:
         if sequence not in self.sequences:
@@ -91,12 +93,15 @@ class _Planner:
 
     def add_arrow(self, plan: ArrowPlan, targets: tuple[str, ...]) -> None:
         plan.full = (1 << len(plan.leaves)) - 1
+        self.arrows.append(plan)
+        ahead = 0
         for leaf in plan.leaves:
             self._link(LinkPlan(plan, leaf))
-            self._measure(leaf.offset)
-            self.has_absolute |= leaf.absolute is not None
+            ahead = max(ahead, self._measure(leaf.offset))
         for target in targets:
             node = self.nodes[target]
+            if ahead:
+                self.ahead[target] = max(ahead, self.ahead.get(target, 0))
             if plan.suicide:
                 node.suicides.append(plan)
                 plan.targets.append((node, 0))
@@ -154,11 +159,15 @@ class _Planner:
         else:
             parent.links.setdefault(leaf.output, []).append(link)
 
-    def _measure(self, offset: Offset | PreviousInstance | None) -> None:
-        if isinstance(offset, Relative | Truncated):
-            for units in _reaches(offset):
-                self.reach_back = max(self.reach_back, -units)
-                self.reach_ahead = max(self.reach_ahead, units)
+    def _measure(self, offset: Offset | PreviousInstance | None) -> int:
+        """How far beyond its child a parent may lie."""
+        if not isinstance(offset, Relative | Truncated):
+            return 0
+        reaches = _reaches(offset)
+        ahead = max(*reaches, 0)
+        self.reach_back = max(self.reach_back, *(-units for units in reaches))
+        self.reach_ahead = max(self.reach_ahead, ahead)
+        return ahead
 
 
 def plan_of(graph: Graph) -> Plan:
@@ -168,7 +177,7 @@ def plan_of(graph: Graph) -> Plan:
         planner.read_arrow(index, arrow)
     for name in sorted(graph.special.sequential & planner.nodes.keys()):
         _make_sequential(planner, name)
-    _mark_born_dead(planner)
+    absolute = _absolute(planner)
     for node in planner.nodes.values():
         if all(arrow.is_conjunction for arrow, _ in node.arrows):
             node.suffices = (1 << node.atoms) - 1
@@ -183,39 +192,68 @@ def plan_of(graph: Graph) -> Plan:
         reach_back=planner.reach_back,
         reach_ahead=planner.reach_ahead,
         expires=bool(graph.special.expire_after),
-        leads_forward=not planner.reach_ahead and not planner.has_absolute,
+        lead=sum(planner.ahead.values()),
+        absolute=absolute,
+        concerned=_concerned(planner),
+        leads_forward=not planner.reach_ahead and not absolute,
         final=graph.cycling.final,
     )
 
 
-def _mark_born_dead(planner: _Planner) -> None:
-    """What follows from what an absolute atom may have kept from coming is looked at, too."""
-    if not planner.has_absolute:
-        return
-    for node in planner.nodes.values():
-        found: dict[tuple[int, str], None] = {}
-        todo = _parents(node)
-        while todo:
-            shift, name = todo.pop()
-            if (shift, name) not in found:
-                found[shift, name] = None
-                beside = (one for other, one in _parents(planner.nodes[name]) if not other)
-                todo += [(shift, one) for one in beside]
-        node.follows = tuple(
-            (shift, one) for shift, one in found if planner.nodes[one].waits_for_absolute
-        )
-        node.may_be_born_dead |= bool(node.follows)
+def _absolute(planner: _Planner) -> list[tuple[Leaf, tuple[NodePlan, ...]]]:
+    """What is waited for at fixed points, and by whom."""
+    found: dict[tuple[object, ...], tuple[Leaf, dict[str, NodePlan]]] = {}
+    for arrow in planner.arrows:
+        for leaf in arrow.leaves:
+            if leaf.absolute is None:
+                continue
+            family = -1 if leaf.group is None else leaf.group.index
+            key = (leaf.absolute, leaf.node, family, leaf.output)
+            _, nodes = found.setdefault(key, (leaf, {}))
+            if not arrow.suicide:
+                nodes.update((node.name, node) for node, _ in arrow.targets)
+    return [(leaf, tuple(nodes.values())) for leaf, nodes in found.values()]
 
 
-def _parents(node: NodePlan) -> list[tuple[int, str]]:
-    """Its parents at points that are always as far from its own, with the distance."""
-    return [
-        (leaf.shift, name)
-        for arrow, _ in node.arrows
-        for leaf in arrow.leaves
-        if leaf.shift is not None
-        for name in ((leaf.node,) if leaf.group is None else leaf.group.members)
-    ]
+def _concerned(planner: _Planner) -> frozenset[str]:
+    """Who may be judged when an atom at a fixed point is settled, and what that depends on."""
+    todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
+    seen = {id(arrow) for arrow in todo}
+    judged: dict[str, NodePlan] = {}
+    while todo:
+        for node, _ in todo.pop().targets:
+            if node.name in judged:
+                continue
+            judged[node.name] = node
+            for link in _links_from(node):
+                if not link.arrow.suicide and id(link.arrow) not in seen:
+                    seen.add(id(link.arrow))
+                    todo.append(link.arrow)
+    into = {
+        id(arrow): arrow
+        for node in judged.values()
+        for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
+    }
+    parents = {
+        name for arrow in into.values() for leaf in arrow.leaves for name in _names(leaf)
+    }
+    return frozenset(judged.keys() | parents)
+
+
+def _is_absolute(leaf: Leaf) -> bool:
+    return leaf.absolute is not None
+
+
+def _links_from(node: NodePlan) -> list[LinkPlan]:
+    """Along which its outputs are heard, as one of a family, too."""
+    found = [link for links in node.links.values() for link in links]
+    found += [link for links in node.absolute.values() for link in links]
+    groups = dict.fromkeys(group for found in node.groups.values() for group in found)
+    return found + [link for group in groups for link in group.links]
+
+
+def _names(leaf: Leaf) -> tuple[str, ...]:
+    return (leaf.node,) if leaf.group is None else leaf.group.members
 
 
 def _limits(planner: _Planner) -> list[int]:

@@ -13,8 +13,6 @@ from tidewheel.core.sched.plan import Any, ArrowPlan, Expression, GroupPlan, Lea
 from tidewheel.core.sched.pool import AbsoluteKey, Pool
 from tidewheel.core.sched.states import Flows, Memory, Value, Verdict
 
-POINTS_SEARCHED_MAX = 1_000  # for one that a lost absolute atom blocks
-
 TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
 
 
@@ -125,8 +123,8 @@ def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
     if leaf.group is not None:
         return group_value(pool, leaf.group, parent, flows)
     memory = pool.recall(parent, leaf.node)
-    if memory is None:
-        return _value_of_unknown(pool, leaf, parent, flows)
+    if memory is None and leaf.shift != 0 and not pool.node(leaf.node).is_at(parent):
+        return LOST
     return output_value(memory, leaf.output, flows)
 
 
@@ -136,22 +134,6 @@ def _is_to_be_earned(pool: Pool, leaf: Leaf, parent: Point) -> bool:
     return (
         plan.policy.earned_before_the_start and leaf.absolute is None and parent >= plan.initial
     )
-
-
-def _value_of_unknown(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value:
-    """Of a parent that nothing is known of: it may be off its sequence, or never come.
-
-    A dead absolute atom concerns points without end, so its children are not judged one by one;
-    whoever asks for one of them later finds out here.
-    """
-    node = pool.node(leaf.node)
-    if leaf.shift != 0:
-        return OPEN if node.is_at(parent) else LOST
-    if node.waits_for_absolute and pool.absolute and flows:
-        death = sentence(pool, *task_values(pool, node, parent, flows))
-        if death is not None:
-            return NOT_TAKEN if leaf.output in BAD_ENDS else death
-    return OPEN
 
 
 def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
@@ -172,6 +154,20 @@ def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Val
         at = pool.node(member).is_at(point)
         values.append(member_value(pool.recall(point, member), group, flows) if at else LOST)
     return min(values) if group.every else max(values)
+
+
+def count_remembered(pool: Pool, point: Point) -> None:
+    """What families are worth at a point follows from what is remembered of their members."""
+    for name, memory in pool.memory.get(point, {}).items():
+        node = pool.plan.nodes.get(name)
+        if node is None or not node.groups:
+            continue
+        flows = memory.verdicts.keys() | {f for made in memory.made.values() for f in made}
+        for group in dict.fromkeys(g for found in node.groups.values() for g in found):
+            for flow in flows:
+                value = member_value(memory, group, frozenset({flow}))
+                if value is TRUE or pool.plan.policy.deaths_are_judged:
+                    pool.group_count(group, point, flow).put(name, value)
 
 
 def task_values(
@@ -239,20 +235,3 @@ def sentence(pool: Pool, overall: Value, own: Value) -> Value | None:
     if own <= Value.LOST or (across and overall is Value.LOST):
         return Value.LOST
     return None
-
-
-def up_to_the_next_blocked(pool: Pool, node: NodePlan, flow: int, after: Point) -> list[Point]:
-    """The later points of a node up to the first at which it is blocked.
-
-    Those before it are judged, too: there the task may be pruned, or have run.
-    """
-    flows = frozenset({flow})
-    found: list[Point] = []
-    point = None if pool.run.prune_across_points else node.next_after(after)
-    while point is not None and len(found) < POINTS_SEARCHED_MAX:
-        found.append(point)
-        overall, own = task_values(pool, node, point, flows)
-        if overall is LOST and sentence(pool, overall, own) is None:
-            break
-        point = node.next_after(point)
-    return found

@@ -58,6 +58,7 @@ class Draft:
         "to_flow_on",
         "to_judge",
         "to_move",
+        "to_seek",
         "to_start",
         "touched",
     )
@@ -74,6 +75,9 @@ class Draft:
         self.ready: list[Task] = []
         # Tasks of which an atom died: (task, flow).
         self.to_judge: list[tuple[Key, int]] = []
+        # Nodes of which the next one is sought that a lost atom at a fixed point blocks: (node,
+        # flow, the last point that was judged, how many more may be).
+        self.to_seek: list[tuple[NodePlan, int, Point, int]] = []
         # Tasks into which a suicide arrow leads from an output that was made.
         self.to_consider: list[tuple[NodePlan, Point, Flows]] = []
         # Tasks that ran with --wait, and the flows that have now arrived there.

@@ -2,16 +2,15 @@
 
 Every event concerns a pooled task or follows from one, so what lies further back than the
 earliest pooled point and the offsets of the graph reach is only needed by operators, and they
-are answered from the store. Nodes that an absolute parent may still start at any point, back to
-the first, are remembered until that parent is settled.
+are answered from the store. An atom at a fixed point may start or condemn its children at any
+point, back to the first: until it is settled, all that they could be judged by is remembered.
 """
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key
+from tidewheel.core.sched.conditions import absolute_key, count_remembered
 from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import Pool
 
 
@@ -23,8 +22,7 @@ def forget(draft: Draft) -> None:
     if earliest is None:
         return
     plan = pool.plan
-    ahead = plan.reach_ahead * len(plan.nodes)
-    horizon = Point(earliest - plan.reach_back - ahead)
+    horizon = Point(earliest - plan.reach_back - plan.lead)
     old = pool.run.horizon
     if old is not None and horizon <= old:
         return
@@ -33,38 +31,39 @@ def forget(draft: Draft) -> None:
         return
     pool.run.horizon = horizon
     draft.touched.run = True
+    needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
-        _forget_point(draft, point)
+        _forget_point(draft, point, needed)
 
 
-def _forget_point(draft: Draft, point: Point) -> None:
+def _forget_point(draft: Draft, point: Point, needed: frozenset[str]) -> None:
     pool = draft.pool
     there = pool.memory[point]
-    kept = {
-        name: memory for name, memory in there.items() if _may_be_started(pool, pool.node(name))
-    }
-    for name in there:
-        if name in kept:
-            continue
-        draft.touched.forgotten[(point, name)] = there[name]
+    dropped = there.keys() - needed
+    for name in sorted(dropped):
+        memory = there.pop(name)
+        draft.touched.forgotten[(point, name)] = memory
         draft.touched.memory.pop((point, name), None)
-    if kept:
-        pool.memory[point] = kept
-    else:
+    if not there:
         del pool.memory[point]
-    for group in pool.plan.groups:
-        pool.groups.pop((group.index, point), None)
+    if dropped:
+        for group in pool.plan.groups:
+            pool.groups.pop((group.index, point), None)
+        count_remembered(pool, point)
 
 
-def _may_be_started(pool: Pool, node: NodePlan) -> bool:
-    """Whether an absolute parent of it has no value yet in a flow that is alive."""
-    if not node.waits_for_absolute:
-        return False
+def _may_be_settled(pool: Pool, horizon: Point) -> bool:
+    """Whether an atom at a fixed point has no value yet in a flow that is alive.
+
+    One before the horizon has none to come, unless another one brings it.
+    """
+    plan = pool.plan
+    first = max(horizon, pool.run.start)
     flows = [flow for flow, count in pool.flow_counts.items() if count]
     return any(
         leaf.absolute is not None
-        and leaf.absolute >= pool.run.start
+        and first <= leaf.absolute
+        and (plan.final is None or leaf.absolute <= plan.final)
         and any(flow not in pool.absolute.get(absolute_key(leaf), {}) for flow in flows)
-        for arrow, _ in node.arrows
-        for leaf in arrow.leaves
+        for leaf, _ in plan.absolute
     )

@@ -139,5 +139,7 @@ def fingerprint(pool: Pool) -> dict[str, object]:
             for flow, count in flows.items()
             for member, value in count.values.items()
             if value is not Value.OPEN and pool.recall(point, member) is not None
+            # Lost because it is off its sequence: every count begins with that.
+            if value is not Value.LOST or pool.node(member).is_at(point)
         },
     }

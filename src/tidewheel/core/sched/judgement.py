@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
+from tidewheel.core.sched.absolute import is_shown, seek_blocked
 from tidewheel.core.sched.conditions import (
     leaf_value,
     member_value,
@@ -49,7 +50,10 @@ def judge_all(draft: Draft) -> None:
     """Judge every task that is to be judged, and those that have to be judged because of it."""
     if not draft.plan.policy.deaths_are_judged:
         draft.to_judge.clear()
-    while draft.to_judge:
+        draft.to_seek.clear()
+    while draft.to_judge or draft.to_seek:
+        if not draft.to_judge:
+            seek_blocked(draft)
         todo = dict.fromkeys(draft.to_judge)
         draft.to_judge.clear()
         for key, flow in todo:
@@ -142,10 +146,7 @@ def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool
             fixed = value is Value.LOST and leaf.absolute is not None
             values.append(Value.OPEN if fixed else value)
         overall = min(overall, worth(arrow.expression, values))
-    return overall is Value.LOST or not any(
-        task.blocked and task.plan is node and task.point < point and flows <= task.flows
-        for task in pool.tasks.values()
-    )
+    return overall is Value.LOST or not is_shown(pool, node, point, flows)
 
 
 def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:

@@ -170,9 +170,6 @@ class NodePlan:
     # The mask with which nothing is missing at any of its points; 0 if that depends on more.
     suffices: int = 0
     waits_for_absolute: bool = False
-    # Of its parents, and of their ancestors at the same point, those that wait for something at
-    # a fixed one, with how far from it they lie.
-    follows: tuple[tuple[int, str], ...] = ()
 
     def is_at(self, point: Point) -> bool:
         return any(sequence.has(point) for sequence in self.sequences)
@@ -199,6 +196,12 @@ class Plan:
     # How far a parent may lie before and beyond its child.
     reach_back: int
     reach_ahead: int
+    # How far beyond a task another may lie that matters to it through others.
+    lead: int
+    # What is waited for at fixed points: each atom once, with the nodes that wait for it.
+    absolute: list[tuple[Leaf, tuple[NodePlan, ...]]]
+    # The nodes that an atom at a fixed point may still concern, and those that they wait for.
+    concerned: frozenset[str]
     expires: bool  # whether any task does
     # Whether no task has a child at an earlier point.
     leads_forward: bool

@@ -135,6 +135,8 @@ class Pool:
         self.limit: Point | None = None  # the last point that may be released
         self.scratch: object = None  # the draft of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
+        # The last point of each flow up to which dead atoms of fixed points were judged.
+        self.fronts: dict[int, Point] = {}
 
     def recall(self, point: Point, name: str) -> Memory | None:
         """What is remembered of a task."""

@@ -13,7 +13,7 @@ from heapq import heapify
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key, member_value
+from tidewheel.core.sched.conditions import absolute_key, count_remembered
 from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.plan import Plan, orphan
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, Pool, RunState
@@ -228,7 +228,8 @@ def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Poo
         if task.plan.name in gone and not task.is_active:
             continue
         _admit(pool, task)
-    _count_groups(pool)
+    for point in pool.memory:
+        count_remembered(pool, point)
     pool.base = pool.counted.earliest()
     return pool
 
@@ -289,23 +290,11 @@ def _admit(pool: Pool, task: Task) -> None:
     elif task.standing is Standing.READY:
         queue.heap.append((task.point, task.order, task.key))
         heapify(queue.heap)
+    if task.released:
+        for flow in task.flows:
+            pool.fronts[flow] = max(task.point, pool.fronts.get(flow, task.point))
     if task.plan.waits_for_absolute:
         for arrow, base in task.plan.arrows_at(task.point):
             for leaf in arrow.leaves:
                 if leaf.absolute is not None and not task.true >> (base + leaf.number) & 1:
                     pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
-
-
-def _count_groups(pool: Pool) -> None:
-    """What families are worth follows from what is remembered of their members."""
-    for point, there in pool.memory.items():
-        for name, memory in there.items():
-            node = pool.plan.nodes.get(name)
-            if node is None or not node.groups:
-                continue
-            flows = memory.verdicts.keys() | {f for made in memory.made.values() for f in made}
-            for group in dict.fromkeys(g for found in node.groups.values() for g in found):
-                for flow in flows:
-                    value = member_value(memory, group, frozenset({flow}))
-                    if value is Value.TRUE or pool.plan.policy.deaths_are_judged:
-                        pool.group_count(group, point, flow).put(name, value)

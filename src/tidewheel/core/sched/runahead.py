@@ -11,6 +11,7 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
+from tidewheel.core.sched.absolute import move_front
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
@@ -49,7 +50,12 @@ def _release_up_to(draft: Draft, limit: Point) -> bool:
     heap = pool.unreleased_heap
     released = False
     while heap and heap[0] <= _capped(pool, limit):
-        for task in pool.unreleased.pop(heappop(heap), {}).values():
+        point = heappop(heap)
+        tasks = pool.unreleased.pop(point, {}).values()
+        if tasks and pool.plan.absolute:
+            flows = frozenset[int]().union(*(task.flows for task in tasks))
+            move_front(draft, point, flows)
+        for task in tasks:
             release(draft, task)
             released = True
     return released

@@ -15,7 +15,6 @@ from tidewheel.core.sched.conditions import (
     absolute_key,
     is_true,
     leaf_value,
-    up_to_the_next_blocked,
 )
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
@@ -33,6 +32,7 @@ EXPIRY = "clock-expire"
 RETRY = "retry-delay"
 MESSAGE = "message/"
 TIMERS = (CLOCK, RETRY)
+POINTS_SEARCHED_MAX = 1_000  # for the next one that a lost atom at a fixed point blocks
 POINTS_MAX = 100  # that may hold tasks which count, unless a future offset needs more
 
 
@@ -91,8 +91,7 @@ def spawn(
     if node.arrows and (not true or true != node.suffices):
         look_up(pool, task)
         if task.missing and node.may_be_born_dead:
-            for shift, name in (*node.follows, (0, node.name)):
-                draft.to_judge.extend(((Point(point + shift), name), flow) for flow in flows)
+            draft.to_judge.extend((key, flow) for flow in flows)
     if node.xtriggers or node.clock is not None or node.message:
         _begin_waits(task)
     run = pool.run
@@ -191,9 +190,9 @@ def leave(draft: Draft, task: Task) -> None:
         draft.to_move.append(task)
     if task.blocked and task.plan.waits_for_absolute:
         # What an absolute atom blocks shows once; now the next one has to.
-        for flow in task.flows:
-            later = up_to_the_next_blocked(draft.pool, task.plan, flow, task.point)
-            draft.to_judge.extend(((point, task.plan.name), flow) for point in later)
+        draft.to_seek.extend(
+            (task.plan, flow, task.point, POINTS_SEARCHED_MAX) for flow in task.flows
+        )
     held = draft.pool.run.held_tasks
     if key in held:
         del held[key]

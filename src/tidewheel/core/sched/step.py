@@ -142,7 +142,7 @@ def _follow_up(draft: Draft) -> None:
     """Look at what follows from what has happened so far, until nothing does."""
     pool = draft.pool
     for _ in range(ROUNDS_MAX):
-        if draft.to_judge:
+        if draft.to_judge or draft.to_seek:
             judge_all(draft)
         if draft.to_move or draft.to_start:
             _move_chains(draft)
@@ -151,7 +151,7 @@ def _follow_up(draft: Draft) -> None:
             continue
         if (pool.may_release or pool.counted.emptied) and release_within_limit(draft):
             continue
-        if draft.to_judge or draft.to_move or draft.to_start:
+        if draft.to_judge or draft.to_seek or draft.to_move or draft.to_start:
             continue
         if not (draft.plan.expires and expire_ready(draft)):
             return
