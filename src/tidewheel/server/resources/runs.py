@@ -26,6 +26,7 @@ SUMMARIES_MAX = 50  # each reads a whole run
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Batch = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Document = dict[str, Any]
 
 RUN = f"{API}/runs/{{run}}"
@@ -52,6 +53,12 @@ class TreeQuery(TasksQuery):
 
     n: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     all: bool = False
+
+
+class GraphQuery(TreeQuery):
+    """With a batch, as it was behind that one."""
+
+    batch: Batch | None = None
 
 
 class SelectQuery(TasksQuery):
@@ -97,15 +104,19 @@ class PathQuery(In):
 class ChangesQuery(In):
     """The batches behind one; `next` of an answer is the `after` of the next request."""
 
-    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+    after: Batch = 0
     limit: Count = 100
 
 
 class PastQuery(In):
-    """Behind a batch, or at a time; without either, as it is now."""
+    """Behind a batch, or at a time; without either, as it is now.
 
-    batch: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    With more than `limit` tasks, those of the newest points.
+    """
+
+    batch: Batch | None = None
     at: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
 
 
 class LogQuery(PartQuery):
@@ -182,6 +193,10 @@ def _tree(call: Call) -> Document:
 def _pool(call: Call) -> Document:
     query = call.query_as(TreeQuery)
     return _ids(call) | {"window": 1 if query.n is None else query.n}
+
+
+def _graph(call: Call) -> Document:
+    return _pool(call) | {"batch": call.query_as(GraphQuery).batch}
 
 
 def _counted(call: Call) -> Document:
@@ -283,7 +298,7 @@ _VIEWS: tuple[_View, ...] = (
     ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
     ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
     ("/pool", "tree", _pool, TreeQuery, "Everything within n edges of the live tasks."),
-    ("/graph", "graph", _pool, TreeQuery, "Tasks and edges around the live tasks."),
+    ("/graph", "graph", _graph, GraphQuery, "Tasks and edges around the live tasks."),
     (
         "/tasks",
         "tasks",
@@ -337,7 +352,7 @@ _VIEWS: tuple[_View, ...] = (
         ChangesQuery,
         "What happened to tasks, batch by batch, oldest first.",
     ),
-    ("/past", "past", _as_given, PastQuery, "The run as it was, and what happened then."),
+    ("/past", "past", _counted, PastQuery, "The run as it was, and what happened then."),
 )
 ROUTES = (
     Route(
