@@ -93,23 +93,38 @@ def test_the_graph_of_a_moment_has_the_states_of_that_moment(look):
         then = rows(look(f"/past?batch={batch}").json)
         pooled = {key for key, row in then.items() if row["in_pool"]}
         for query, there in (("", pooled), ("&n=2&ids=1/prep", {"1/prep", "1/post"})):
-            graph = look(f"/graph?batch={batch}{query}").json
+            graph = look(f"/past/graph?batch={batch}{query}").json
             drawn = {one["id"]: one["state"] for one in graph["tasks"]}
             assert graph["batch"] == batch and drawn.keys() >= there
             for key, state in drawn.items():
                 assert state == (then[key]["state"] if key in then else "future")
-    assert {one["state"] for one in look("/graph?batch=1").json["edges"]} == {"open"}
+    assert {one["state"] for one in look("/past/graph?batch=1").json["edges"]} == {"open"}
 
 
 def test_the_graph_of_the_last_batch_is_that_of_the_present(look):
     now, last = look("/graph").json, look("/past").json["batch"]
-    then = look(f"/graph?batch={last}").json
+    then = look(f"/past/graph?batch={last}").json
 
     def in_order(one):
         return sorted(one["edges"], key=lambda edge: (edge["from"], edge["to"], edge["output"]))
 
     assert rows(then) == rows(now)
     assert in_order(then) == in_order(now) and then["points"] == now["points"]
+
+
+def test_what_a_batch_did_is_told_with_where_each_task_was_before(look):
+    """Each task is before a batch as it was behind the one before it."""
+    last = look("/past").json["batch"]
+    before = {}
+    for batch in range(1, last + 1):
+        then = look(f"/past?batch={batch}").json
+        for one in then["changed"]:
+            was = before.get(one["id"], {"state": "future"})["state"]
+            assert one["before"] == was
+            assert one["state"] == rows(then).get(one["id"], {"state": "future"})["state"]
+        before = rows(then)
+    failed = {one["id"]: one for one in then["changed"]}["7/model_a"]
+    assert failed["made"] == ["failed"] and failed["state"] == "failed"
 
 
 def test_no_more_tasks_come_than_are_asked_for_but_whole_points(look):

@@ -5,6 +5,7 @@ from tidewheel.core.sched.records import ForgetMemory, PutChain, PutMemory
 from tidewheel.core.tasks.task import Instant
 from tidewheel.services.run_views.checkpoints import (
     CHANGES_BETWEEN,
+    Before,
     Checkpoint,
     Checkpoints,
     Forgotten,
@@ -19,7 +20,7 @@ def memory(point: int, submits: int = 1) -> PutMemory:
 
 def checkpoint(batch: int, rows: int) -> Checkpoint:
     held = {number: PutChain("a", number, 1) for number in range(rows)}
-    return Checkpoint(batch, Instant(float(batch)), held, Forgotten(), (batch,))
+    return Checkpoint(batch, Instant(float(batch)), held, Forgotten(), (batch,), Before())
 
 
 def log(batches: int) -> list[ChangesView]:

@@ -55,12 +55,6 @@ class TreeQuery(TasksQuery):
     all: bool = False
 
 
-class GraphQuery(TreeQuery):
-    """With a batch, as it was behind that one."""
-
-    batch: Batch | None = None
-
-
 class SelectQuery(TasksQuery):
     """With all_at_point a glob takes tasks that are not in the pool, too."""
 
@@ -117,6 +111,13 @@ class PastQuery(In):
     batch: Batch | None = None
     at: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
+
+
+class PastGraphQuery(TasksQuery):
+    """Behind a batch; n edges around the tasks that were live then, or around `ids`."""
+
+    batch: Batch | None = None
+    n: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
 
 
 class LogQuery(PartQuery):
@@ -195,8 +196,9 @@ def _pool(call: Call) -> Document:
     return _ids(call) | {"window": 1 if query.n is None else query.n}
 
 
-def _graph(call: Call) -> Document:
-    return _pool(call) | {"batch": call.query_as(GraphQuery).batch}
+def _past_graph(call: Call) -> Document:
+    query = call.query_as(PastGraphQuery)
+    return _ids(call) | {"window": query.n, "batch": query.batch}
 
 
 def _counted(call: Call) -> Document:
@@ -298,7 +300,7 @@ _VIEWS: tuple[_View, ...] = (
     ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
     ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
     ("/pool", "tree", _pool, TreeQuery, "Everything within n edges of the live tasks."),
-    ("/graph", "graph", _graph, GraphQuery, "Tasks and edges around the live tasks."),
+    ("/graph", "graph", _pool, TreeQuery, "Tasks and edges around the live tasks."),
     (
         "/tasks",
         "tasks",
@@ -353,6 +355,13 @@ _VIEWS: tuple[_View, ...] = (
         "What happened to tasks, batch by batch, oldest first.",
     ),
     ("/past", "past", _counted, PastQuery, "The run as it was, and what happened then."),
+    (
+        "/past/graph",
+        "past-graph",
+        _past_graph,
+        PastGraphQuery,
+        "Tasks and edges around those that were live behind a batch.",
+    ),
 )
 ROUTES = (
     Route(

@@ -12,13 +12,21 @@ What is kept costs at most as many rows as the log has changes, and never more t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.views import ChangesView
-from tidewheel.core.sched.records import Change, ForgetMemory, Ledger, PutMemory
+from tidewheel.core.sched.records import (
+    Change,
+    DropTask,
+    ForgetMemory,
+    Ledger,
+    PutMemory,
+    PutTask,
+)
 from tidewheel.core.sched.states import Flows, Key
 from tidewheel.core.tasks.task import Instant
 from tidewheel.store.change_rows import read_changes
@@ -69,6 +77,21 @@ class Forgotten:
             layer = layer._before
 
 
+class Before(NamedTuple):
+    """What the last batch changed, and the rows of the same tasks before it."""
+
+    changes: Sequence[Change] = ()
+    rows: Mapping[object, Change] = MappingProxyType({})
+
+    def task(self, key: Key) -> PutTask | None:
+        found = self.rows.get(("task", *key))
+        return found if isinstance(found, PutTask) else None
+
+    def memory(self, key: Key) -> PutMemory | None:
+        found = self.rows.get(("memory", *key))
+        return found if isinstance(found, PutMemory) else None
+
+
 class Checkpoint(NamedTuple):
     """All rows behind a batch. Nobody changes them."""
 
@@ -77,6 +100,7 @@ class Checkpoint(NamedTuple):
     rows: dict[object, Change]
     forgotten: Forgotten
     recent: tuple[int, ...]
+    before: Before
 
 
 class Replay:
@@ -90,6 +114,7 @@ class Replay:
         if since is not None:
             self.ledger.rows = dict(since.rows)
             self.batch, self.at, self.recent = since.batch, since.at, since.recent
+        self.before = Before() if since is None else since.before
         self._played = 0  # changes since the last checkpoint
 
     def play(self, batches: list[ChangesView]) -> list[Checkpoint]:
@@ -97,6 +122,7 @@ class Replay:
         passed: list[Checkpoint] = []
         for one in batches:
             changes = read_changes(one.changes)
+            self.before = Before(changes, self._rows_before(changes))
             self.ledger.write(changes)
             for change in changes:
                 if isinstance(change, ForgetMemory):
@@ -111,9 +137,21 @@ class Replay:
                 passed.append(self._checkpoint())
         return passed
 
+    def _rows_before(self, changes: Sequence[Change]) -> dict[object, Change]:
+        keys = {change.key for change in changes if isinstance(change, DropTask)}
+        keys |= {change.row[:2] for change in changes if isinstance(change, PutTask)}
+        places = [(kind, *key) for key in keys for kind in ("task", "memory")]
+        rows = self.ledger.rows
+        return {place: rows[place] for place in places if place in rows}
+
     def _checkpoint(self) -> Checkpoint:
         kept = Checkpoint(
-            self.batch, self.at, dict(self.ledger.rows), self.forgotten, self.recent
+            self.batch,
+            self.at,
+            dict(self.ledger.rows),
+            self.forgotten,
+            self.recent,
+            self.before,
         )
         self.forgotten, self._played = Forgotten(self.forgotten), 0
         return kept

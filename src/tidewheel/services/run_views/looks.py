@@ -153,11 +153,17 @@ async def _tasks(store: Store, ground: Ground, view: RunView, _: Arguments) -> D
 
 
 async def _graph(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
-    batch = _number(arguments, "batch")
-    if batch is None:
-        looked = await ground.gather(store, view)
-    else:
-        looked = (await ground.then(store, view, Moment(batch))).looked
+    return _drawn(await ground.gather(store, view), arguments)
+
+
+async def _past_graph(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    then = await ground.then(store, view, Moment(_number(arguments, "batch")))
+    return _drawn(then.looked, arguments)
+
+
+def _drawn(looked: Looked, arguments: Arguments) -> Document:
     ids, edges = _texts(arguments, "ids"), _number(arguments, "window")
     keys = find_tasks(looked, ids) if ids else ()
     return graph_document(looked, keys, 1 if edges is None else edges)
@@ -273,6 +279,7 @@ LOOKS: dict[str, Look] = {
     "critical-path": _critical_path,
     "changes": _changes,
     "past": _past,
+    "past-graph": _past_graph,
 }
 
 

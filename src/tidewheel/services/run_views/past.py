@@ -18,10 +18,16 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
 from tidewheel.services.definitions import RestoredDefinition
-from tidewheel.services.run_views.checkpoints import RECENT, Checkpoints, Forgotten, Replay
+from tidewheel.services.run_views.checkpoints import (
+    RECENT,
+    Before,
+    Checkpoints,
+    Forgotten,
+    Replay,
+)
 from tidewheel.services.run_views.history import command_document
 from tidewheel.services.run_views.loading import Looked, pool_of, recall_all
-from tidewheel.services.run_views.past_changes import batch_of
+from tidewheel.services.run_views.past_changes import batch_of, changed_document
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_rows import task_rows_document
 from tidewheel.vocabulary import time_text
@@ -53,6 +59,7 @@ class Then(NamedTuple):
     at: Instant
     recent: tuple[int, ...]  # the newest batches of that time
     forgotten: Forgotten
+    before: Before
 
 
 class Pasts:
@@ -82,7 +89,7 @@ class Pasts:
         recall_all(pool, replay.forgotten.newest(forgotten_max))
         looked = Looked(restored.graph, pool, was, stored, restored.reader, now)
         at = replay.at if replay.batch else view.created_at
-        return Then(looked, at, replay.recent, replay.forgotten)
+        return Then(looked, at, replay.recent, replay.forgotten, replay.before)
 
     async def _replayed(self, store: Store, run: int, moment: Moment) -> Replay:
         """From the nearest checkpoint on."""
@@ -125,6 +132,7 @@ async def past_document(store: Store, then: Then, view: RunView, rows_max: int) 
         "at": time_text(then.at),
         "status": looked.view.status,
         "last_batch": view.batch,
+        "changed": changed_document(looked, then.before),
         "around": [batch_of(looked, one) for one in around],
         "commands": await _commands(store, view, around, until),
     }

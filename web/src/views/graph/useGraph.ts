@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { useTried } from "../../acting/tried";
+import { pastGraphQuery } from "../../api/past";
 import { graphQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { rowFilter, type Filters } from "../../pages/run/filters";
@@ -16,17 +17,17 @@ const IDS_MAX = 100; // named in one question
 
 export function useGraph(edges: number) {
   const { run, filters, selected } = useRunPage();
-  const { nodes, rows } = useLive();
+  const { nodes, rows, past } = useLive();
   const [around, setAround] = useViewOption("graph", "around", "");
   const { action, docked } = useActing();
   const { data: tried } = useTried(run, docked ? action : null);
-  const preview = useMemo<Preview | null>(() => (docked && action !== null ? previewOf(action, tried) : null), [docked, action, tried]);
+  const preview = useMemo<Preview | null>(() => (docked && action !== null && past === null ? previewOf(action, tried) : null), [docked, action, tried, past]);
   const found = useMemo(() => {
     if (filters.name === "" && filters.point === "") return [];
     return rows.filter(rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? [])).map((row) => row.id);
   }, [filters, rows, nodes]);
   const middle = useMemo(() => middleOf(around, filters, found, selected), [around, filters, found, selected]);
-  const window = useQuery(graphQuery(run, edges, middle));
+  const window = useQuery(past === null ? graphQuery(run, edges, middle) : pastGraphQuery(run, past.batch, edges, middle));
   const known = useMemo(() => new Set(window.data?.tasks.map((task) => task.id)), [window.data]);
   // A dry run that reaches beyond the window is drawn around itself.
   const beyond = useMemo(() => {
