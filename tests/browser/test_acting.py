@@ -95,7 +95,7 @@ def test_the_run_is_seen_as_it_was_and_the_slider_comes_back_to_now(site, noisy,
     page.get_by_label("Batch", exact=True).fill("1")
     expect(page.get_by_label("Tasks as they were")).not_to_contain_text("succeeded")
     expect(page.locator(".story [aria-current]")).to_contain_text("batch 1")
-    assert "history.batch=1" in page.url
+    expect(page).to_have_url(re.compile(r"history\.batch=1$"))  # once the hand rests
     page.keyboard.press("]")
     expect(page.locator(".story [aria-current]")).to_contain_text("batch 2")
     page.get_by_role("button", name="To the beginning").click()
@@ -103,3 +103,25 @@ def test_the_run_is_seen_as_it_was_and_the_slider_comes_back_to_now(site, noisy,
     page.get_by_role("button", name="Now", exact=True).click()
     expect(tasks).to_contain_text("succeeded")
     assert "history.batch" not in page.url
+
+
+@pytest.mark.req("R001-50")
+def test_the_graph_of_a_moment_shows_what_changed_and_why_and_plays_on(site, noisy, page):
+    page.goto(address(site, noisy, "?views=history&history.as=graph&history.batch=1"))
+    graph = page.get_by_label("Graph as it was")
+    boxes = graph.locator(".task-box")
+    expect(boxes.first).to_be_visible()
+    expect(graph.locator(".s-succeeded")).to_have_count(0)
+    page.get_by_role("slider", name="Batch", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    here = page.locator(".story [aria-current]")
+    expect(here).to_contain_text("batch 2")
+    expect(here).to_contain_text("Because")
+    expect(graph.locator(".touched").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"history\.batch=2$"))
+    link = page.get_by_role("link", name="Link", exact=True)
+    assert "history.batch=2" in link.get_attribute("href")
+    page.get_by_label("Batches per second").select_option("500")
+    page.get_by_role("button", name="Play").click()
+    expect(graph.locator(".s-succeeded").first).to_be_visible()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to the end

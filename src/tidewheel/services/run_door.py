@@ -28,6 +28,7 @@ from tidewheel.run_ports import (
 from tidewheel.services.run_answers import awaited_answer, post_command
 
 if TYPE_CHECKING:
+    from tidewheel.services.run_views.looks import Ground
     from tidewheel.services.workflow_state import DefinitionOf
 
 NOTHING_GIVEN = RunOptions(mode="")
@@ -44,6 +45,7 @@ class StoreRunDoor:
     ) -> None:
         self._store, self._home = store, home
         self._definition_of = definition_of
+        self._made_ground: Ground | None = None
 
     # ---- looking ----
 
@@ -55,16 +57,21 @@ class StoreRunDoor:
     async def look(self, name: str, arguments: Arguments) -> Document:
         from tidewheel.services.run_views import look  # noqa: PLC0415
 
-        return await look(self._store, self._home, name, arguments, self._definitions())
+        return await look(self._store, self._ground(), name, arguments)
 
-    def _definitions(self) -> DefinitionOf:
+    def _ground(self) -> Ground:
         """Remembered: a job that waits asks about the same run again and again."""
+        from tidewheel.services.run_views.looks import Ground  # noqa: PLC0415
+        from tidewheel.services.run_views.past import Pasts  # noqa: PLC0415
         from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
         from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
 
-        if self._definition_of is None:
-            self._definition_of = remembering(definitions_of(self._store, self._home))
-        return self._definition_of
+        if self._made_ground is None:
+            read = self._definition_of
+            if read is None:
+                read = remembering(definitions_of(self._store, self._home))
+            self._made_ground = Ground(self._home, read, Pasts())
+        return self._made_ground
 
     async def log_part(
         self,
@@ -76,12 +83,10 @@ class StoreRunDoor:
         wait_seconds: float = 0.0,
     ) -> LogPart:
         from tidewheel.services.run_views.log_parts import Span, log_part  # noqa: PLC0415
-        from tidewheel.services.run_views.looks import Ground  # noqa: PLC0415
 
         view = await self._store.find_run(run)
-        ground = Ground(self._home, self._definitions())
         span = Span(offset, bytes_max, wait_seconds)
-        return await log_part(self._store, ground, view, wish, span)
+        return await log_part(self._store, self._ground(), view, wish, span)
 
     async def definition(self, run: str) -> StoredDefinition:
         view = await self._store.find_run(run)

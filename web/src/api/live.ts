@@ -23,6 +23,15 @@ export interface LiveState {
   nodes: Readonly<Record<string, NodeFacts>>;
   points: readonly string[];
   pointsLeftOut: number;
+  /** Of rows as they were: behind which batch, and what it touched. Null: as they are. */
+  past: { batch: number; touched: ReadonlySet<string> } | null;
+}
+
+/** Rows of a run, live or of an earlier moment. */
+export interface RowSource {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly snapshot: () => LiveState;
+  readonly row: (id: string) => TaskRow | undefined;
 }
 
 const EMPTY: LiveState = {
@@ -34,9 +43,10 @@ const EMPTY: LiveState = {
   nodes: {},
   points: [],
   pointsLeftOut: 0,
+  past: null,
 };
 
-export class RunLive {
+export class RunLive implements RowSource {
   private state: LiveState = EMPTY;
   private unordered = false;
   private byId = new Map<string, TaskRow>();
@@ -109,6 +119,7 @@ export class RunLive {
       nodes: seen.nodes,
       points: seen.points,
       pointsLeftOut: seen.points_left_out,
+      past: null,
     });
   }
 

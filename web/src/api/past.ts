@@ -1,7 +1,8 @@
 /** A run as it was behind one of its batches. What is past does not change, so it is asked for once. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { TaskRows, TaskWords } from "./types";
+import type { LiveState } from "./live";
+import type { GraphDocument, TaskRow, TaskRows, TaskWords } from "./types";
 
 export interface PastBatch {
   batch: number;
@@ -21,10 +22,20 @@ export interface PastCommand {
   refused: string | null;
 }
 
+/** What the batch at hand did to a task. */
+export interface PastChange {
+  id: string;
+  before: string;
+  state: string;
+  remarks: string[];
+  made: string[];
+}
+
 export interface PastDocument extends Omit<TaskRows, "cursor"> {
   at: string;
   status: string;
   last_batch: number;
+  changed: PastChange[];
   around: PastBatch[];
   commands: PastCommand[];
 }
@@ -37,6 +48,32 @@ export const pastQuery = (run: string, batch: number) =>
     staleTime: Infinity,
     gcTime: 30_000,
   });
+
+export const pastGraphQuery = (run: string, batch: number, edges: number, ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["past", run, batch, "graph", edges, ids],
+    queryFn: ({ signal }) =>
+      get<GraphDocument>(`/runs/${inPath(run)}/past/graph?batch=${batch}&n=${edges}${ids.length > 0 ? `&ids=${encodeURIComponent(ids.join(","))}` : ""}`, signal),
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+    gcTime: 30_000,
+  });
+
+/** The rows of a moment, for whatever draws the rows of a run (`RunMoment`). */
+export class PastRows {
+  private readonly byId: Map<string, TaskRow>;
+  private readonly state: LiveState;
+
+  constructor(past: PastDocument) {
+    this.byId = new Map(past.tasks.map((task) => [task.id, task]));
+    this.state = { phase: "ready", problem: null, run: past.run, batch: past.batch, rows: past.tasks, nodes: past.nodes, points: past.points, pointsLeftOut: past.points_left_out, past: { batch: past.batch, touched: new Set(past.changed.map((one) => one.id)) } };
+  }
+
+  // What is past does not change.
+  readonly subscribe = (): (() => void) => () => undefined;
+  readonly snapshot = (): LiveState => this.state;
+  readonly row = (id: string): TaskRow | undefined => this.byId.get(id);
+}
 
 /** Behind which batch the run was at a time. */
 export const batchAt = async (run: string, at: Date): Promise<number> =>

@@ -1,10 +1,11 @@
 /** The live run for whatever is drawn below: one store, one stream, and fresh documents. */
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useMemo, useSyncExternalStore, type ReactNode } from "react";
-import { RunLive, type LiveState } from "./live";
+import { RunLive, type LiveState, type RowSource } from "./live";
 import type { TaskRow } from "./types";
 
 const Live = createContext<RunLive | null>(null);
+const Rows = createContext<RowSource | null>(null); // what is drawn: the live run, or a moment of it
 const REFRESH_MS = 400;
 let current: RunLive | null = null;
 
@@ -27,7 +28,18 @@ export function RunLiveProvider({ run, children }: { run: string; children: Reac
       live.stop();
     };
   }, [live, queries, run]);
-  return <Live value={live}>{children}</Live>;
+  return <Live value={live}><Rows value={live}>{children}</Rows></Live>;
+}
+
+/** Whatever is drawn below shows these rows instead of the live ones. */
+export function RunMoment({ rows, children }: { rows: RowSource; children: ReactNode }) {
+  return <Rows value={rows}>{children}</Rows>;
+}
+
+function useRows(): RowSource {
+  const rows = use(Rows);
+  if (rows === null) throw new Error("useLive is for what is drawn on the page of a run");
+  return rows;
 }
 
 interface Followed {
@@ -73,18 +85,24 @@ export function useLiveStore(): RunLive {
 
 /** The whole run; drawn again at most eight times a second. */
 export function useLive(): LiveState {
-  const live = useLiveStore();
-  return useSyncExternalStore(live.subscribe, live.snapshot);
+  const rows = useRows();
+  return useSyncExternalStore(rows.subscribe, rows.snapshot);
 }
 
 /** A part of it; drawn again only if that part is another one. */
 export function useLiveOf<T>(part: (state: LiveState) => T): T {
-  const live = useLiveStore();
-  return useSyncExternalStore(live.subscribe, () => part(live.snapshot()));
+  const rows = useRows();
+  return useSyncExternalStore(rows.subscribe, () => part(rows.snapshot()));
 }
 
 /** One task; drawn again only if it changed. */
 export function useTaskRow(id: string): TaskRow | undefined {
-  const live = useLiveStore();
-  return useSyncExternalStore(live.subscribe, () => live.row(id));
+  const rows = useRows();
+  return useSyncExternalStore(rows.subscribe, () => rows.row(id));
+}
+
+/** Of rows as they were: whether the batch at hand touched this task. */
+export function useTouched(id: string): boolean {
+  const rows = useRows();
+  return useSyncExternalStore(rows.subscribe, () => rows.snapshot().past?.touched.has(id) === true);
 }

@@ -26,6 +26,7 @@ SUMMARIES_MAX = 50  # each reads a whole run
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Batch = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Document = dict[str, Any]
 
 RUN = f"{API}/runs/{{run}}"
@@ -97,15 +98,26 @@ class PathQuery(In):
 class ChangesQuery(In):
     """The batches behind one; `next` of an answer is the `after` of the next request."""
 
-    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+    after: Batch = 0
     limit: Count = 100
 
 
 class PastQuery(In):
-    """Behind a batch, or at a time; without either, as it is now."""
+    """Behind a batch, or at a time; without either, as it is now.
 
-    batch: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    With more than `limit` tasks, those of the newest points.
+    """
+
+    batch: Batch | None = None
     at: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
+
+
+class PastGraphQuery(TasksQuery):
+    """Behind a batch; n edges around the tasks that were live then, or around `ids`."""
+
+    batch: Batch | None = None
+    n: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
 
 
 class LogQuery(PartQuery):
@@ -182,6 +194,11 @@ def _tree(call: Call) -> Document:
 def in_window(call: Call) -> Document:
     query = call.query_as(TreeQuery)
     return _ids(call) | {"window": 1 if query.n is None else query.n}
+
+
+def _past_graph(call: Call) -> Document:
+    query = call.query_as(PastGraphQuery)
+    return _ids(call) | {"window": query.n, "batch": query.batch}
 
 
 def _counted(call: Call) -> Document:
@@ -336,7 +353,14 @@ _VIEWS: tuple[_View, ...] = (
         ChangesQuery,
         "What happened to tasks, batch by batch, oldest first.",
     ),
-    ("/past", "past", _as_given, PastQuery, "The run as it was, and what happened then."),
+    ("/past", "past", _counted, PastQuery, "The run as it was, and what happened then."),
+    (
+        "/past/graph",
+        "past-graph",
+        _past_graph,
+        PastGraphQuery,
+        "Tasks and edges around those that were live behind a batch.",
+    ),
 )
 ROUTES = (
     Route(

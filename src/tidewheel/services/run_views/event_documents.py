@@ -107,6 +107,17 @@ def batch_document(event: RunEvent) -> Document:
 
 def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]:
     """The tasks that came into the pool, moved in it or left it: words and submit number."""
+    rows, memories = last_rows(changes)
+    return {
+        key: _left(memories.get(key)) if row is None else (row_words(row), row.submit)
+        for key, row in rows.items()
+    }
+
+
+def last_rows(
+    changes: Iterable[Change],
+) -> tuple[dict[Key, TaskRow | None], dict[Key, PutMemory]]:
+    """The last row of each such task, None if it left, and what is remembered of it."""
     rows: dict[Key, TaskRow | None] = {}
     memories: dict[Key, PutMemory] = {}
     for change in changes:
@@ -121,10 +132,7 @@ def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]
                 memories[key] = memory
             case _:
                 pass
-    return {
-        key: _left(memories.get(key)) if row is None else (row_words(row), row.submit)
-        for key, row in rows.items()
-    }
+    return rows, memories
 
 
 def _left(memory: PutMemory | None) -> tuple[TaskWords, int]:

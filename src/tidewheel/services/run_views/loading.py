@@ -12,6 +12,7 @@ from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import RunView, SubmissionView
 from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.pool import Past, Pool
 from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
@@ -93,12 +94,14 @@ def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:
         memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
 
 
-def pool_of(graph: Graph, stored: StoredRun, past: Past, view: RunView) -> Pool:
+def pool_of(
+    graph: Graph, stored: StoredRun, past: Past, view: RunView, plan: Plan | None = None
+) -> Pool:
     """The pool that these rows describe; an empty one for a run that has not begun."""
     if not any(isinstance(row, PutRun) for row in stored.changes):
         across = view.options.prune_across_points
         return new_pool(graph, past=past, prune_across_points=across)
-    pool = rebuild(plan_of(graph), stored.changes, past)
+    pool = rebuild(plan or plan_of(graph), stored.changes, past)
     if pool.base is not None:
         pool.limit = limit_from(pool, pool.base)  # derived, so not among the rows
     return pool

@@ -15,7 +15,6 @@ from tidewheel.run_ports import LogPart, LogPlace
 from tidewheel.services.run_views.loading import submissions_by_task
 from tidewheel.services.run_views.log_files import job_file, job_folder, part_of_file
 from tidewheel.services.run_views.looks import Ground, look
-from tidewheel.services.workflow_state import DefinitionOf
 
 LOOK_SECONDS = 0.2  # between two looks at a file that may grow
 LOOKS_PER_QUESTION = 5  # whether more can come is asked of the store
@@ -40,7 +39,7 @@ async def log_part(
     home = ground.home
     place = await _exact_place(store, home, view, wish)
     if place is None:
-        place = await _place(store, home, view, wish, ground.definition_of)
+        place = await _place(store, ground, view, wish)
     loop = asyncio.get_running_loop()
     until = loop.time() + span.wait_seconds
     over = False
@@ -62,11 +61,9 @@ def _read(home: Path, place: LogPlace, span: Span) -> LogPart:
     return LogPart(place, content, offset, size, found=read is not None, over=False)
 
 
-async def _place(
-    store: Store, home: Path, view: RunView, wish: Arguments, definition_of: DefinitionOf
-) -> LogPlace:
+async def _place(store: Store, ground: Ground, view: RunView, wish: Arguments) -> LogPlace:
     asked = {**wish, "run": view.name, "bytes_max": 1, "awaited": True}
-    page = await look(store, home, "log", asked, definition_of)
+    page = await look(store, ground, "log", asked)
     task, submit, attempt = page["id"], page["submit"], page["attempt"]
     return LogPlace(
         task if isinstance(task, str) else None,

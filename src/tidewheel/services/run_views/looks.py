@@ -28,7 +28,15 @@ from tidewheel.services.run_views.log_document import (
 )
 from tidewheel.services.run_views.log_files import TEXT_BYTES_MAX
 from tidewheel.services.run_views.naming import TASKS_MAX, find_task, find_tasks
-from tidewheel.services.run_views.past import past_document, read_moment
+from tidewheel.services.run_views.past import (
+    FORGOTTEN_MAX,
+    ROWS_SHOWN,
+    Moment,
+    Pasts,
+    Then,
+    past_document,
+    read_moment,
+)
 from tidewheel.services.run_views.past_changes import changes_document, submissions_document
 from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
@@ -40,7 +48,7 @@ from tidewheel.services.run_views.task_rows import task_rows_document
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.tree import tree_document
 from tidewheel.services.run_views.windows import window
-from tidewheel.services.state_documents import definitions_of, state_document
+from tidewheel.services.state_documents import state_document
 from tidewheel.services.workflow_state import DefinitionOf
 
 STATE = "workflow-state"
@@ -50,10 +58,11 @@ Arguments = Mapping[str, object]
 
 
 class Ground(NamedTuple):
-    """Where the files of runs are, and how their definitions are read."""
+    """Where the files of runs are, and how their definitions and their past are read."""
 
     home: Path
     definition_of: DefinitionOf
+    pasts: Pasts
 
     async def gather(self, store: Store, view: RunView, *, recall: bool = True) -> Looked:
         """Everything about a run at one moment."""
@@ -61,30 +70,30 @@ class Ground(NamedTuple):
             store, view, self.home, recall=recall, definition_of=self.definition_of
         )
 
+    async def then(
+        self, store: Store, view: RunView, moment: Moment, forgotten_max: int = FORGOTTEN_MAX
+    ) -> Then:
+        """Everything about a run at an earlier moment."""
+        restored = await self.definition_of(view)
+        return await self.pasts.then(store, view, restored, moment, forgotten_max)
+
 
 Look = Callable[[Store, Ground, RunView, Arguments], Awaitable[Document]]
 
 
-async def look(
-    store: Store,
-    home: Path,
-    name: str,
-    arguments: Arguments,
-    definition_of: DefinitionOf | None = None,
-) -> Document:
+async def look(store: Store, ground: Ground, name: str, arguments: Arguments) -> Document:
     """A view; `run` among the arguments says of which run, except for the list of runs."""
     if name == "runs":
         workflow = _text(arguments, "workflow") or None
         count, before = _number(arguments, "count") or 100, _number(arguments, "before")
         return await runs_document(store, workflow, count, before)
-    read = definition_of or definitions_of(store, home)
     if name == STATE:  # also of a run that is yet to come
-        return await state_document(store, read, arguments)
+        return await state_document(store, ground.definition_of, arguments)
     if name not in LOOKS:
         known = ", ".join(("runs", STATE, *LOOKS))
         raise Refused(f"there is no view {name!r}; there are {known}")
     view = await store.find_run(_text(arguments, "run"))
-    return await LOOKS[name](store, Ground(home, read), view, arguments)
+    return await LOOKS[name](store, ground, view, arguments)
 
 
 async def _show(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
@@ -144,7 +153,17 @@ async def _tasks(store: Store, ground: Ground, view: RunView, _: Arguments) -> D
 
 
 async def _graph(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
-    looked = await ground.gather(store, view)
+    return _drawn(await ground.gather(store, view), arguments)
+
+
+async def _past_graph(
+    store: Store, ground: Ground, view: RunView, arguments: Arguments
+) -> Document:
+    then = await ground.then(store, view, Moment(_number(arguments, "batch")))
+    return _drawn(then.looked, arguments)
+
+
+def _drawn(looked: Looked, arguments: Arguments) -> Document:
     ids, edges = _texts(arguments, "ids"), _number(arguments, "window")
     keys = find_tasks(looked, ids) if ids else ()
     return graph_document(looked, keys, 1 if edges is None else edges)
@@ -235,9 +254,10 @@ async def _changes(
 
 
 async def _past(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
-    looked = await ground.gather(store, view, recall=False)
-    batch, at = _number(arguments, "batch"), read_moment(_text(arguments, "at"))
-    return await past_document(store, looked, batch, at)
+    moment = Moment(_number(arguments, "batch"), read_moment(_text(arguments, "at")))
+    rows_max = _number(arguments, "count") or ROWS_SHOWN
+    then = await ground.then(store, view, moment, rows_max)
+    return await past_document(store, then, await store.run(view.number), rows_max)
 
 
 LOOKS: dict[str, Look] = {
@@ -259,6 +279,7 @@ LOOKS: dict[str, Look] = {
     "critical-path": _critical_path,
     "changes": _changes,
     "past": _past,
+    "past-graph": _past_graph,
 }
 
 

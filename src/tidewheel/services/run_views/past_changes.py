@@ -13,13 +13,22 @@ from tidewheel.core.sched.records import (
     PutMemory,
     PutRun,
     PutTask,
+    TaskRow,
     rebuild,
 )
 from tidewheel.core.sched.states import Key
 from tidewheel.ports import Store
+from tidewheel.services.run_views.checkpoints import Before
+from tidewheel.services.run_views.event_documents import last_rows
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_facts import Document
-from tidewheel.services.run_views.task_words import words_of
+from tidewheel.services.run_views.task_words import (
+    FUTURE,
+    TaskWords,
+    memory_words,
+    row_words,
+    words_of,
+)
 from tidewheel.store.change_rows import read_changes
 from tidewheel.vocabulary import time_text
 
@@ -92,6 +101,39 @@ def batch_of(looked: Looked, one: ChangesView) -> Document:
         "tasks": shown,
         "left_pool": [looked.id_of(key) for key in gone],
     }
+
+
+def changed_document(looked: Looked, before: Before) -> list[Document]:
+    """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
+    rows, memories = last_rows(before.changes)
+    found = []
+    for key, row in rows.items():
+        task, memory = before.task(key), before.memory(key)
+        known = set() if task is None else set(task.row.outputs)
+        known |= set() if memory is None else {output for output, _ in memory.made}
+        after = memories.get(key)
+        made = () if after is None else tuple(output for output, _ in after.made)
+        words = _words(row, after)
+        found.append(
+            {
+                "id": looked.id_of(key),
+                "before": _words(None if task is None else task.row, memory).state,
+                "state": words.state,
+                "remarks": list(words.remarks),
+                "made": [
+                    output
+                    for output in dict.fromkeys((*(row.outputs if row else ()), *made))
+                    if output not in known
+                ],
+            }
+        )
+    return found
+
+
+def _words(row: TaskRow | None, memory: PutMemory | None) -> TaskWords:
+    if row is not None:
+        return row_words(row)
+    return TaskWords(FUTURE) if memory is None else memory_words(memory)
 
 
 def _key(row: PutTask | PutMemory) -> Key:

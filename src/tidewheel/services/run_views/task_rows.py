@@ -17,14 +17,23 @@ from tidewheel.vocabulary import time_text
 ROWS_MAX = 20_000  # the newest points, as many as fit
 
 
-def task_rows_document(looked: Looked, submissions: Submissions, cursor: str) -> Document:
-    """Those of the newest points first to be kept; `nodes` says what all points share."""
+def task_rows_document(
+    looked: Looked,
+    submissions: Submissions,
+    cursor: str,
+    rows_max: int = ROWS_MAX,
+    older_points: int = 0,
+) -> Document:
+    """Those of the newest points first to be kept; `nodes` says what all points share.
+
+    `older_points` are known to nobody but the store.
+    """
     by_point = known_tasks(looked)
     shown: list[list[Key]] = []
     count = 0
     for there in reversed(by_point.values()):
         count += len(there)
-        if count > ROWS_MAX and shown:
+        if count > rows_max and shown:
             break
         shown.append(there)
     keys = [key for there in reversed(shown) for key in there]
@@ -33,7 +42,7 @@ def task_rows_document(looked: Looked, submissions: Submissions, cursor: str) ->
         "batch": looked.view.batch,
         "cursor": cursor,
         "points": [looked.pool.plan.text(there[0][0]) for there in reversed(shown)],
-        "points_left_out": len(by_point) - len(shown),
+        "points_left_out": older_points + len(by_point) - len(shown),
         "nodes": {name: _node(looked, name) for name in sorted({name for _, name in keys})},
         "tasks": [_row(looked, key, submissions) for key in keys],
     }

@@ -1,7 +1,7 @@
 /** How a task, a group and a frame look in the graph. */
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
-import { useTaskRow } from "../../api/runLive";
+import { useTaskRow, useTouched } from "../../api/runLive";
 import type { GraphGroup, TaskWords } from "../../api/types";
 import { useTicks } from "../../pages/run/ticks";
 import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
@@ -17,10 +17,11 @@ export type GraphNode = TaskNode | GroupNode | FrameNode;
 /** Drawn again only when this task changes: the live row counts more than the document. */
 export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
   const live = useTaskRow(id);
+  const touched = useTouched(id);
   const { ticked } = useTicks();
   const { task, selected, faded, mark } = data;
   const { state, remarks, flows, in_pool } = live ?? task;
-  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, mark ? markClass(mark) : ""];
+  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, touched ? "touched" : "", mark ? markClass(mark) : ""];
   const [later] = laterFlows(flows).slice(-1);
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>

@@ -7,6 +7,7 @@ import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { useTried } from "../../acting/tried";
 import { graphQuery } from "../../api/graph";
+import { pastGraphQuery } from "../../api/past";
 import { useLiveOf } from "../../api/runLive";
 import type { TaskRow } from "../../api/types";
 import { rowFilter, type Filters } from "../../pages/run/filters";
@@ -20,17 +21,18 @@ export function useGraph(edges: number) {
   const { run, filters, selected } = useRunPage();
   const looksFor = filters.name !== "" || filters.point !== "";
   const nodes = useLiveOf((live) => live.nodes);
+  const past = useLiveOf((live) => live.past);
   const rows = useLiveOf((live) => (looksFor ? live.rows : NO_ROWS)); // they change all the time
   const [around, setAround] = useViewOption("graph", "around", "");
   const { action, docked } = useActing();
   const { data: tried } = useTried(run, docked ? action : null);
-  const preview = useMemo<Preview | null>(() => (docked && action !== null ? previewOf(action, tried) : null), [docked, action, tried]);
+  const preview = useMemo<Preview | null>(() => (docked && action !== null && past === null ? previewOf(action, tried) : null), [docked, action, tried, past]);
   const found = useMemo(
     () => rows.filter(rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? [])).map((row) => row.id),
     [filters, rows, nodes],
   );
   const middle = useMemo(() => middleOf(around, filters, found, selected), [around, filters, found, selected]);
-  const window = useQuery(graphQuery(run, edges, middle));
+  const window = useQuery(past === null ? graphQuery(run, edges, middle) : pastGraphQuery(run, past.batch, edges, middle));
   const known = useMemo(() => new Set(window.data?.tasks.map((task) => task.id)), [window.data]);
   // A dry run that reaches beyond the window is drawn around itself.
   const beyond = useMemo(() => {

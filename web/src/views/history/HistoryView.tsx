@@ -1,46 +1,54 @@
-/** The run as it was: a slider back through everything that changed it. */
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { batchAt, pastQuery, type PastDocument } from "../../api/past";
-import { useLive } from "../../api/runLive";
-import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
+/** The run as it was: a slider back through everything that changed it, as a list or as a graph. */
+import { useMemo, type KeyboardEvent } from "react";
+import { batchAt, PastRows, type PastDocument } from "../../api/past";
+import { RunMoment } from "../../api/runLive";
+import { useViewOption } from "../../pages/run/useRunPage";
 import { useShortcut } from "../../shell/shortcuts";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago, At } from "../../ui/time";
 import { say } from "../../ui/toasts";
+import { VIEWS } from "../registry";
+import { LinkHere, Slider, TimeField } from "./controls";
 import { PastTasks } from "./PastTasks";
 import { Story } from "./Story";
+import { PACES, useMoment, type Pace } from "./useMoment";
 import "./history.css";
 
-const SETTLE_MS = 180; // the slider rests this long before the past is asked for
+const FAR = 10; // batches, with Shift or a page key
+const Graph = VIEWS.find((view) => view.id === "graph")?.View;
 
 export function HistoryView() {
-  const { run } = useRunPage();
-  const { batch: now } = useLive();
-  const [wanted, setWanted] = useViewOption("history", "batch", "");
-  const batch = wanted === "" ? now : Math.min(now, Math.max(0, Math.floor(Number(wanted)) || 0));
-  const { data: past, error, refetch, isPlaceholderData } = useQuery(pastQuery(run, batch));
-  const go = (to: number) => setWanted(to >= now ? "" : String(Math.max(0, to)));
+  const moment = useMoment();
+  const { run, now, batch, past, go, playing } = moment;
+  const [as, setAs] = useViewOption("history", "as", "list");
   useShortcut("[", "History: one batch back", () => go(batch - 1));
   useShortcut("]", "History: one batch on", () => go(batch + 1));
+  useShortcut("v p", "History: play or pause", moment.play);
   if (now === 0) return <Empty title="Nothing has happened yet">The history begins when a scheduler begins with the run.</Empty>;
   return (
-    <div className="history-view">
+    <div className="history-view" onKeyDown={(event) => hear(event, batch, now, go)}>
       <div className="view-bar">
-        <Button look="quiet" aria-label="To the beginning" title="To the beginning" disabled={batch === 0} onClick={() => go(0)}>|◀</Button>
-        <Button look="quiet" aria-label="One batch back" title="One batch back ([)" disabled={batch === 0} onClick={() => go(batch - 1)}>◀</Button>
-        <Slider batch={batch} last={now} onChange={go} />
-        <Button look="quiet" aria-label="One batch on" title="One batch on (])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
-        <Button aria-pressed={wanted === ""} title="As it is now, and as it goes on" onClick={() => go(now)}>Now</Button>
+        <Button look="quiet" aria-label="To the beginning" title="To the beginning (Home)" disabled={batch === 0} onClick={() => go(0)}>⏮</Button>
+        <Button look="quiet" aria-label="One batch back" title="One batch back (←, [)" disabled={batch === 0} onClick={() => go(batch - 1)}>◀</Button>
+        <Button look={playing ? "primary" : "plain"} aria-label={playing ? "Pause" : "Play"} title="Batch by batch, by itself (v p)" onClick={moment.play}>{playing ? "❚❚" : "Play"}</Button>
+        <Button look="quiet" aria-label="One batch on" title="One batch on (→, ])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
+        <Slider batch={batch} last={now} onHold={moment.hold} />
+        <Button aria-pressed={moment.follows} title="As it is now, and as it goes on (End)" onClick={() => go(now)}>Now</Button>
+        <label className="muted">pace <select value={moment.pace} aria-label="Batches per second" onChange={(event) => moment.setPace(Number(event.target.value) as Pace)}>{Object.keys(PACES).map((one) => <option key={one} value={one}>{one} / s</option>)}</select></label>
+        <div className="view-toggles" role="group" aria-label="Shown as">
+          <Button aria-pressed={as === "list"} onClick={() => setAs("list")}>List</Button>
+          <Button aria-pressed={as === "graph"} onClick={() => setAs("graph")}>Graph</Button>
+        </div>
         <TimeField onGo={(at) => void batchAt(run, at).then(go, (problem: unknown) => say(problem instanceof Error ? problem.message : String(problem), true))} />
-        {past && <Moment past={past} now={wanted === ""} />}
+        <LinkHere batch={batch} />
+        {past && <Moment past={past} follows={moment.follows} quiet={playing} />}
       </div>
-      {error !== null && past === undefined && <Failure error={error} retry={() => void refetch()} />}
-      {past === undefined && error === null && <Loading what="the past" />}
+      {moment.error !== null && past === undefined && <Failure error={moment.error} retry={() => void moment.refetch()} />}
+      {past === undefined && moment.error === null && <Loading what="the past" />}
       {past && (
-        <div className={isPlaceholderData ? "history-body stale" : "history-body"}>
-          <PastTasks past={past} />
+        <div className="history-body" aria-busy={moment.stale}>
+          {as === "graph" ? <PastGraph past={past} /> : <PastTasks past={past} />}
           <Story past={past} onGo={go} />
         </div>
       )}
@@ -48,40 +56,32 @@ export function HistoryView() {
   );
 }
 
-/** Follows the hand at once; the past is asked for when the hand rests. */
-function Slider({ batch, last, onChange }: { batch: number; last: number; onChange: (batch: number) => void }) {
-  const [held, setHeld] = useState<number | null>(null);
-  useEffect(() => {
-    if (held === null) return;
-    const timer = window.setTimeout(() => { onChange(held); setHeld(null); }, SETTLE_MS);
-    return () => window.clearTimeout(timer);
-  }, [held]); // eslint-disable-line react-hooks/exhaustive-deps -- only a move of the hand begins the wait
-  const shown = held ?? batch;
-  return (
-    <label className="history-slider">
-      <input type="range" min="0" max={last} value={shown} aria-label="Batch" aria-valuetext={`batch ${shown} of ${last}`} onChange={(event) => setHeld(Number(event.target.value))} />
-      <span className="mono nowrap">{shown} / {last}</span>
-    </label>
-  );
+/** The arrows move through time, wherever in the view somebody is, unless it writes or chooses there. */
+function hear(event: KeyboardEvent, batch: number, now: number, go: (batch: number) => void): void {
+  const { target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || target instanceof HTMLSelectElement) return;
+  if (target instanceof HTMLInputElement && target.type !== "checkbox" && target.type !== "range") return;
+  const far = event.shiftKey ? FAR : 1;
+  const places: Record<string, number> = { ArrowLeft: batch - far, ArrowRight: batch + far, Home: 0, End: now };
+  const to = places[event.key];
+  // A slider of something else, such as that of the graph, keeps its keys.
+  if (to === undefined || (target instanceof HTMLInputElement && target.type === "range" && target.name !== "batch")) return;
+  event.preventDefault();
+  go(Math.max(0, to));
 }
 
-function TimeField({ onGo }: { onGo: (at: Date) => void }) {
-  const [text, setText] = useState("");
-  const time = new Date(text);
-  const known = !Number.isNaN(time.getTime());
-  return (
-    <form className="history-time" onSubmit={(event) => { event.preventDefault(); if (known) onGo(time); }}>
-      <input className="input" type="datetime-local" step="1" aria-label="As it was at" value={text} onChange={(event) => setText(event.target.value)} />
-      {known && <button type="submit" className="button">Go there</button>}
-    </form>
-  );
+/** The view of the graph, with the rows of the moment instead of the live ones. */
+function PastGraph({ past }: { past: PastDocument }) {
+  const rows = useMemo(() => new PastRows(past), [past]);
+  if (Graph === undefined || past.batch === 0) return <Empty title="The run had not begun">Move the slider to see what came.</Empty>;
+  return <section className="past-graph" aria-label="Graph as it was"><RunMoment rows={rows}><Graph /></RunMoment></section>;
 }
 
-function Moment({ past, now }: { past: PastDocument; now: boolean }) {
+function Moment({ past, follows, quiet }: { past: PastDocument; follows: boolean; quiet: boolean }) {
   return (
-    <span className="history-moment" role="status">
+    <span className="history-moment" {...(quiet ? {} : { role: "status" })}>
       <StateWord state={past.status} kind="runs" />
-      <span className="muted"><At at={past.at} /> · <Ago at={past.at} />{now ? "" : "; the task panel shows the present"}</span>
+      <span className="muted"><At at={past.at} /> · <Ago at={past.at} />{follows ? "" : "; the task panel shows the present"}</span>
     </span>
   );
 }

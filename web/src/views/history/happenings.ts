@@ -12,6 +12,37 @@ export function storyOf({ around, commands }: Pick<PastDocument, "around" | "com
   return found.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.kind === b.kind ? 0 : a.kind === "command" ? -1 : 1));
 }
 
+const OBEYED_MS_MAX = 1_000; // an answer is written with its batch
+const ACTIVE = ["preparing", "submitted", "running"];
+const ENDS = ["succeeded", "failed", "submit-failed", "expired"];
+const USUAL = new Set(["expired", "submitted", "submit-failed", "started", "succeeded", "failed"]);
+
+/** Who or what made the batch at hand happen, in words; people first. */
+export function causesOf(past: Pick<PastDocument, "around" | "batch" | "commands" | "changed">): string[] {
+  const place = past.around.findIndex((one) => one.batch === past.batch);
+  const here = past.around[place];
+  if (here === undefined) return [];
+  const from = Date.parse(here.at);
+  const until = Date.parse(past.around[place + 1]?.at ?? "") || Infinity;
+  const asked = past.commands.filter(({ answered_at, refused }) => {
+    const at = answered_at === null || refused !== null ? NaN : Date.parse(answered_at);
+    return at >= from && at < Math.max(until, from + 1) && at - from <= OBEYED_MS_MAX;
+  });
+  const found = [...asked.map((one) => `${one.who} asked: ${commandText(one)}`), ...past.changed.flatMap(jobWords)];
+  return found.length > 0 ? found : ["the scheduler went on by itself"];
+}
+
+/** What the job of a task did; nothing of tasks that only followed. */
+function jobWords({ id, before, state, remarks, made }: PastDocument["changed"][number]): string[] {
+  const said = made.filter((output) => !USUAL.has(output)).map((output) => `${id} reported ${output}`);
+  if (!ACTIVE.includes(before)) return said;
+  if (ENDS.includes(state)) return [...said, `${id} ${state === "submit-failed" ? "could not be submitted" : state}`];
+  if (state === "running" && before !== "running") return [...said, `${id} began to run`];
+  if (state === "submitted" && before === "preparing") return [...said, `${id} was submitted`];
+  if (remarks.includes("retrying")) return [...said, `${id} failed and is tried again`];
+  return said;
+}
+
 /** The tasks that the batch at hand touched. */
 export function touchedBy({ around, batch }: Pick<PastDocument, "around" | "batch">): Set<string> {
   const here = around.find((one) => one.batch === batch);
