@@ -41,6 +41,24 @@ def test_an_attempt_that_runs_has_no_end(store):
     [held] = driver.take()
     [live] = store.run_attempts(driver.run.number, 100)
     assert (live.worker, live.ended_at, live.ended_by) == (held.worker, None, None)
+    assert live.memory_used_bytes is None
+
+
+def test_each_attempt_has_what_it_used_itself(store, clock):
+    driver = Driver.of(store)
+    driver.submit("a", "b")
+    for memory in (30, 20):
+        for held in driver.take(2):
+            more = memory + (5 if held.id.endswith("/b/1") else 0)
+            used = [UsageSample(memory_bytes=more - n, cpu_percent=more) for n in (1, 0)]
+            store.report([Report(holder=held.holder, started=True, usage=tuple(used))])
+            if memory == 30:
+                store.finish(held, "yielded")
+        clock.advance(1)
+    found = store.run_attempts(driver.run.number, 100)
+    seen = [(one.task_id[-3:], one.attempt, one.memory_used_bytes) for one in found]
+    assert seen == [("b/1", 2, 25), ("b/1", 1, 35), ("a/1", 2, 20), ("a/1", 1, 30)]
+    assert [one.cpu_used_percent for one in found] == [25.0, 35.0, 20.0, 30.0]
 
 
 def test_runs_are_listed_page_by_page(store):

@@ -184,13 +184,48 @@ def test_a_scheduler_that_lost_the_run_while_it_made_a_stage_leaves_it(run):
     assert flow.submitted == ["1/make/01"]
 
 
-def test_of_many_stages_that_cannot_be_made_a_few_say_why(run):
-    names = [f"use{number}" for number in range(9)]
+def many_stages(count):
+    """All after `make`, with values of it."""
+    names = [f"use{number}" for number in range(count)]
     text = definition(stage("make"), *(stage(name, "make complete") for name in names))
     kept = {path: text for path, text in FILES.items() if "/make/" in path}
     files = {FILE: text} | kept
     for name in names:
         files |= {f"stages/{name}/1.0.0/{path}": told for path, told in USES_PLACE.items()}
-    reason = run(files).ends("1/make").view.reason
+    return files
+
+
+def made_slowly(flow, command):
+    """`make` has ended; the command is given while the first of the others are made."""
+    flow.way_to_store.delays("values_of", before=2.0)
+    return flow.ends_unheard("1/make", place="p").goes_on_slowly(1.5, meanwhile=command)
+
+
+def test_a_command_is_heard_while_many_slow_stages_are_made(run):
+    flow = made_slowly(run(many_stages(20)), commands.Kill(ids=("1/use19",)))
+    others = sorted(f"1/use{number}/01" for number in range(19))
+    assert sorted(flow.submitted) == ["1/make/01", *others]
+    assert "echo p" in flow.jobs["1/use18/01"]
+
+
+def test_a_run_that_is_left_while_many_slow_stages_are_made_makes_the_others_later(run):
+    flow = made_slowly(run(many_stages(20)), commands.Stop(mode="now"))
+    assert flow.status == "stopped" and 1 < len(flow.submitted) < 21
+    flow.way_to_store.delays("values_of")
+    flow.carries_on()
+    assert sorted(flow.submitted) == sorted(
+        ["1/make/01", *(f"1/use{number}/01" for number in range(20))]
+    )
+
+
+def test_a_stage_that_is_triggered_anew_while_it_is_put_off_is_made_once(run):
+    flow = made_slowly(run(many_stages(20)), commands.Trigger(ids=("1/use19",)))
+    assert sorted(flow.submitted) == sorted(
+        ["1/make/01", *(f"1/use{number}/01" for number in range(20))]
+    )
+
+
+def test_of_many_stages_that_cannot_be_made_a_few_say_why(run):
+    reason = run(many_stages(9)).ends("1/make").view.reason
     assert reason.count("needs the parameter 'place'") == 3
     assert reason.endswith("; and 6 more)")

@@ -2,6 +2,8 @@
 
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.support.flows import flow
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
@@ -172,6 +174,26 @@ async def test_a_run_that_cannot_be_taken_is_tried_again_after_a_while(tmp_path)
     station.unable.clear()
     await station.world.passes(3.0)
     assert (await station.view(offered)).status == "running"
+    await standby.stop()
+
+
+@pytest.mark.parametrize("kind", ["offered", "abandoned"])
+@in_virtual_time
+async def test_a_run_that_cannot_even_be_opened_is_tried_again_after_a_while(tmp_path, kind):
+    station = Station(tmp_path)
+    station.unable.add("bad")
+    if kind == "offered":
+        number = await station.new_run("bad", RunOptions(mode=""))
+    else:
+        number = await station.abandoned_run("bad")
+        await station.world.passes(LEASE + 1.0)
+    standby = station.standby(interval_seconds=1.0, lease_seconds=LEASE)
+    await standby.start()
+    await station.world.passes(LEASE - 1.0)
+    assert len(station.world.events("run.failed")) == 1
+    station.unable.clear()
+    await station.world.passes(3.0)
+    assert (await station.view(number)).status == "running"
     await standby.stop()
 
 

@@ -299,6 +299,24 @@ class DrivenRun:
             self._clock.wake()
         await settling
 
+    def goes_on_slowly(self, seconds: float, meanwhile: Command | None = None) -> Self:
+        """Time passes in steps until nothing happens; after the first a command is given."""
+        self._run(self._settle_slowly(seconds, meanwhile))
+        return self
+
+    async def _settle_slowly(self, seconds: float, meanwhile: Command | None) -> None:
+        settling = asyncio.ensure_future(self._settle())
+        while not settling.done():
+            await asyncio.sleep(REAL_LOOK_SECONDS)  # for processes that take real time
+            self._clock.now += seconds
+            self._clock.wake()
+            if meanwhile is not None:
+                body, meanwhile = command_text(meanwhile), None
+                await self._store.post_command(
+                    NewCommand(run=self._number, body=body, who="me")
+                )
+        await settling
+
     def lapses(self, times: int = 1) -> Self:
         """The worker falls silent until its leases run out; another one takes the tasks."""
         for _ in range(times):

@@ -6,6 +6,9 @@ pass, before the batch is written, the values that those stages left are read fr
 the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
 if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
 whoever takes the run over in the middle of it does the same again, with the same values.
+
+Many slow templates would keep the run from hearing commands, so after a moment the rest is put
+off to the next pass by timers of that batch: they are in the store as everything else.
 """
 
 from __future__ import annotations
@@ -13,15 +16,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
+from tidewheel.core.runs.requests import TimerKey
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
-from tidewheel.ports import TaskStore
-from tidewheel.services.scheduler.driving import Drive
+from tidewheel.ports import Clock, TaskStore
+from tidewheel.services.scheduler.driving import LATE, Drive, timer_key
 from tidewheel.services.scheduler.happenings import tell_failure
 
 if TYPE_CHECKING:
@@ -31,9 +37,19 @@ if TYPE_CHECKING:
 
 SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
 ERRORS_TOLD_MAX = 3
+PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
+FIRST_MADE = 8  # each further round has twice as many: one process makes all of a round
 
 # What a stage executes, or why that cannot be said.
 Made = dict[str, "RenderedStage | str"]
+
+
+@dataclass(frozen=True, slots=True)
+class LateMeans:
+    """What late stages are made with."""
+
+    store: TaskStore
+    clock: Clock
 
 
 class LateStages:
@@ -41,11 +57,11 @@ class LateStages:
 
     def __init__(
         self,
-        store: TaskStore,
+        means: LateMeans,
         source: StageSource | None,
         new_task: Callable[[Submit, RenderedStage], NewTask],
     ) -> None:
-        self._store = store
+        self._store, self._clock = means.store, means.clock
         self._source = source
         self._new_task = new_task
         self.troubles: dict[Key, str] = {}  # why the last submission of a stage failed
@@ -65,9 +81,16 @@ class LateStages:
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
     async def submit(self, drive: Drive, now: Instant) -> None:
-        """Every stage that was put aside; also those that follow from one that fails here."""
+        """Stages that were put aside, also those that follow from one that fails here: all, or
+        some of them if that takes long."""
+        end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while drive.due:
-            due, drive.due = drive.due, {}
+            if count > FIRST_MADE and self._clock.monotonic() > end_at:
+                _put_off(drive, now)
+                return
+            due = dict(islice(drive.due.items(), count))
+            drive.due = {key: one for key, one in drive.due.items() if key not in due}
+            count *= 2
             assert self._source is not None, due
             stages = sorted({key[1] for key in due})
             values = await self._values(drive, stages)
@@ -81,6 +104,19 @@ class LateStages:
                     self.troubles.pop(one.task, None)
                     drive.enqueue(self._new_task(one, found), one)
             drive.drain()
+
+    def take_up(self, drive: Drive, timer: TimerKey, now: Instant) -> None:
+        """One that was put off is due now, unless it was killed or removed since."""
+        assert timer.point is not None
+        key = (timer.point, timer.name)
+        task = drive.pool.tasks.get(key)
+        if task is None or task.stage is not Stage.PREPARING:
+            return
+        one = Submit(key, task.submit, task.try_number, task.flows)
+        if timer.name in drive.graph.nodes:
+            drive.due[key] = one
+        else:
+            _cannot(drive, one, f"stage {timer.name} is not in the definition any more", now)
 
     async def _values(
         self, drive: Drive, stages: Sequence[str]
@@ -102,6 +138,12 @@ class LateStages:
             stage: {name: newest[name] for name in names if name in newest}
             for stage, names in before.items()
         }
+
+
+def _put_off(drive: Drive, now: Instant) -> None:
+    for key in drive.due:
+        drive.agenda.set(timer_key(key, LATE), now)
+    drive.due = {}
 
 
 def _task_ids(drive: Drive, stage: str) -> list[TaskId]:

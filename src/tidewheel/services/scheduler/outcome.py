@@ -46,4 +46,5 @@ class Work:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.steps or self.consumed or self.answers or self.broadcasts)
+        happened = self.steps or self.consumed or self.answers or self.broadcasts
+        return not (happened or self.submissions)

@@ -40,6 +40,7 @@ from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports import Store
+from tidewheel.services.scheduler.driving import LATE
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.playing import PLAYED
 from tidewheel.services.scheduler.stage import Stage
@@ -230,6 +231,8 @@ class RunDriver(Service):
                 stage.timers.fire(drive, key, now)
             elif key.timer == PLAYED:
                 stage.players.end(drive, key, now)
+            elif key.timer == LATE:
+                stage.late_stages.take_up(drive, key, now)
             elif not stage.task_timers.fire(drive, key):
                 drive.step(TimerFired((key.point, key.name), key.timer, now))
             drive.drain()

@@ -32,12 +32,11 @@ from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.platforms import Platform
-from tidewheel.ports import TaskStore
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
-from tidewheel.services.scheduler.late_stages import LateStages
+from tidewheel.services.scheduler.late_stages import LateMeans, LateStages
 from tidewheel.services.scheduler.news import FAILURES, news_of
 from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.obeying import Commands
@@ -85,7 +84,7 @@ class Stage:
         xtriggers: Xtriggers,
         commands: Commands,
         telling: Telling,
-        store: TaskStore,
+        means: LateMeans,
     ) -> None:
         anew, graph = taken.anew, taken.restored.graph
         options = taken.run.options if anew is None else anew.options
@@ -117,7 +116,7 @@ class Stage:
         self.begun = False
         self._is_begin_told = False
         self.late_stages = LateStages(
-            store, taken.restored.stages, self._submissions.new_stage_task
+            means, taken.restored.stages, self._submissions.new_stage_task
         )
         self.drive = Drive(
             run,

@@ -6,7 +6,7 @@ A run is leased (DESIGN §4). Whoever drives it renews the lease with every writ
 the lease runs out and the run can be claimed. Any number of these services may look for such
 runs: the store gives each to one of them, under a new epoch, and from then on refuses every
 write of the one before. Runs know nothing of each other: one that fails is put aside by its own
-driver, and one that cannot even be opened is left until its lease has run out again.
+driver, and one that cannot even be opened is left for the time of a lease.
 
 A run that was begun through a server waits for whichever scheduler looks first; if it cannot be
 taken, that is tried again after the time of a lease.
@@ -90,11 +90,14 @@ class Standby(Service):
         except Refused as refused:  # another was faster, or it was deleted meanwhile
             self.tell("run.not_taken", run=run.name, reason=str(refused))
             if run.given is not None:  # nobody has a lease that would have to run out first
-                until = self._clock.monotonic() + self._settings.lease_seconds
-                self._put_off[run.number] = until
+                self._try_later(run)
         except Exception as error:
             self.tell("run.failed", run=run.name, error=repr(error))
+            self._try_later(run)  # it may have failed before there was a lease
         finally:
             del self._drivers[run.number]
             if self._stop_asked:  # else the next look is soon enough, and never at once
                 self.wake()
+
+    def _try_later(self, run: RunView) -> None:
+        self._put_off[run.number] = self._clock.monotonic() + self._settings.lease_seconds

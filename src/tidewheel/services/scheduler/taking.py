@@ -20,6 +20,7 @@ from tidewheel.ports import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
+from tidewheel.services.scheduler.late_stages import LateMeans
 from tidewheel.services.scheduler.mail import MailSettings
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.pace import at_once
@@ -108,7 +109,7 @@ async def _open_stage(
             home.environment,
             MailSettings(smtp=home.smtp),
         ),
-        home.store,
+        LateMeans(home.store, home.surroundings.clock),
     )
 
 

@@ -2,33 +2,25 @@
 -- A submission that waits has an attempt that nobody has claimed yet.
 WITH latest AS (
   SELECT seq, id, created_at, status, attempt, cpu, memory_bytes, gpu
-    FROM tidewheel.task WHERE run = %(run)s ORDER BY seq DESC LIMIT %(count)s)
-SELECT latest.seq, latest.id, latest.created_at, attempt.attempt, attempt.worker, attempt.claimed_at,
-       attempt.started_at, attempt.ended_at, attempt.ended_by, attempt.exit_status,
+    FROM tidewheel.task WHERE run = %(run)s ORDER BY seq DESC LIMIT %(count)s),
+tried AS (
+  SELECT past.task_seq, past.attempt, past.worker, past.claimed_at, past.started_at, past.ended_at, past.ended_by, past.exit_status
+    FROM latest JOIN tidewheel.attempt AS past ON past.task_seq = latest.seq
+  UNION ALL
+  SELECT lease.task_seq, lease.attempt, lease.owner, lease.claimed_at, lease.started_at, NULL, NULL, NULL
+    FROM latest JOIN tidewheel.lease ON lease.task_seq = latest.seq
+  UNION ALL
+  SELECT seq, attempt + 1, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM latest WHERE status IN ('waiting', 'ready')),
+used AS (
+  SELECT usage.task_seq, usage.attempt, max(usage.memory_bytes) AS memory_bytes, avg(usage.cpu_percent) AS cpu_percent,
+         avg(usage.gpu_percent) AS gpu_percent, max(usage.gpu_memory_bytes) AS gpu_memory_bytes
+    FROM latest JOIN tidewheel.usage ON usage.task_seq = latest.seq
+   GROUP BY usage.task_seq, usage.attempt)
+SELECT latest.seq, latest.id, latest.created_at, tried.attempt, tried.worker, tried.claimed_at,
+       tried.started_at, tried.ended_at, tried.ended_by, tried.exit_status,
        latest.cpu, latest.memory_bytes, latest.gpu,
-       (SELECT max(used.memory_bytes) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = attempt.attempt),
-       (SELECT avg(used.cpu_percent) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = attempt.attempt),
-       (SELECT avg(used.gpu_percent) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = attempt.attempt),
-       (SELECT max(used.gpu_memory_bytes) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = attempt.attempt)
-  FROM latest JOIN tidewheel.attempt ON attempt.task_seq = latest.seq
-UNION ALL
-SELECT latest.seq, latest.id, latest.created_at, lease.attempt, lease.owner, lease.claimed_at,
-       lease.started_at, NULL, NULL, NULL, latest.cpu, latest.memory_bytes, latest.gpu,
-       (SELECT max(used.memory_bytes) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = lease.attempt),
-       (SELECT avg(used.cpu_percent) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = lease.attempt),
-       (SELECT avg(used.gpu_percent) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = lease.attempt),
-       (SELECT max(used.gpu_memory_bytes) FROM tidewheel.usage AS used
-         WHERE used.task_seq = latest.seq AND used.attempt = lease.attempt)
-  FROM latest JOIN tidewheel.lease ON lease.task_seq = latest.seq
-UNION ALL
-SELECT latest.seq, latest.id, latest.created_at, latest.attempt + 1, NULL, NULL, NULL, NULL, NULL, NULL,
-       latest.cpu, latest.memory_bytes, latest.gpu, NULL, NULL, NULL, NULL
-  FROM latest WHERE latest.status IN ('waiting', 'ready')
- ORDER BY 1 DESC, 4 DESC;
+       used.memory_bytes, used.cpu_percent, used.gpu_percent, used.gpu_memory_bytes
+  FROM latest JOIN tried ON tried.task_seq = latest.seq
+  LEFT JOIN used ON used.task_seq = tried.task_seq AND used.attempt = tried.attempt
+ ORDER BY latest.seq DESC, tried.attempt DESC;
