@@ -33,7 +33,8 @@ async def _chain(store: Store, need: NeedView) -> Chain:
     ends: list[Chain] = []
     while todo and len(seen) < BLOCKS_MAX:
         chain = todo.popleft()
-        last, further = chain[-1], ()
+        last = chain[-1]
+        further: Chain = ()
         if last.state is NeedState.OPEN and last.status == CREATED:
             with suppress(NotFound):  # it was deleted meanwhile
                 further = (await store.block(last.parent)).waits

@@ -111,7 +111,7 @@ class Outputs(Unknown):
             raise AttributeError(name)
         return self[name]
 
-    def __getitem__(self, name: object) -> Unknown:
+    def __getitem__(self, name: object) -> Unknown:  # type: ignore[override]
         return Unknown(name=output_to_come(str(self._undefined_name), str(name)))
 
     def __str__(self) -> str:
