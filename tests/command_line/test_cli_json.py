@@ -1,10 +1,10 @@
 """The shapes of JSON that docs/json.md promises are those that the program answers with."""
 
 import json
-import re
-from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+from tests.support import json_page
+from tests.support.json_page import promised
+
 FREE = {"metrics", "spec", "args", "retry"}  # what is in them is not ours to fix
 
 
@@ -15,30 +15,29 @@ ABOUT_RUNS = (
     *("run", "runs", "show", "why", "tree", "log"),
     *("trigger", "broadcast", "message"),
 )
-ABOUT_EVENTS = ("events",)  # test_cli_events
+ABOUT_OTHERS = {
+    *ABOUT_DEFINITIONS,
+    *ABOUT_RUNS,
+    *("register", "workflows", "sbi", "blocks", "objects"),  # test_cli_registry_json
+    "events",  # test_cli_events
+}
 
 
-def promised() -> dict[str, object]:
+def about_tasks() -> dict[str, object]:
     """The example under each heading about tasks."""
-    found = re.findall(r"^## (.+?)\n.*?```json\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
     return {
-        heading: json.loads(example)
-        for heading, example in found
-        if not set(heading.split()).intersection(ABOUT_DEFINITIONS + ABOUT_RUNS + ABOUT_EVENTS)
+        heading: example
+        for heading, example in promised().items()
+        if not ABOUT_OTHERS.intersection(heading.split())
     }
 
 
-def shape(document, name=""):
-    """The keys, all the way down; of a list, those of its first element."""
-    if isinstance(document, dict) and name not in FREE:
-        return {key: shape(value, key) for key, value in sorted(document.items())}
-    if isinstance(document, list) and document and isinstance(document[0], dict):
-        return [shape(document[0])]
-    return None
+def shape(document):
+    return json_page.shape(document, FREE)
 
 
 def test_every_answer_has_the_keys_of_its_example(tidewheel):
-    examples = promised()
+    examples = about_tasks()
     examples["tidewheel task"]["task"] = examples["tidewheel tasks"]["tasks"][0]
     lines = '{"id": "a", "command": "tidewheel message hi"}\n{"needs": ["x"]}\n{"c": 1}\n'
     answers = {

@@ -1,30 +1,16 @@
 """The shapes of JSON about runs that docs/json.md promises are those of the program."""
 
-import json
-import re
-from pathlib import Path
-
-from tests.support import many_commands
+from tests.support import json_page, many_commands
+from tests.support.json_page import promised
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.runs.requests import Broadcast
 
-PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 # What is in them depends on what there is to say.
 FREE = {"counts", "options", "arguments", "answer", "scheduler"}
 
 
-def promised() -> dict[str, object]:
-    found = re.findall(r"^## (.+?)\n.*?```json\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
-    return {heading: json.loads(example) for heading, example in found}
-
-
-def shape(document, name=""):
-    """The keys, all the way down; of a list, those of its first element that has any."""
-    if isinstance(document, dict) and name not in FREE:
-        return {key: shape(value, key) for key, value in sorted(document.items())}
-    if isinstance(document, list) and document and isinstance(document[0], dict):
-        return [shape(document[0])]
-    return None
+def shape(document):
+    return json_page.shape(document, FREE)
 
 
 def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):

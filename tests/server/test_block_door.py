@@ -238,6 +238,33 @@ def test_a_block_never_begins_that_waits_for_one_that_never_does(visitor):
     assert visitor.show(C)["never"]
 
 
+@pytest.mark.req("R004-56")
+def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
+    visitor.submit(sbi(block(A), block(B, after=[(A, "complete")])))
+    chain = sbi(block(C, after=[(B, "finished")]), name="SBI-20261115-sip-2")
+    visitor.submit(chain)
+
+    def why():
+        return visitor.ask(lambda client: client.runs.why(C, "1/a"))["tasks"][0]["reasons"]
+
+    assert why()[0] == {
+        "text": f"{C} waits for {B} to be finished (it has not begun); {B} waits for {A} to be "
+        "complete (it has not begun)",
+        "passes": True,
+        "commands": [],
+        "actions": [],
+    }
+    visitor.abort(A)
+    root = why()[0]
+    assert root["text"] == (
+        f"{C} can never begin: it needs {B} to be finished (it has not begun); {B} needs {A} "
+        "to be complete (it is stopped), which is over"
+    )
+    assert not root["passes"]
+    assert root["commands"] == [f"tidewheel run {A}", f"tidewheel blocks abort {C}"]
+    assert visitor.ask(lambda client: client.runs.show(C))["waits"] == [root]
+
+
 @pytest.mark.req("R004-60")
 def test_a_block_that_has_not_begun_is_aborted_at_once(visitor):
     visitor.submit(sbi(block(A)))

@@ -1,13 +1,12 @@
 """``tidewheel events``: what happens, line by line, from a store and from a server."""
 
 import json
-import re
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.support.http_server import running_server
+from tests.support.json_page import promised
 from tests.support.prepared_run import PreparedRun
 
 
@@ -45,9 +44,7 @@ def test_each_step_is_a_line_with_what_it_was_and_what_it_is(tidewheel, where):
 
 def _promised():
     """The keys of the example in docs/json.md."""
-    page = (Path(__file__).parents[2] / "docs/json.md").read_text("utf-8")
-    example = re.search(r"^## tidewheel events\n.*?```json\n(.*?)```", page, re.M | re.S)
-    document = json.loads(example[1])
+    document = promised()["tidewheel events"]
     return document.keys(), document["data"].keys()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -45,6 +46,10 @@ _SILENCE = (
     "temporarily unable",
     "standby mode",
 )
+
+
+# `slurm_load_jobs error: …`: the same sentence follows with the program's own name.
+_LEAD = re.compile(r"^(?:\w+ )?error: ", re.MULTILINE)
 
 
 class SlurmRefused(Refused):
@@ -230,7 +235,7 @@ def _bytes(text: str) -> int:
 
 
 def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
-    said = _shown(complained.replace(f"{program}: ", "").replace("error: ", ""))
+    said = _shown(_LEAD.sub("", complained.replace(f"{program}: ", "")))
     lowered = complained.lower()
     if any(phrase in lowered for phrase in _NOT_REACHED):
         return SlurmNotReached(said)
@@ -240,8 +245,10 @@ def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
 
 
 def _shown(text: str) -> str:
-    lines = (line.strip().rstrip(".") for line in text.split("\n"))
-    return printable(storable("; ".join(filter(None, lines)), ANSWER_LENGTH_MAX))
+    """In one line; what several lines say alike, once."""
+    lines = dict.fromkeys(line.strip().rstrip(".") for line in text.split("\n"))
+    told = [one for one in lines if one and not any(one in two for two in lines if two != one)]
+    return printable(storable("; ".join(told), ANSWER_LENGTH_MAX))
 
 
 def _parts(ids: Sequence[str]) -> list[Sequence[str]]:

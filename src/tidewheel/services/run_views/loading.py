@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import RunView, SubmissionView
@@ -20,6 +19,7 @@ from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports import Store
+from tidewheel.services.run_views.wait_chains import Chain, chains_of
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import DefinitionOf
 from tidewheel.sources.cycling.reader import CyclingReader
@@ -36,7 +36,7 @@ class Looked(NamedTuple):
     stored: StoredRun
     reader: CyclingReader
     now: Instant
-    waits: tuple[NeedView, ...] = ()  # what keeps it from beginning
+    waits: tuple[Chain, ...] = ()  # what keeps it from beginning
 
     @property
     def started(self) -> bool:
@@ -76,8 +76,7 @@ async def gather(
     pool = pool_of(restored.graph, stored, store.past(view.number), view)
     if recall:
         recall_all(pool, await store.forgotten(view.number))
-    needs = () if view.batch else await store.needs_of([view.number])
-    waits = tuple(one for one in needs if one.state is not NeedState.MET)
+    waits = () if view.batch else await chains_of(store, view.number)
     now = await store.now()
     return Looked(restored.graph, pool, view, stored, restored.reader, now, waits)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import TaskId
@@ -16,6 +15,7 @@ from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.object_nodes import post_commands
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
+from tidewheel.services.run_views.wait_chains import wait_document
 
 PROGRAM = "tidewheel"
 
@@ -32,7 +32,11 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [*(_with_objects(looked, key, one) for one in known), *queued],
+        "reasons": [
+            *waits(looked),
+            *(_with_objects(looked, key, one) for one in known),
+            *queued,
+        ],
     }
 
 
@@ -124,22 +128,15 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
-def waits(looked: Looked) -> list[Reason]:
+def waits(looked: Looked) -> list[Document]:
     """What keeps a run from beginning; nothing, once it has begun."""
-    return [_wait(looked.view.name, one) for one in looked.waits]
-
-
-def _wait(name: str, need: NeedView) -> Reason:
-    if need.state is NeedState.NEVER:
-        text = f"{name} can never begin: it needs {need}, which is over"
-        return Reason(text, passes=False, command="")
-    return Reason(f"{name} waits for {need}", passes=True, command="")
+    return [wait_document(looked.view.name, one) for one in looked.waits]
 
 
 def _of_the_run(looked: Looked) -> list[Reason]:
     view, run = looked.view, looked.pool.run
     if looked.waits:
-        return waits(looked)
+        return []  # told apart
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
     over = {

@@ -33,7 +33,7 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
     causes = _causes(looked)
     return {
         "run": run_facts(looked.view, looked.now) | {"options": option_facts(looked.view)},
-        "waits": [reason_document(looked.view.name, one) for one in waits(looked)],
+        "waits": waits(looked),
         "points": points[-POINTS_MAX:],
         "counts": _counts(looked, [key for there in known.values() for key in there]),
         "bounds": _bounds(looked),
