@@ -220,8 +220,8 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/housekeeping.py",
-                "horizon = Point(earliest - plan.reach_back - ahead)",
-                "horizon = Point(earliest + 0 * ahead)",
+                "horizon = Point(earliest - plan.reach_back - plan.lead)",
+                "horizon = earliest",
             ),
         ),
     ),

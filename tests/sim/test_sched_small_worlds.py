@@ -92,6 +92,7 @@ THREE_POINTS = {
 BOUNDED = {
     "a limit group": "P1 = a & b => c",
     "runahead": "P1 = a[-P1] => b\nP1 = a & c",
+    "an absolute parent that ends late": "P1 = c[3]:finish & a:x => b\nP1 = c",
 }
 
 
@@ -102,6 +103,8 @@ def worlds() -> dict[str, Graph]:
     found |= {name: read_graph(text, final=3) for name, text in THREE_POINTS.items()}
     found["a limit group"] = read_graph(BOUNDED["a limit group"], limit=1)
     found["runahead"] = read_graph(BOUNDED["runahead"], runahead=0)
+    late = "an absolute parent that ends late"
+    found[late] = read_graph(BOUNDED[late], final=3, runahead=0)
     return found
 
 
