@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from heapq import heapify
+from heapq import heappush
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
@@ -288,8 +288,7 @@ def _admit(pool: Pool, task: Task) -> None:
     if task.standing is Standing.ACTIVE:
         queue.active += 1
     elif task.standing is Standing.READY:
-        queue.heap.append((task.point, task.order, task.key))
-        heapify(queue.heap)
+        heappush(queue.heap, (task.point, task.order, task.key))
     if task.released:
         for flow in task.flows:
             pool.fronts[flow] = max(task.point, pool.fronts.get(flow, task.point))

@@ -9,7 +9,7 @@ import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
 import { EdgeLayer } from "../../views/graph/EdgeLayer";
 import type { Placed } from "../../views/graph/layout";
-import { DOTS, Settling, usePanning } from "../../views/graph/panning";
+import { DOTS, HELD, Settling, usePanning } from "../../views/graph/panning";
 import { useLayout } from "../../views/graph/useLayout";
 import "../../views/graph/graph.css";
 import "../run/run.css";
@@ -83,12 +83,12 @@ function Canvas({ drawing }: { drawing: Drawing }) {
   const { placed, request, error } = useLayout(drawing.request);
   const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
   const whole = nodes.length <= WHOLE_MAX;
-  const { panning, viewport } = usePanning(whole);
+  const panning = usePanning(whole);
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   return (
     <ReactFlow<StepNode | FrameNode>
-      viewport={viewport} onViewportChange={panning.move} nodes={nodes} nodeTypes={NODE_TYPES} nodesDraggable={false} nodesConnectable={false}
+      viewport={HELD} onViewportChange={panning.move} nodes={nodes} nodeTypes={NODE_TYPES} nodesDraggable={false} nodesConnectable={false}
       onlyRenderVisibleElements={!whole} minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
       preventScrolling={false} zoomOnScroll={false} onNodeClick={(_, node) => setSelected(node.type === "step" && node.id !== selected ? node.id : null)} onPaneClick={() => setSelected(null)} aria-label="Graph of the definition"
     >

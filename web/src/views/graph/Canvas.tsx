@@ -15,7 +15,7 @@ import { KeptNodes } from "./keptNodes";
 import type { LayoutRequest, Placed } from "./layout";
 import { FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
 import { Overview } from "./Overview";
-import { DOTS, Settling, usePanning } from "./panning";
+import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
 import { useLayout } from "./useLayout";
 
@@ -39,7 +39,7 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
   const [kept] = useState(() => new KeptNodes());
   const nodes = useMemo(() => (placed ? kept.of(drawing, placed, { selected, fits, preview, stop }) : []), [kept, drawing, placed, selected, fits, preview, stop]);
   const whole = nodes.length <= WHOLE_MAX;
-  const { panning, viewport } = usePanning(whole);
+  const panning = usePanning(whole);
   const choose = (id: string) => {
     if (preview?.picking && action !== null) change(withBound(action, id));
     else select(id);
@@ -61,7 +61,7 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
   if (drawing.tasks.size === 0) return <Empty title="No task is here">No task is live or fits the filters. Show more edges, or clear the filters.</Empty>;
   return (
     <ReactFlow<GraphNode>
-      className={nodes.length > CALM_MAX ? "many" : ""} viewport={viewport} onViewportChange={panning.move}
+      className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
       nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null) select(null); }} onKeyDown={onKeyDown}
       nodesDraggable={false} nodesConnectable={false} onlyRenderVisibleElements={!whole}
       minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={PRO} deleteKeyCode={null}

@@ -3,12 +3,20 @@
  * cost more than everything else together; here an edge is two paths, and one that has not changed is not looked at.
  */
 import { ViewportPortal } from "@xyflow/react";
-import { memo, type ReactNode } from "react";
+import { memo, useLayoutEffect, useRef, type ReactNode } from "react";
 import type { GraphEdge } from "../../api/types";
 import { edgeText, type Drawing } from "./drawing";
 import { arrowPath, type Placed, type PlacedLine } from "./layout";
 
+const GLIDE_MS = 350; // of boxes to their new places, as graph.css has it
+
 export const EdgeLayer = memo(function EdgeLayer({ drawing, placed, selected }: { drawing: Drawing; placed: Placed; selected: string | null }) {
+  const drawn = useRef<SVGSVGElement>(null);
+  // Edges lie where boxes will be: they come when those do.
+  useLayoutEffect(() => {
+    const still = drawn.current?.closest(".many") ?? (window.matchMedia("(prefers-reduced-motion: reduce)").matches || null);
+    if (still === null) drawn.current?.animate([{ opacity: 0 }, { opacity: 0, offset: 0.5 }, { opacity: 1 }], GLIDE_MS);
+  }, [placed]);
   const plain: ReactNode[] = [];
   const lit: ReactNode[] = [];
   for (const [id, edge] of drawing.edges) {
@@ -17,7 +25,7 @@ export const EdgeLayer = memo(function EdgeLayer({ drawing, placed, selected }: 
     const isLit = selected !== null && (edge.from === selected || edge.to === selected);
     (isLit ? lit : plain).push(<DependencyLine key={id} edge={edge} line={line} lit={isLit} />);
   }
-  return <ViewportPortal><svg className="dependencies" aria-hidden>{plain}{lit}</svg></ViewportPortal>;
+  return <ViewportPortal><svg ref={drawn} className="dependencies" aria-hidden>{plain}{lit}</svg></ViewportPortal>;
 });
 
 const DependencyLine = memo(function DependencyLine({ edge, line, lit }: { edge: GraphEdge; line: PlacedLine; lit: boolean }) {

@@ -7,7 +7,7 @@
  * layout, no paint. The canvas draws again when the scale changes, when it rests, and, where only boxes in sight are drawn, before
  * the layer has moved too far.
  */
-import { useStore, type Viewport } from "@xyflow/react";
+import { useStore, useStoreApi, type Viewport } from "@xyflow/react";
 import { useLayoutEffect, useState } from "react";
 
 const REST_MS = 160;
@@ -84,13 +84,18 @@ function put(layer: Element | null, translate: string): void {
   if (layer instanceof HTMLElement || layer instanceof SVGElement) layer.style.translate = translate;
 }
 
-/** For a canvas: its `viewport` and `onViewportChange={panning.move}`, and `Settling` within it. */
-export function usePanning(whole: boolean): { panning: Panning; viewport: Viewport } {
-  const [viewport, draw] = useState(START);
-  const [panning] = useState(() => new Panning(draw));
+/**
+ * For a canvas: `viewport={HELD}` and `onViewportChange={panning.move}`, and `Settling` within it. To be told a viewport keeps the canvas from
+ * drawing by itself; that it is always the same keeps it from being put back, which would end a glide or a turn of the wheel half-way.
+ */
+export const HELD = START;
+
+export function usePanning(whole: boolean): Panning {
+  const store = useStoreApi();
+  const [panning] = useState(() => new Panning(({ x, y, zoom }) => store.setState({ transform: [x, y, zoom] })));
   useLayoutEffect(() => panning.drawsAll(whole), [panning, whole]);
   useLayoutEffect(() => () => panning.stop(), [panning]);
-  return { panning, viewport };
+  return panning;
 }
 
 /** In the same moment in which the canvas is drawn at its place, what was moved goes back. */

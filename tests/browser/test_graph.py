@@ -1,0 +1,72 @@
+"""The graph of a run while somebody looks around in it and the run goes on."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.places import address
+from tests.support.http_server import in_path
+from tests.support.patience import eventually
+
+FLOW = """
+[task parameters]
+    i = 1..40
+[scheduling]
+    [[graph]]
+        R1 = first => next<i>
+[runtime]
+    [[first, next<i>]]
+        script = true
+"""
+
+
+@pytest.fixture(scope="module")
+def run(site):
+    """It goes nowhere: it is paused."""
+    name = site.begin("graph", FLOW, "--pause")
+    facts = f"/runs/{in_path(name)}/facts"
+    eventually(lambda: site.caller().get(facts).json["run"]["status"] == "paused", "it began")
+    return name
+
+
+@pytest.mark.req("R001-51")
+def test_a_graph_is_asked_for_once_and_then_for_what_has_changed(site, run, window):
+    page = window.log_in(site.link())
+    with page.expect_response(re.compile(r"/graph\?")) as whole:
+        page.goto(address(site, run))
+    expect(page.get_by_label("1/first, ready")).to_be_visible()
+    asked = [url for url in window.asked if "/graph?" in url]
+    assert len(asked) == 1, "nothing is asked for twice when a page opens"
+    with page.expect_response(re.compile(r"/graph\?.*since=")) as changed:
+        held = site.caller().post(f"/runs/{in_path(run)}/hold?wait_s=10", {"ids": ["1/first"]})
+        assert held.status < 300, held
+    since = parse_qs(urlsplit(changed.value.url).query)["since"]
+    assert since == [whole.value.json()["version"]]
+    assert [one["id"] for one in changed.value.json()["tasks"]] == ["1/first"]
+    assert changed.value.json()["edges"] == []
+    expect(page.locator(".task-box", has_text="held")).to_have_count(1)
+
+
+def test_a_graph_that_is_dragged_or_zoomed_stays_where_it_was_put(site, run, page):
+    page.goto(address(site, run))
+    first = page.get_by_label(re.compile("^1/first"))
+    expect(first).to_be_visible()
+    pane = page.locator(".react-flow__pane").bounding_box()
+    page.wait_for_function("() => !document.querySelector('.react-flow.panning')")
+    before = first.bounding_box()
+    x, y = pane["x"] + 40, pane["y"] + 40
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 30, steps=6)
+    dragged = first.bounding_box()
+    page.mouse.up()
+    page.wait_for_function("() => !document.querySelector('.react-flow.panning')")
+    rests = first.bounding_box()
+    for where, way in (("x", 60), ("y", 30)):
+        assert dragged[where] == pytest.approx(before[where] + way, abs=2)
+        assert rests[where] == pytest.approx(dragged[where], abs=2)
+    for _ in range(3):
+        page.mouse.wheel(0, -200)
+    eventually(lambda: first.bounding_box()["width"] > 1.5 * rests["width"], "it is nearer")
