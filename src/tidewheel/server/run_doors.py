@@ -15,6 +15,7 @@ from tidewheel import wiring
 from tidewheel.ports import Store
 from tidewheel.run_ports import RunDoor
 from tidewheel.server.apart import Apart, Result
+from tidewheel.server.known_summaries import KnownSummaries
 
 DEFINITIONS_MAX = 32
 BEGINNING_MAX = 2  # runs whose definitions are read at once
@@ -27,6 +28,7 @@ class RunDoors:
         self._home = home
         self._doors: dict[int, RunDoor] = {}
         self._apart = Apart()
+        self.summaries = KnownSummaries()
         # Threads are few, and logs are read and written by the same.
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
