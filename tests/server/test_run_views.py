@@ -105,6 +105,7 @@ def test_a_row_says_in_which_families_it_is_drawn(look):
 def test_runs_come_page_by_page_with_how_far_each_is(look):
     [run] = look.runs("?summary=true")["runs"]
     assert run["summary"]["counts"] == look("/summary")["counts"]
+    assert look.runs("?summary=true")["summaries_left"] == 0
     page = look.runs("?limit=1")
     assert "summary" not in page["runs"][0] and page["next"] == run["number"]
     assert look.runs(f"?limit=1&before={page['next']}") == {"runs": [], "next": None}

@@ -15,6 +15,7 @@ from tidewheel import wiring
 from tidewheel.ports import Store
 from tidewheel.run_ports import RunDoor
 from tidewheel.server.apart import Apart, Result
+from tidewheel.server.known_summaries import KnownSummaries
 
 if TYPE_CHECKING:
     from tidewheel.services.run_views.graph_changes import ToldGraphs
@@ -31,6 +32,7 @@ class RunDoors:
         self._doors: dict[int, RunDoor] = {}
         self._apart = Apart()
         self._graphs: ToldGraphs | None = None
+        self.summaries = KnownSummaries()
         # Threads are few, and logs are read and written by the same.
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 

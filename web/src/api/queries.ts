@@ -16,13 +16,21 @@ export const runsQuery = queryOptions({
   select: (found) => found.runs,
 });
 
-/** Page by page, the newest first. */
+interface RunPage {
+  runs: (RunFacts & { summary: Omit<RunSummary, "run"> | null })[];
+  next: number | null;
+  summaries_left: number;
+}
+
+const SUMMARIES_MS = 2_000; // a server looks into a few runs for each request
+
+/** All of them in one page, with how far each is; page by page only beyond a thousand, the newest first. */
 export const runPagesQuery = infiniteQueryOptions({
   queryKey: ["runs", "pages"],
-  queryFn: ({ signal, pageParam }) =>
-    get<{ runs: RunFacts[]; next: number | null }>(`/runs?limit=100${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
+  queryFn: ({ signal, pageParam }) => get<RunPage>(`/runs?limit=1000&summary=true${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
   initialPageParam: null as number | null,
   getNextPageParam: (last) => last.next,
+  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => page.summaries_left > 0) ? SUMMARIES_MS : false),
 });
 
 export const summaryQuery = (run: string) =>

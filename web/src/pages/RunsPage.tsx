@@ -1,13 +1,12 @@
 /** All runs: those that need somebody first, each with how far it is and what keeps it. */
-import { useInfiniteQuery, useQueries, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { ActingProvider, useActing } from "../acting/Acting";
-import { setConnection } from "../api/connection";
-import { runPagesQuery, summaryQuery } from "../api/queries";
+import { useFollowing } from "../api/follow";
+import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
-import { EventStream } from "../api/stream";
-import type { RunEvent, RunFacts, RunSummary } from "../api/types";
+import type { RunFacts, RunSummary } from "../api/types";
 import { globMatcher } from "../ui/globs";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
@@ -15,52 +14,18 @@ import { Ago, durationText, useNow } from "../ui/time";
 import { inOrder, isAbandoned, isOver, progress, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
-const SUMMARIES_MAX = 40;
-const CALM_MS = 1_500;
-
-/** Runs that were heard of are asked for again, a little later and once for many events. */
-function useRunEvents(): void {
-  const queries = useQueryClient();
-  useEffect(() => {
-    const heard = new Set<string>();
-    let timer = 0;
-    const refresh = () => {
-      timer = 0;
-      void queries.invalidateQueries({ queryKey: ["runs"] });
-      for (const run of heard) void queries.invalidateQueries({ queryKey: ["run", run, "summary"] });
-      heard.clear();
-    };
-    const stream = new EventStream({
-      query: { kind: "run" },
-      onConnection: setConnection,
-      onEvent: (event) => {
-        if (event.event === "run") heard.add((JSON.parse(event.data) as RunEvent).run);
-        timer ||= window.setTimeout(refresh, CALM_MS);
-      },
-    });
-    stream.start();
-    return () => {
-      window.clearTimeout(timer);
-      stream.stop();
-      setConnection("idle");
-    };
-  }, [queries]);
-}
-
 export function RunsPage() {
-  useRunEvents();
+  useFollowing("run", runPagesQuery.queryKey);
   const [text, setText] = useState("");
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(runPagesQuery);
   const runs = useMemo(() => data?.pages.flatMap((page) => page.runs), [data]);
-  const asked = (runs ?? []).filter((run) => run.status !== "created").slice(0, SUMMARIES_MAX);
-  const summaries = useQueries({
-    queries: asked.map((run) => ({ ...summaryQuery(run.name), ...(isOver(run) ? { staleTime: 60_000 } : {}) })),
-    combine: (found) => new Map(found.flatMap(({ data }) => (data ? [[data.run.name, data] as const] : []))),
-  });
+  const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary === null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
+  const usual = useMemo(() => usualSeconds(runs ?? []), [runs]);
+  const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
   const fits = globMatcher(text);
-  const shown = inOrder(runs, summaries).filter((run) => fits(run.name) || fits(run.status));
+  const shown = sorted.filter((run) => fits(run.name) || fits(run.status));
   const alarming = shown.filter((run) => urgency(run, summaries.get(run.name)) <= 3).length;
   return (
     <div className="runs-page">
@@ -74,7 +39,7 @@ export function RunsPage() {
       <ul className="run-list">
         {shown.map((run) => (
           <li key={run.number}>
-            <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usualSeconds(run, runs)} /></ActingProvider>
+            <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usual.get(run.workflow) ?? null} /></ActingProvider>
           </li>
         ))}
       </ul>

@@ -37,15 +37,19 @@ export function progress(summary: RunSummary): number | null {
 
 const PAST_MAX = 20;
 
-/** How long the latest complete runs of the same workflow took: the median; null where there is none. */
-export function usualSeconds(run: RunFacts, runs: readonly RunFacts[]): number | null {
-  const past = runs
-    .filter((one) => one.workflow === run.workflow && one.status === "completed" && one.ended_at !== null)
-    .sort((a, b) => b.number - a.number)
-    .slice(0, PAST_MAX)
-    .map((one) => (Date.parse(one.ended_at ?? "") - Date.parse(one.created_at)) / 1_000)
-    .sort((a, b) => a - b);
-  return past[Math.floor((past.length - 1) / 2)] ?? null;
+/** How long the latest complete runs of each workflow took: the median. */
+export function usualSeconds(runs: readonly RunFacts[]): Map<string, number> {
+  const past = new Map<string, number[]>();
+  for (const run of [...runs].sort((a, b) => b.number - a.number)) {
+    if (run.status !== "completed" || run.ended_at === null) continue;
+    const known = past.get(run.workflow) ?? [];
+    if (known.length < PAST_MAX) known.push((Date.parse(run.ended_at) - Date.parse(run.created_at)) / 1_000);
+    past.set(run.workflow, known);
+  }
+  return new Map([...past].map(([workflow, seconds]) => {
+    const sorted = seconds.sort((a, b) => a - b);
+    return [workflow, sorted[Math.floor((sorted.length - 1) / 2)] ?? 0];
+  }));
 }
 
 /** What is left of that; null where it took longer already, or where nothing goes on. */

@@ -1,11 +1,15 @@
 /** What the last job of a task used over time. */
 import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useMemo } from "react";
 import { get, inPath } from "../api/http";
 import type { TaskDocument } from "../api/types";
 import { durationText } from "../ui/time";
-import { linePath, usageLines, type UsageLine, type UsagePoint } from "./usage";
+import { SECONDS } from "../ui/quantities";
+import { usageLines, type UsageLine, type UsagePoint } from "./usage";
 
-const [WIDTH, HEIGHT] = [300, 44];
+const HEIGHT = 110;
+// Most panels show no plot, and what draws one is as large as the page without it.
+const Plot = lazy(() => import("../ui/Plot").then((module) => ({ default: module.Plot })));
 
 export function UsagePlot({ task }: { task: TaskDocument }) {
   const last = task.submissions.at(-1);
@@ -14,23 +18,28 @@ export function UsagePlot({ task }: { task: TaskDocument }) {
     queryFn: ({ signal }) => get<{ usage: UsagePoint[] }>(`/tasks/${inPath(last?.task ?? "")}/usage`, signal),
     enabled: last !== undefined,
   });
+  const lines = useMemo(() => usageLines(data?.usage ?? []), [data]);
   if (last === undefined) return <p className="muted">It has not run.</p>;
   if (data === undefined) return null;
   if (data.usage.length === 0) return <p className="muted">Nothing was measured of submission {last.submit}: it was too short, or its worker does not measure.</p>;
-  return <div className="usage">{usageLines(data.usage).map((line) => <Plot key={line.name} line={line} />)}</div>;
+  return <div className="usage"><Suspense>{lines.map((line) => <Line key={line.name} line={line} />)}</Suspense></div>;
 }
 
-function Plot({ line }: { line: UsageLine }) {
-  const path = linePath(line, WIDTH, HEIGHT);
+const between = (from: number, to: number): [number, number] => [from, to];
+const COLOUR = "#0072b2";
+
+function Line({ line }: { line: UsageLine }) {
   const seconds = line.values.at(-1)?.seconds ?? 0;
-  const says = `${line.name}: at most ${line.text(line.most)} in ${durationText(seconds)}`;
+  const plot = useMemo(() => ({
+    data: [line.values.map((one) => one.seconds), line.values.map((one) => one.value)] as [number[], number[]],
+    // One value is a point in the middle of nothing, and looks like it.
+    series: [{ label: line.name, stroke: COLOUR, fill: `${COLOUR}33`, width: 1.5, points: { show: line.values.length <= 20, size: 5, fill: COLOUR } }],
+    x: { range: seconds > 0 ? between(0, seconds) : between(-1, 1), says: SECONDS, space: 70 },
+  }), [line, seconds]);
   return (
     <figure>
-      <figcaption><b>{line.name}</b> <span className="muted">at most {line.text(line.most)}</span><span className="faint end">{durationText(seconds)}</span></figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={says}>
-        <path className="area" d={`${path}V${HEIGHT}H0Z`} />
-        <path className="line" d={path} />
-      </svg>
+      <figcaption><b>{line.name}</b> <span className="muted">at most {line.scale.text(line.most)}</span><span className="faint end">{durationText(seconds)}</span></figcaption>
+      <Plot label={`${line.name}: at most ${line.scale.text(line.most)} in ${durationText(seconds)}`} data={plot.data} series={plot.series} x={plot.x} y={line.scale} place={(index) => `after ${durationText(plot.data[0][index] ?? 0)}`} height={HEIGHT} />
     </figure>
   );
 }

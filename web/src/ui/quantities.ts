@@ -1,4 +1,5 @@
 /** Amounts as people read them. */
+import { durationText } from "./time";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -9,3 +10,31 @@ export function bytesText(bytes: number): string {
 }
 
 export const percentText = (part: number): string => `${part >= 10 ? Math.round(part) : part.toFixed(1)} %`;
+
+/** How values are written: alone, and as the labels of an axis, which share a unit and tell one from the next. */
+export interface Scale {
+  text: (value: number) => string;
+  /** From the largest on; none: labels are texts. */
+  units: readonly (readonly [number, string])[];
+  /** From this value on, labels are texts. */
+  until?: number;
+}
+
+export const BYTES: Scale = { text: bytesText, units: UNITS.map((unit, power) => [1024 ** power, unit] as const).reverse() };
+export const PERCENT: Scale = { text: percentText, units: [[1, "%"]] };
+export const SECONDS: Scale = { text: durationText, units: [[1, "s"], [1e-3, "ms"]], until: 60 };
+export const COUNT: Scale = { text: (value) => (Number.isInteger(value) ? String(value) : ""), units: [] };
+
+const DECIMALS_MAX = 6;
+
+/** As many decimals as the distance between two labels needs. */
+export function axisLabels(splits: readonly number[], { text, units, until = Infinity }: Scale): string[] {
+  const most = Math.max(...splits.map(Math.abs));
+  const steps = splits.slice(1).map((one, place) => Math.abs(one - (splits[place] ?? 0))).filter((step) => step > 0);
+  if (units.length === 0 || most >= until || steps.length === 0) return splits.map(text);
+  const [size, unit] = units.find(([one]) => most >= one) ?? units[units.length - 1] ?? [1, ""];
+  const step = Math.min(...steps) / size;
+  let decimals = 0;
+  while (decimals < DECIMALS_MAX && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals += 1;
+  return splits.map((one) => `${(one / size).toFixed(decimals)} ${unit}`);
+}

@@ -22,7 +22,6 @@ from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workfl
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
 
-SUMMARIES_MAX = 50  # each reads a whole run
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -34,7 +33,7 @@ READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, 
 
 
 class RunsQuery(In):
-    """Which runs; with summaries there are at most 50 to a page."""
+    """Which runs; of summaries that are not known yet, 50 come with each request."""
 
     workflow: str | None = None
     limit: Count = 100
@@ -146,14 +145,15 @@ def run_door(call: Call) -> RunDoor:
 
 async def list_runs(call: Call) -> object:
     query = call.query_as(RunsQuery)
-    count = min(query.limit, SUMMARIES_MAX) if query.summary else query.limit
-    asked = {"workflow": query.workflow, "count": count, "before": query.before}
+    asked = {"workflow": query.workflow, "count": query.limit, "before": query.before}
     found = await run_door(call).look("runs", asked)
     listed: Any = found["runs"]
     shown = [one for one in listed if covers_workflow(call.grant, one["workflow"])]
-    if query.summary:
-        shown = [one | {"summary": await _summary(call, one["name"])} for one in shown]
-    return found | {"runs": shown}
+    if not query.summary:
+        return found | {"runs": shown}
+    known = call.doors.summaries
+    shown, left = await known.added(shown, lambda run: _summary(call, run))
+    return found | {"runs": shown, "summaries_left": left}
 
 
 async def _summary(call: Call, run: str) -> Document | None:

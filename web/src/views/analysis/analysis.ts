@@ -1,13 +1,11 @@
 /** What attempts took and used, by the name of their task: figures, over cycles, as a histogram. */
 import { comparePoints } from "../../api/points";
 import type { RunAttempt } from "../../api/types";
-import { bytesText, percentText } from "../../ui/quantities";
-import { durationText } from "../../ui/time";
+import { BYTES, PERCENT, SECONDS, type Scale } from "../../ui/quantities";
 
-export interface Quantity {
+export interface Quantity extends Scale {
   id: string;
   title: string;
-  text: (value: number) => string;
   of: (attempt: RunAttempt) => number | null;
   /** What was asked for; null: nothing was, or nothing can be. */
   asked: (attempt: RunAttempt) => number | null;
@@ -20,15 +18,15 @@ const some = (value: number): number | null => (value > 0 ? value : null);
 
 export const QUANTITIES: readonly [Quantity, ...Quantity[]] = [
   {
-    id: "run", title: "Run time", text: durationText, asked: nothing,
+    id: "run", title: "Run time", ...SECONDS, asked: nothing,
     // How long a failure took says little about how long the task takes.
     of: (one) => (one.ended_by === "succeed" ? seconds(one.started_at ?? one.claimed_at, one.ended_at) : null),
   },
-  { id: "queue", title: "Queue time", text: durationText, of: (one) => seconds(one.queued_at, one.started_at ?? one.claimed_at), asked: nothing },
-  { id: "memory", title: "Memory", text: bytesText, of: (one) => one.used.memory_bytes, asked: (one) => some(one.asked.memory_bytes) },
-  { id: "cpu", title: "CPU", text: percentText, of: (one) => one.used.cpu_percent, asked: (one) => some(one.asked.cpu * 100) },
-  { id: "gpu", title: "GPU", text: percentText, of: (one) => one.used.gpu_percent, asked: (one) => some(one.asked.gpu * 100) },
-  { id: "gpu-memory", title: "GPU memory", text: bytesText, of: (one) => one.used.gpu_memory_bytes, asked: nothing },
+  { id: "queue", title: "Queue time", ...SECONDS, of: (one) => seconds(one.queued_at, one.started_at ?? one.claimed_at), asked: nothing },
+  { id: "memory", title: "Memory", ...BYTES, of: (one) => one.used.memory_bytes, asked: (one) => some(one.asked.memory_bytes) },
+  { id: "cpu", title: "CPU", ...PERCENT, of: (one) => one.used.cpu_percent, asked: (one) => some(one.asked.cpu * 100) },
+  { id: "gpu", title: "GPU", ...PERCENT, of: (one) => one.used.gpu_percent, asked: (one) => some(one.asked.gpu * 100) },
+  { id: "gpu-memory", title: "GPU memory", ...BYTES, of: (one) => one.used.gpu_memory_bytes, asked: nothing },
 ];
 
 export interface Figures {

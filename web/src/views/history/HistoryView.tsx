@@ -29,7 +29,7 @@ export function HistoryView() {
   return (
     <div className="history-view" onKeyDown={(event) => hear(event, batch, now, go)}>
       <div className="view-bar">
-        <Button look="quiet" aria-label="To the beginning" title="To the beginning (Home)" disabled={batch === 0} onClick={() => go(0)}>⏮</Button>
+        <Button look="quiet" aria-label="To the beginning" title="To the beginning (Home)" disabled={batch === 0} onClick={() => go(0)}>|◀</Button>
         <Button look="quiet" aria-label="One batch back" title="One batch back (←, [)" disabled={batch === 0} onClick={() => go(batch - 1)}>◀</Button>
         <Button look={playing ? "primary" : "plain"} aria-label={playing ? "Pause" : "Play"} title="Batch by batch, by itself (v p)" onClick={moment.play}>{playing ? "❚❚" : "Play"}</Button>
         <Button look="quiet" aria-label="One batch on" title="One batch on (→, ])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
