@@ -83,8 +83,7 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
           <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
             <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✋" : one.made ? "✔" : "○"}</span>
             <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
-            <span className="muted">{madeText(one)}</span>
-            <At at={one.at} />
+            <span className="made-by"><span className="muted">{madeText(one)}</span> <At at={one.at} /></span>
           </li>
         ))}
       </ul>

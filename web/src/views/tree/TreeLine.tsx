@@ -18,7 +18,7 @@ export function TreeLine({ line, ticked }: { line: Line; ticked: boolean }) {
         <span className="tree-name">{row.name}{ticked && <b className="tick-mark" title="ticked"> ✓</b>}</span>
         <StateWord state={row.state} remarks={row.remarks} />
         <FlowMarks flows={row.flows} />
-        {row.submit > 1 && <span className="muted" title="How often it was submitted">{row.submit} submissions</span>}
+        {row.submit > 1 && <span className="muted tree-submits">{row.submit} submissions</span>}
         <span className="tree-end muted"><Took from={row.started_at} to={row.ended_at} /></span>
       </>
     );
