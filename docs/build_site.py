@@ -44,6 +44,11 @@ SCRIPTED_STYLE = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toStr
 ADOPTED = r"(s=>{s.replaceSync(\2.toString());\1.adoptedStyleSheets=[s]})(new CSSStyleSheet)"
 CELL = re.compile(r"<td.*?</td>", re.DOTALL)  # GitHub wants a bar in code escaped, Zensical not
 DRAWING = re.compile(r'<img alt="([^"]*)" src="([^"]+\.svg)"[^>]*>')
+# A page knows only what the system wants; the site has a switch of its own, which styles see.
+PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"\s*/?>'
+    r'\s*<img src="([^"]+)"([^>]*?)\s*/?>\s*</picture>'
+)
 UNFIT = {
     "*.html": re.compile(
         r'(?:src|href)="(?:https?:|data:)?//[^"]*"'
@@ -152,7 +157,16 @@ def mended(site: Path, page: Path, text: str) -> str:
     text = text.replace('<a href="" ', f'<a href="{up}/index.html" ')
     text = INLINE_SCRIPT.sub(lambda found: script_file(site, up, found[1]), text)
     text = CELL.sub(lambda found: found[0].replace("\\|", "|"), text)
+    text = PICTURE.sub(lambda found: by_day_and_night(found[2], found[1], found[3]), text)
     return DRAWING.sub(lambda found: inlined(page, found[2], found[1]), text)
+
+
+def by_day_and_night(light: str, dark: str, rest: str) -> str:
+    """Both pictures; the one that is not shown is not fetched either."""
+    return "".join(
+        f'<img class="{name}" src="{source}" loading="lazy"{rest}>'
+        for name, source in (("by-day", light), ("by-night", dark))
+    )
 
 
 def script_file(site: Path, up: str, script: str) -> str:

@@ -125,3 +125,28 @@ def test_the_graph_of_a_moment_shows_what_changed_and_why_and_plays_on(site, noi
     page.get_by_role("button", name="Play").click()
     expect(graph.locator(".s-succeeded").first).to_be_visible()
     expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to the end
+
+
+@pytest.mark.req("R001-45")
+def test_a_command_about_a_glob_is_shown_first_and_a_double_click_gives_it_once(
+    site, noisy, page, window
+):
+    page.goto(address(site, noisy, "?views=tree"))
+    opener = page.get_by_role("button", name="Command …")
+    opener.focus()
+    page.keyboard.press("Enter")
+    form = page.get_by_role("dialog", name="Command")
+    expect(form.get_by_label("What")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+    page.keyboard.press("Enter")
+    form.get_by_label("What").select_option("Hold")
+    form.get_by_label("Tasks").fill("2/mer*")
+    page.keyboard.press("Enter")
+    shown = page.get_by_role("dialog", name="Hold 2/mer*")
+    expect(shown).to_contain_text("2/merge")
+    shown.get_by_role("button", name="Hold 2/mer*").dblclick()
+    expect(shown).to_have_count(0)
+    expect(page.get_by_role("status").get_by_text("Hold 2/mer*: done")).to_have_count(1)
+    assert len([url for url in window.asked if url.endswith("/hold")]) == 1
+    site.caller().post(f"/runs/{in_path(noisy)}/release", {"ids": ["2/merge"]})

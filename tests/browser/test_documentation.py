@@ -46,6 +46,21 @@ def test_a_picture_follows_light_and_dark(window, documentation, scheme):
     assert window.complaints == []
 
 
+def test_pictures_of_the_page_follow_the_switch_of_the_site(window, documentation):
+    page = window.page
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{documentation}page.html")
+    page.wait_for_load_state("networkidle")
+    day, night = page.locator("img.by-day").first, page.locator("img.by-night").first
+    assert (day.is_visible(), night.is_visible()) == (True, False)
+    page.locator("label[for^=__palette]:visible").click()  # always light …
+    page.locator("label[for^=__palette]:visible").click()  # … always dark
+    night.wait_for(state="visible")
+    assert not day.is_visible()
+    assert night.evaluate("img => img.decode().then(() => img.naturalWidth)") > 0
+    assert window.complaints == []
+
+
 def test_a_phone_can_read_it(window, documentation):
     page = window.page
     page.set_viewport_size({"width": 390, "height": 800})

@@ -186,7 +186,8 @@ def test_every_page_is_there_after_a_reload(page):
 
 def test_a_run_that_nobody_knows_is_said_to_be_unknown(site, page):
     page.goto(address(site, "nobody/run9"))
-    expect(page.get_by_role("alert")).to_contain_text("nobody/run9")
+    expect(page.get_by_role("heading", name="There is no run nobody/run9")).to_be_visible()
+    expect(page.get_by_role("link", name="Go to all runs")).to_be_visible()
 
 
 def test_dark_is_remembered(page):

@@ -19,7 +19,13 @@ from tidewheel.cli.tui.tree import Tree
 
 
 def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):
-    one = {"submit": 1, "status": "failed", "started_at": None, "ended_at": None}
+    one = {
+        "submit": 1,
+        "status": "failed",
+        "started_at": None,
+        "ended_at": None,
+        "attempts": [],
+    }
     return {
         "name": name,
         "family": False,
@@ -108,6 +114,24 @@ def test_points_and_families_are_open_and_tasks_are_closed():
     assert names(state)[:4] == ["1", "a", "01", "02"]
     state, _ = press(state, "home", "left")
     assert names(state) == ["1", "2", "a"]
+
+
+def test_a_submission_that_was_tried_again_opens_down_to_its_attempts_and_their_logs():
+    tried = task("a", "failed", submits=1)
+    tried["submissions"][0]["attempts"] = [
+        {"attempt": number, "worker": "w1", "started_at": None, "ended_at": None}
+        | {"ended_by": ended_by, "exit_status": None}
+        for number, ended_by in ((1, "lapse"), (2, None))
+    ]
+    state = replace(STATE, tree=Tree(page=page(("1", [tried]))))
+    state, _ = press(state, "down", "right", "down")
+    assert state.tree.row.beside == "exit 1, 2 attempts"
+    state, _ = press(state, "right")
+    assert names(state) == ["1", "a", "01", "attempt 1", "attempt 2"]
+    assert [row.beside for row in state.tree.rows[3:]] == ["lapse, w1", "running, w1"]
+    state, wish = press(state, "down", "o")
+    assert wish == ShowLog("1/a", "out", 1, 1)
+    assert press(state, "left", "left")[0].tree.row.name == "01"
 
 
 def test_a_very_large_point_is_closed_until_it_is_opened():

@@ -2,12 +2,17 @@
 import { createContext, use, useMemo, useState, type ReactNode } from "react";
 import type { Action } from "../api/types";
 import { ActionDialog } from "./ActionDialog";
+import { CommandFormDialog } from "./CommandForm";
 
 interface Acting {
   act: (action: Action) => void;
   /** The command that is being thought about, and what it would do. */
   action: Action | null;
   change: (action: Action) => void;
+  /** Somebody writes a command: about a glob, or of another kind than the buttons have. */
+  write: () => void;
+  /** Nothing is thought about any more. */
+  leave: () => void;
   /** It stands beside a drawing that shows what would happen. */
   docked: boolean;
 }
@@ -20,12 +25,20 @@ const Context = createContext<Acting | null>(null);
 /** `draws`: something below shows what would happen (`useActing().action`, `useTried`), so it must be seen. */
 export function ActingProvider({ run, draws = false, children }: { run: string; draws?: boolean; children: ReactNode }) {
   const [action, setAction] = useState<Action | null>(null);
+  const [writing, setWriting] = useState(false);
   const docked = action !== null && draws && DRAWN.includes(action.verb);
-  const acting = useMemo(() => ({ act: setAction, change: setAction, action, docked }), [action, docked]);
+  const acting = useMemo(() => {
+    const leave = () => {
+      setAction(null);
+      setWriting(false);
+    };
+    return { act: setAction, change: setAction, write: () => setWriting(true), leave, action, docked };
+  }, [action, docked]);
   return (
     <Context value={acting}>
       {children}
       {action !== null && <ActionDialog run={run} action={action} docked={docked} onChange={setAction} onClose={() => setAction(null)} />}
+      {writing && <CommandFormDialog onClose={() => setWriting(false)} onDone={(written) => { setWriting(false); setAction(written); }} />}
     </Context>
   );
 }

@@ -1,14 +1,15 @@
 /** What a command would do, and the button that does it. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { giveCommand } from "../api/commands";
+import { currentLive } from "../api/runLive";
 import type { Action } from "../api/types";
+import { useDeed } from "../ui/deed";
 import { Dialog } from "../ui/Dialog";
 import { Button, Failure, Loading } from "../ui/parts";
 import { say } from "../ui/toasts";
 import { Bounds, isReflow } from "./Bounds";
 import { Consequences } from "./Consequences";
-import { useTried } from "./tried";
+import { useGiving, useTried } from "./tried";
 import { actionText, verbOf } from "./verbs";
 import "./acting.css";
 
@@ -24,8 +25,8 @@ export function ActionDialog({ run, action, docked, onChange, onClose }: Props) 
   const verb = verbOf(action.verb);
   const queries = useQueryClient();
   const tried = useTried(run, action);
-  const giving = useMutation({
-    mutationFn: () => giveCommand(run, action),
+  const giving = useDeed({
+    mutationFn: useGiving(run, action, tried.data),
     onSuccess: () => {
       say(`${actionText(action)}: done`);
       void queries.invalidateQueries({ queryKey: ["run", run] });
@@ -33,6 +34,7 @@ export function ActionDialog({ run, action, docked, onChange, onClose }: Props) 
       onClose();
     },
   });
+  const waits = giving.isPending || tried.isLoading || tried.error !== null;
   const Frame = docked ? Docked : Dialog;
   return (
     <Frame title={actionText(action)} onClose={onClose}>
@@ -45,7 +47,7 @@ export function ActionDialog({ run, action, docked, onChange, onClose }: Props) 
       {giving.error !== null && <Failure error={giving.error} />}
       <div className="dialog-foot">
         <Button onClick={onClose}>Leave it</Button>
-        <Button look={verb.danger ? "danger" : "primary"} autoFocus disabled={giving.isPending || tried.isLoading || tried.error !== null} onClick={() => giving.mutate()}>
+        <Button look={verb.danger ? "danger" : "primary"} {...(verb.danger || hasChoices(action) ? {} : { "data-focus": true })} aria-disabled={waits} onClick={() => { if (!waits) giving.mutate(); }}>
           {giving.isPending ? "Asking the scheduler …" : actionText(action)}
         </Button>
       </div>
@@ -73,6 +75,9 @@ function Docked({ title, onClose, children }: { title: string; onClose: () => vo
   return <div ref={box} className="docked dialog-body" role="dialog" aria-label={title} tabIndex={-1}>{children}</div>;
 }
 
+/** Before these the focus begins, not at the button that does it. */
+const hasChoices = ({ verb, prerequisites }: Action): boolean => verb === "trigger" || verb === "stop" || (verb === "set" && prerequisites === undefined);
+
 /** What else can be said with this verb. */
 function Choices({ action, docked, onChange }: { action: Action; docked: boolean; onChange: (action: Action) => void }) {
   if (action.verb === "trigger") {
@@ -83,8 +88,15 @@ function Choices({ action, docked, onChange }: { action: Action; docked: boolean
       </>
     );
   }
-  if (action.verb === "set" && action.prerequisites === undefined) return <OutputChoice action={action} onChange={onChange} />;
-  if (action.verb === "stop") {
+  if (action.verb === "set") {
+    return (
+      <>
+        {action.prerequisites === undefined && <OutputChoice action={action} onChange={onChange} />}
+        <KnownFlow action={action} onChange={onChange} />
+      </>
+    );
+  }
+  if (action.verb === "stop" && action.at_point === undefined && action.after_task === undefined) {
     return (
       <fieldset className="choices">
         <legend>How</legend>
@@ -112,11 +124,32 @@ function OutputChoice({ action, onChange }: { action: Action; onChange: (action:
   );
 }
 
+/** Those that tasks of the run on the screen belong to; the first alone is no choice. */
+function flowsOfRun(): number[] {
+  const flows = new Set(currentLive()?.snapshot().rows.flatMap((row) => row.flows));
+  return flows.size > 1 ? [...flows].sort((a, b) => a - b) : [];
+}
+
+/** Into a flow that is under way, as for a task that waits for something outside of its flow. */
+function KnownFlow({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {
+  const flows = flowsOfRun();
+  if (flows.length === 0) return null;
+  return (
+    <label className="choices">
+      <span className="muted">Into which flow</span>
+      <select value={action.flow ?? ""} onChange={(event) => onChange(inFlow(action, event.target.value))}>
+        <option value="">as usual</option>
+        {flows.map((flow) => <option key={flow} value={flow}>flow {flow}</option>)}
+      </select>
+    </label>
+  );
+}
+
 function FlowChoice({ action, onChange }: { action: Action; onChange: (action: Action) => void }) {
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {([["", "as the run goes on (its flow)"], ["new", "everything behind it again (a new flow)"], ["none", "nothing: only this"]] as const).map(([flow, says]) => (
+      {[["", "as usual: in its flows, or alone if it has run already"], ["new", "everything behind it again (a new flow)"], ["none", "nothing: only this"], ...flowsOfRun().map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

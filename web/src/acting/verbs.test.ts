@@ -8,6 +8,11 @@ test.each([
   [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "Satisfy 1/a:succeeded for 1/b"],
   [{ verb: "pause" }, "Pause"],
   [{ verb: "run" }, "Carry on"],
+  [{ verb: "trigger", ids: ["1/a"], flow: "2" }, "Trigger 1/a in flow 2"],
+  [{ verb: "hold", after: "3" }, "Hold everything after 3"],
+  [{ verb: "hold", ids: ["*/a*"] }, "Hold */a*"],
+  [{ verb: "release", everything: true }, "Release everything"],
+  [{ verb: "stop", at_point: "3" }, "Stop at 3"],
 ])("%o is said so", (action, text) => {
   expect(actionText(action)).toBe(text);
 });

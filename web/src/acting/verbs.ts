@@ -31,9 +31,28 @@ export const RUN_VERBS: readonly Verb[] = [
   { verb: "reload", button: "Reload", says: "Read the definition again." },
 ];
 
+const OTHER_VERBS: readonly Verb[] = [
+  { verb: "ext-trigger", button: "Tell", says: "The oldest task that waits for this message takes it." },
+  { verb: "message", button: "Speak", says: "It counts as if the job had said it." },
+  { verb: "broadcast", button: "Broadcast", says: "Tasks that are submitted from now on have these settings." },
+];
+
 export function verbOf(name: string): Verb {
-  const found = [...TASK_VERBS, ...RUN_VERBS].find((one) => one.verb === name);
+  const found = [...TASK_VERBS, ...RUN_VERBS].find((one) => one.verb === name) ?? OTHER_VERBS.find((one) => one.verb === name);
   return found ?? { verb: name, button: name, says: "" };
+}
+
+/** Of commands that are about more than tasks with names; null of others. */
+function wholeText(action: Action): string | null {
+  const text = (field: string) => (typeof action[field] === "string" ? action[field] : "");
+  if (text("after") !== "") return `Hold everything after ${text("after")}`;
+  if (action.everything === true) return "Release everything";
+  if (text("at_point") !== "") return `Stop at ${text("at_point")}`;
+  if (text("after_task") !== "") return `Stop after ${text("after_task")}`;
+  if (action.verb === "ext-trigger") return `Tell of “${text("message")}”`;
+  if (action.verb === "message") return `Speak for ${text("id")}`;
+  if (action.verb === "broadcast") return "Broadcast settings";
+  return null;
 }
 
 /** "Trigger 1/model", "Hold 3 tasks", "Satisfy 1/a for 1/b". */
@@ -41,9 +60,11 @@ export function actionText(action: Action): string {
   const { ids = [] } = action;
   const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${ids[0]}` : ` ${ids.length} tasks`;
   const prerequisites = action.prerequisites as string[] | undefined;
+  const whole = wholeText(action);
+  if (whole !== null) return whole;
   if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
   const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
-  const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : "";
+  const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
   const word = action.verb === "set" ? "Set outputs of" : verbOf(action.verb).button;
   return `${word}${what}${flow}`;
 }

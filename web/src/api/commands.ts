@@ -1,5 +1,5 @@
 /** Commands to a run: tried, or given. */
-import { inPath, post } from "./http";
+import { inPath, post, postLook } from "./http";
 import type { Action, DryRun } from "./types";
 
 export interface Obeyed {
@@ -11,7 +11,7 @@ export interface Obeyed {
 
 /** What would happen. */
 export const tryCommand = (run: string, action: Action): Promise<DryRun> =>
-  post<DryRun>(`/runs/${inPath(run)}/dry-run`, { command: action });
+  postLook<DryRun>(`/runs/${inPath(run)}/dry-run`, { command: action });
 
 export function giveCommand(run: string, action: Action): Promise<Obeyed> {
   const { verb, ...fields } = action;

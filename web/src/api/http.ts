@@ -1,6 +1,9 @@
 /** Requests to the server that sent this page; whatever goes wrong is a Problem with words. */
 
 const API = "/api/v1";
+const AWAY = "The server does not answer. This page tries again by itself.";
+// Nothing that changes something is asked for twice.
+const UNKNOWN = "The server did not answer, so it is not known whether this was done. Look what has changed before you do it again.";
 
 /** Something that is wrong or remarkable in a definition, and where. */
 export interface Finding {
@@ -53,6 +56,8 @@ export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   ask<T>("GET", path, undefined, signal);
 export const post = <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
   ask<T>("POST", path, body, signal);
+/** A question that is too long for an address; it changes nothing. */
+export const postLook = <T>(path: string, body: unknown): Promise<T> => ask<T>("POST", path, body, undefined, AWAY);
 /** A file as it is. */
 export const postFile = <T>(path: string, content: Blob, mediaType: string): Promise<T> =>
   ask<T>("POST", path, new Blob([content], { type: mediaType }));
@@ -73,8 +78,8 @@ export async function getBytes(
   return { bytes: new Uint8Array(await answer.arrayBuffer()), headers: answer.headers };
 }
 
-async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const answer = await answered(method, path, body, signal);
+async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, away?: string): Promise<T> {
+  const answer = await answered(method, path, body, signal, away);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
@@ -83,6 +88,7 @@ async function answered(
   path: string,
   body?: unknown,
   signal?: AbortSignal,
+  away = method === "GET" ? AWAY : UNKNOWN,
 ): Promise<Response> {
   const headers: Record<string, string> = {};
   const isFile = body instanceof Blob;
@@ -99,7 +105,7 @@ async function answered(
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0, "unreachable", "The server does not answer. This page tries again by itself.");
+    throw new Problem(0, "unreachable", away);
   }
   if (answer.status === 401) tellSessionEnd();
   if (!answer.ok) throw await problemOf(answer);

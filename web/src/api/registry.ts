@@ -1,6 +1,6 @@
 /** The registry: what is kept, how it is sent, asked about and requested. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get, inPath, post, postFile, remove, type Finding } from "./http";
+import { get, inPath, post, postFile, postLook, remove, type Finding } from "./http";
 import type { RunFacts } from "./types";
 
 export interface Parameter {
@@ -88,7 +88,7 @@ export const runsOfQuery = (workflow: string) =>
   });
 
 export const checkRequest = (name: string, version: string, parameters: Record<string, unknown>): Promise<Verdict> =>
-  post<Verdict>(`${place(name, version)}/check`, { parameters });
+  postLook<Verdict>(`${place(name, version)}/check`, { parameters });
 
 export const beginRun = async (asked: RunRequest): Promise<RunFacts> => (await post<{ run: RunFacts }>("/runs", asked)).run;
 

@@ -1,7 +1,8 @@
 /** Whom tidewheel tells what: the rules as this server reads them, and a test of each. */
-import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { get, post } from "../api/http";
 import { useMay } from "../api/session";
+import { useDeed } from "../ui/deed";
 import { Button, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
 import { Ago, durationText } from "../ui/time";
@@ -41,6 +42,11 @@ interface Tests {
   findings: string[];
 }
 
+const EXAMPLE = `[[rule]]
+name = "on-call"
+on = ["stall", "failed"]
+to = { mail = ["oncall@example.org"], from = "tidewheel@example.org" }`;
+
 const notificationsQuery = queryOptions({
   queryKey: ["notifications"],
   queryFn: ({ signal }) => get<Notifications>("/notifications", signal),
@@ -51,7 +57,7 @@ const notificationsQuery = queryOptions({
 export function NotificationsPage() {
   const may = useMay("admin");
   const { data, error, refetch } = useQuery({ ...notificationsQuery, enabled: may });
-  const testing = useMutation({ mutationFn: (rule: string | null) => post<Tests>("/notifications/test", { rule }), onSettled: () => refetch() });
+  const testing = useDeed({ mutationFn: (rule: string | null) => post<Tests>("/notifications/test", { rule }), onSettled: () => refetch() });
   if (!may) return <Empty title="Only administrators see this">Rules name people and addresses. Ask for a token with the scope admin.</Empty>;
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what="notifications" />;
@@ -59,11 +65,11 @@ export function NotificationsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Notifications</h1>
-        <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nobody sends yet: a scheduler does, while there is one" : `sent by ${plain(data.sender)}`}</span>
+        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nobody sends yet: a scheduler does, while there is one" : `sent by ${plain(data.sender)}`}</span>}
         {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
       </div>
       {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}
-      {data.rules.length === 0 && <Empty title="Nobody is told anything">Write rules into this file of the server; it is read again by itself: <pre>{plain(data.file)}</pre></Empty>}
+      {data.rules.length === 0 && <Empty title="Nobody is told anything">Write rules into <code>{plain(data.file)}</code> of the server; it is read again by itself. One that tells of stalls and failures: <pre>{EXAMPLE}</pre> The documentation has the rest: <a href="/docs/">notifications</a>.</Empty>}
       {testing.error !== null && <Failure error={testing.error} />}
       <ul className="workflow-list">
         {data.rules.map((rule) => (

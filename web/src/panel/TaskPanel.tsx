@@ -65,7 +65,7 @@ function Body({ task }: { task: TaskDocument }) {
       {task.suicide.length > 0 && <Section title="Removed if"><Prerequisites arrows={task.suicide} /></Section>}
       <Section title="About">
         <dl className="facts">
-          <dt>flows</dt><dd>{task.flows.join(", ") || "none"} <FlowMarks flows={task.flows} /></dd>
+          <dt>flows</dt><dd>{task.flows.some((flow) => flow > 1) ? <FlowMarks flows={task.flows} /> : task.flows.join(", ") || "none"}</dd>
           {task.families.length > 0 && <><dt>families</dt><dd>{task.families.join(", ")}</dd></>}
           <dt>children</dt><dd><TaskLinks ids={task.children} /></dd>
           {task.description && <><dt>description</dt><dd>{plain(task.description)}</dd></>}
@@ -96,7 +96,7 @@ function Why({ reasons }: { reasons: Reason[] }) {
         {reasons.map((reason) => (
           <li key={reason.text} className={reason.passes ? "passes" : "stays"}>
             <p>{plain(reason.text)}</p>
-            <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>
+            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>}
             {may && reason.actions.filter(isRepair).map((action) => (
               <Button key={actionText(action)} look={reason.passes ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}

@@ -1,8 +1,8 @@
 /** The parts of the panel: what a task waits for, what it made, how often it ran. */
 import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
-import type { Arrow, Atom, OutputFacts, TaskDocument } from "../api/types";
-import { useRunPage } from "../pages/run/useRunPage";
+import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/types";
+import { useRunPage, useShowLog } from "../pages/run/useRunPage";
 import { plain } from "../ui/plain";
 import { StateIcon } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
@@ -83,13 +83,40 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
           <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
             <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✋" : one.made ? "✔" : "○"}</span>
             <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
-            <span className="muted">{plain(one.by)}{one.flows.length > 0 && one.made && one.flows.join() !== "1" ? `, flow ${one.flows.join(", ")}` : ""}</span>
-            <At at={one.at} />
+            <span className="made-by"><span className="muted">{madeText(one)}</span> <At at={one.at} /></span>
           </li>
         ))}
       </ul>
       <p className="faint small">complete if: <code>{completion}</code></p>
     </>
+  );
+}
+
+/** By whom, and in which flows unless that is the first alone. */
+export function madeText({ by, flows, made }: Pick<OutputFacts, "by" | "flows" | "made">): string {
+  const later = made && flows.length > 0 && flows.join() !== "1";
+  return [plain(by), later ? `flow ${flows.join(", ")}` : ""].filter(Boolean).join(", ");
+}
+
+const TEXT_MAX = 240;
+
+/** What a job wrote may be of any length: its beginning, and the rest for whoever wants it. */
+function LongText({ text }: { text: string }) {
+  const [whole, setWhole] = useState(false);
+  const said = plain(text);
+  if (said.length <= TEXT_MAX || whole) return <span className="long-text">{said}</span>;
+  return <><span className="long-text">{said.slice(0, TEXT_MAX)}…</span> <button type="button" className="link" onClick={() => setWhole(true)}>all {said.length} letters</button></>;
+}
+
+/** To what a submission wrote, in the view of logs beside what is shown. */
+function LogLinks({ id, one }: { id: string; one: Submission }) {
+  const showLog = useShowLog();
+  const last = one.attempts.at(-1);
+  if (last === undefined) return null;
+  return (
+    <p className="submission-logs small">
+      {(["out", "err"] as const).map((file) => <button key={file} type="button" className="link" aria-label={`Log of submission ${one.submit}: ${file}`} onClick={() => showLog(id, file, `${one.submit}.${last.attempt}`)}>log: {file}</button>)}
+    </p>
   );
 }
 
@@ -104,18 +131,19 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
             <span className="end"><Took from={one.started_at} to={one.ended_at} /></span>
           </div>
-          {one.error && <p className="error-text">{plain(one.error)}</p>}
+          {one.error && <p className="error-text"><LongText text={one.error} /></p>}
           <dl className="facts">
             <dt>queued</dt><dd><At at={one.submitted_at} /></dd>
             {one.started_at && <><dt>began</dt><dd><At at={one.started_at} /></dd></>}
             {one.ended_at && <><dt>ended</dt><dd><At at={one.ended_at} /></dd></>}
             {one.worker && <><dt>worker</dt><dd>{one.worker}</dd></>}
           </dl>
+          <LogLinks id={task.id} one={one} />
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
             <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
-            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> {plain(message.text)}</li>)}</ul>
+            <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> <LongText text={message.text} /></li>)}</ul>
           )}
         </li>
       ))}
@@ -128,7 +156,7 @@ export function Environment({ variables }: { variables: TaskDocument["environmen
   return (
     <dl className="facts environment">
       {variables.map((one) => (
-        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono">{plain(one.value)}{one.broadcast && <span className="chip" title="Set by hand while the run was going">broadcast</span>}</dd></div>
+        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono"><LongText text={one.value} />{one.broadcast && <span className="chip" title="Set by hand while the run was going">broadcast</span>}</dd></div>
       ))}
     </dl>
   );

@@ -53,7 +53,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Search" onClose={onClose} className="palette">
       <input
-        className="input" autoFocus placeholder="A page, a run, a task …" value={text} role="combobox" aria-expanded aria-controls="palette-list"
+        className="input" data-focus placeholder="A page, a run, a task …" value={text} role="combobox" aria-expanded aria-controls="palette-list"
         aria-activedescendant={`palette-${at}`} aria-label="Search"
         onChange={(event) => { setText(event.target.value); setAt(0); }} onKeyDown={keys}
       />

@@ -1,7 +1,7 @@
 /** What surrounds every page: bar, navigation, connection, palette, messages. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useConnection } from "../api/connection";
 import { post } from "../api/http";
 import { sessionQuery } from "../api/queries";
@@ -37,6 +37,7 @@ export function Shell() {
         <div className="bar-end">
           <ConnectionSign />
           <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title="Search (Ctrl K)">
+            <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.5 10.5 14 14M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0Z" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" /></svg>
             <span className="wide">Search</span> <Keys keys="Ctrl K" />
           </Button>
           <ThemeButton />
@@ -82,7 +83,7 @@ function ConnectionSign() {
 function ThemeButton() {
   useTheme();
   return (
-    <Button look="quiet" onClick={toggleTheme} aria-label="Dark or light" title="Dark or light (t)">
+    <Button look="quiet" className="theme-button" onClick={toggleTheme} aria-label="Dark or light" title="Dark or light (t)">
       <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><circle cx="8" cy="8" r="5.5" fill="none" stroke="currentColor" strokeWidth="1.5" /><path d="M8 2.5a5.5 5.5 0 0 1 0 11Z" fill="currentColor" /></svg>
     </Button>
   );
@@ -90,16 +91,30 @@ function ThemeButton() {
 
 function Who() {
   const { data } = useQuery(sessionQuery);
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    // A click elsewhere or Escape closes it, as menus do.
+    const close = (event: Event) => {
+      const inside = event.target instanceof Node && box.current?.contains(event.target);
+      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
+    };
+    document.addEventListener("pointerdown", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("pointerdown", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, []);
   if (data === undefined) return null;
   const may = data.scopes.join(", ");
   const leave = () => void post("/logout").catch(() => undefined).then(() => location.reload());
   return (
-    <details className="who">
+    <details className="who" ref={box}>
       <summary title={`${data.name}: ${may}`}>{data.name}</summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>
         <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
-        <Button onClick={leave}>Log out</Button>
+        <div className="who-buttons"><Button onClick={toggleTheme}>Dark or light</Button><Button onClick={leave}>Log out</Button></div>
       </div>
     </details>
   );

@@ -1,6 +1,7 @@
 /** Said before it is done: exactly what will happen, and the button that does it. */
-import { useMutation, useQueryClient, type QueryKey } from "@tanstack/react-query";
+import { useQueryClient, type QueryKey } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { useDeed } from "./deed";
 import { Dialog } from "./Dialog";
 import { Button, Failure } from "./parts";
 import { say } from "./toasts";
@@ -17,7 +18,7 @@ export interface ConfirmProps {
 
 export function Confirm({ title, button, danger = false, stale, act, onClose, children }: ConfirmProps) {
   const queries = useQueryClient();
-  const acting = useMutation({
+  const acting = useDeed({
     mutationFn: act,
     onSuccess: () => {
       say(`${title}: done`);
@@ -32,7 +33,7 @@ export function Confirm({ title, button, danger = false, stale, act, onClose, ch
       {acting.error !== null && <Failure error={acting.error} />}
       <div className="dialog-foot">
         <Button onClick={onClose}>Leave it</Button>
-        <Button look={danger ? "danger" : "primary"} autoFocus disabled={acting.isPending} onClick={() => acting.mutate()}>{button}</Button>
+        <Button look={danger ? "danger" : "primary"} {...(danger ? {} : { "data-focus": true })} disabled={acting.isPending} onClick={() => acting.mutate()}>{button}</Button>
       </div>
     </Dialog>
   );

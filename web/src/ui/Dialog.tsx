@@ -1,5 +1,5 @@
-/** A window over the page: the browser keeps the focus inside and gives it back afterwards. */
-import { useEffect, useRef, type ReactNode } from "react";
+/** A window over the page: the browser keeps the focus inside and gives it back; `data-focus` says where it begins. */
+import { useLayoutEffect, useRef, type ReactNode } from "react";
 
 export function Dialog({ title, onClose, children, className = "" }: {
   title: string;
@@ -8,9 +8,11 @@ export function Dialog({ title, onClose, children, className = "" }: {
   className?: string;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before it leaves the page: only then the browser gives the focus back to where it was.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => dialog?.close();
   }, []);
   return (

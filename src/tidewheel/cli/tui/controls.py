@@ -46,6 +46,7 @@ class ShowLog(NamedTuple):
     id: str | None
     file: str
     submit: int | None
+    attempt: int | None = None
 
 
 class ListRuns(NamedTuple):
@@ -168,7 +169,7 @@ def _on_row(state: State, key: str) -> Pressed:
     if row is None:
         return state, None
     if key in FILES and row.task is not None:
-        return state, ShowLog(row.task, FILES[key], row.submit)
+        return state, ShowLog(row.task, FILES[key], row.submit, row.attempt)
     if key == "enter" and row.kind in (POINT, FAMILY):
         return replace(state, tree=state.tree.turned_at(row)), None
     if key == "enter" and row.task is not None:

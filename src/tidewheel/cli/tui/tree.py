@@ -15,7 +15,8 @@ from tidewheel.cli.printing import safe
 from tidewheel.cli.run_words import Document, counts_text, documents, flows_text, texts, took
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
-POINT, FAMILY, TASK, SUBMISSION = "point", "family", "task", "submission"
+POINT, FAMILY, TASK = "point", "family", "task"
+SUBMISSION, ATTEMPT = "submission", "attempt"
 
 
 class Row(NamedTuple):
@@ -31,11 +32,12 @@ class Row(NamedTuple):
     parent: str = ""
     is_open: bool | None = None  # None: there is nothing below
     submit: int | None = None
+    attempt: int | None = None
 
     @property
     def task(self) -> str | None:
-        """The id of the task that this is, or is a submission of."""
-        return self.ids if self.kind in (TASK, SUBMISSION) else None
+        """The id of the task that this is, or is a submission or an attempt of."""
+        return self.ids if self.kind in (TASK, SUBMISSION, ATTEMPT) else None
 
 
 NOTHING: Document = {"run": "", "status": "", "left_out": 0, "points": []}
@@ -194,24 +196,49 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
     )
     if is_open:
         for submission in submissions:
-            yield _submission(submission, key, depth + 1, safe(one["id"]))
+            yield from _submission(tree, submission, key, depth + 1, safe(one["id"]))
 
 
-def _submission(one: Document, parent: str, depth: int, ids: str) -> Row:
-    submit = cast("int", one["submit"])
-    status = one["exit_status"]
-    beside = [took(one), "" if status is None else f"exit {status}"]
-    return Row(
+def _submission(tree: Tree, one: Document, parent: str, depth: int, ids: str) -> Iterator[Row]:
+    submit, attempts = cast("int", one["submit"]), documents(one, "attempts")
+    several = f"{len(attempts)} attempts" if attempts else ""
+    row = Row(
         f"{parent}|#{submit}",
         SUBMISSION,
         depth,
         f"{submit:02d}",
         ids,
         state=str(one["status"]),
-        beside=", ".join(filter(None, beside)),
+        beside=", ".join(filter(None, (*_how_it_went(one), several))),
         parent=parent,
+        is_open=None if not attempts else f"{parent}|#{submit}" in tree.turned,
         submit=submit,
     )
+    yield row
+    if row.is_open:
+        for attempt in attempts:
+            yield _attempt(attempt, row)
+
+
+def _attempt(one: Document, submission: Row) -> Row:
+    number, ended_by = cast("int", one["attempt"]), one["ended_by"]
+    words = ("running" if ended_by is None else str(ended_by), *_how_it_went(one))
+    return Row(
+        f"{submission.key}|{number}",
+        ATTEMPT,
+        submission.depth + 1,
+        f"attempt {number}",
+        submission.ids,
+        beside=safe(", ".join(filter(None, (*words, str(one["worker"] or ""))))),
+        parent=submission.key,
+        submit=submission.submit,
+        attempt=number,
+    )
+
+
+def _how_it_went(one: Document) -> tuple[str, str]:
+    status = one["exit_status"]
+    return took(one), "" if status is None else f"exit {status}"
 
 
 def _is_wanted(tree: Tree, task: Document) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tidewheel.core.runs.job_names import read_job_name
-from tidewheel.core.runs.views import RunAttempt, RunView
+from tidewheel.core.runs.views import RunAttempt, RunView, SubmissionView
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.ports import Store
 from tidewheel.services.run_views.run_facts import Document
@@ -23,6 +23,30 @@ async def attempts_document(store: Store, view: RunView, count: int) -> Document
         "now": time_text(await store.now()),
         "attempts": list(_in_order(found[::-1])),
         "left_out": len({one.task_id for one in found}) == limit,
+    }
+
+
+async def repeated_attempts(
+    store: Store, view: RunView, submissions: Iterable[SubmissionView]
+) -> dict[TaskId, list[Document]]:
+    """The attempts at submissions that had several; of one alone the submission says it all."""
+    several = {one.task_id for one in submissions if one.attempt > 1}
+    found: dict[TaskId, list[Document]] = {}
+    if several:
+        for one in (await store.run_attempts(view.number, SUBMISSIONS_MAX))[::-1]:
+            if one.task_id in several and one.claimed_at is not None:
+                found.setdefault(one.task_id, []).append(_short(one))
+    return found
+
+
+def _short(one: RunAttempt) -> Document:
+    return {
+        "attempt": one.attempt,
+        "worker": one.worker,
+        "started_at": time_text(one.started_at),
+        "ended_at": time_text(one.ended_at),
+        "ended_by": one.ended_by,
+        "exit_status": one.exit_status,
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports import Store
-from tidewheel.services.run_views.attempts_document import attempts_document
+from tidewheel.services.run_views.attempts_document import attempts_document, repeated_attempts
 from tidewheel.services.run_views.critical_path import critical_path_document
 from tidewheel.services.run_views.dry_run import dry_run_document
 from tidewheel.services.run_views.graph_document import graph_document
@@ -46,7 +47,7 @@ from tidewheel.services.run_views.run_summary import summary_document
 from tidewheel.services.run_views.task_document import task_document
 from tidewheel.services.run_views.task_rows import task_rows_document
 from tidewheel.services.run_views.task_words import words_of
-from tidewheel.services.run_views.tree import tree_document
+from tidewheel.services.run_views.tree import Jobs, tree_document
 from tidewheel.services.run_views.windows import window
 from tidewheel.services.state_documents import state_document
 from tidewheel.services.workflow_state import DefinitionOf
@@ -129,16 +130,18 @@ def _refuse_too_many(count: int) -> None:
 async def _tree(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
     looked = await ground.gather(store, view)
     submissions = await submissions_by_task(store, view)
+    attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
+    jobs = Jobs(submissions, attempts)
     edges = _number(arguments, "window")
     if edges is not None:
         near = window(looked.pool, edges)
-        return tree_document(looked, near, submissions, distances=near)
+        return tree_document(looked, near, jobs, distances=near)
     ids = _texts(arguments, "ids")
     if ids:
-        return tree_document(looked, find_tasks(looked, ids), submissions)
+        return tree_document(looked, find_tasks(looked, ids), jobs)
     known = [key for there in known_tasks(looked).values() for key in there]
     points = None if arguments.get("all") else TREE_POINTS
-    return tree_document(looked, known, submissions, points_max=points)
+    return tree_document(looked, known, jobs, points_max=points)
 
 
 async def _summary(store: Store, ground: Ground, view: RunView, _: Arguments) -> Document:

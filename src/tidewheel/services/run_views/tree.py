@@ -1,14 +1,16 @@
-"""A run as a tree: point, family, task, submissions; the newest points if there are many."""
+"""A run as a tree: point, family, task, submissions, attempts; the newest points of many."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import SubmissionView
 from tidewheel.core.sched.states import Key
+from tidewheel.core.tasks.task import TaskId
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.run_document import Submissions
 from tidewheel.services.run_views.run_facts import Document
@@ -18,10 +20,17 @@ from tidewheel.vocabulary import time_text
 ROOT = "root"
 
 
+class Jobs(NamedTuple):
+    """What is known of the jobs of a run: attempts only at submissions that had several."""
+
+    submissions: Submissions
+    attempts: Mapping[TaskId, Sequence[Document]]
+
+
 def tree_document(
     looked: Looked,
     keys: Iterable[Key],
-    submissions: Submissions,
+    jobs: Jobs,
     *,
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
@@ -37,7 +46,7 @@ def tree_document(
         "status": looked.view.status,
         "left_out": len(points) - len(shown),
         "points": [
-            _point_document(looked, point, by_point[point], submissions, distances or {})
+            _point_document(looked, point, by_point[point], jobs, distances or {})
             for point in shown
         ],
     }
@@ -47,7 +56,7 @@ def _point_document(
     looked: Looked,
     point: Point,
     keys: Sequence[Key],
-    submissions: Submissions,
+    jobs: Jobs,
     distances: Mapping[Key, int],
 ) -> Document:
     nodes = looked.pool.plan.nodes
@@ -56,7 +65,7 @@ def _point_document(
         lineage = nodes[key[1]].definition.lineage
         family = next((one for one in lineage if one != key[1]), ROOT)
         _grow(looked, branches, family)
-        branches[family].append(_task_document(looked, key, submissions, distances))
+        branches[family].append(_task_document(looked, key, jobs, distances))
     return {
         "point": looked.pool.plan.text(point),
         "counts": _counts(looked, keys),
@@ -79,10 +88,10 @@ def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> N
 
 
 def _task_document(
-    looked: Looked, key: Key, submissions: Submissions, distances: Mapping[Key, int]
+    looked: Looked, key: Key, jobs: Jobs, distances: Mapping[Key, int]
 ) -> Document:
     words = words_of(looked.pool, key)
-    found = submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
+    found = jobs.submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
     return {
         "name": key[1],
         "family": False,
@@ -91,11 +100,13 @@ def _task_document(
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
         "distance": distances.get(key, 0 if words.pooled else None),
-        "submissions": [_submission_document(one) for one in found],
+        "submissions": [_submission_document(one, jobs.attempts) for one in found],
     }
 
 
-def _submission_document(view: SubmissionView) -> Document:
+def _submission_document(
+    view: SubmissionView, attempts: Mapping[TaskId, Sequence[Document]]
+) -> Document:
     return {
         "submit": read_job_name(view.task_id).submit,
         "status": view.status,
@@ -103,6 +114,7 @@ def _submission_document(view: SubmissionView) -> Document:
         "started_at": time_text(view.started_at),
         "ended_at": time_text(view.ended_at),
         "exit_status": view.exit_status,
+        "attempts": list(attempts.get(view.task_id, ())),
     }
 
 

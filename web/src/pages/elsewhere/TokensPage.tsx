@@ -1,10 +1,11 @@
 /** Tokens: who may speak to this server; made, shown once, revoked. For admins. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type SubmitEvent } from "react";
 import { post } from "../../api/http";
 import { tokensQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import type { TokenFacts } from "../../api/storeTypes";
+import { useDeed } from "../../ui/deed";
 import { Confirm } from "../../ui/Confirm";
 import { Dialog } from "../../ui/Dialog";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
@@ -42,7 +43,7 @@ function Tokens() {
       </div>
       <div className="card table-card">
         <table className="plain-table">
-          <thead><tr><th>Name</th><th>Kind</th><th>May</th><th>Queues</th><th>Workflows</th><th>Made</th><th>Used</th><th>Until</th><th /></tr></thead>
+          <thead><tr><th>Name</th><th>Kind</th><th>May</th><th>Queues</th><th>Workflows</th><th>Made</th><th>Used</th><th>Good until</th><th /></tr></thead>
           <tbody>
             {shown.map((token) => (
               <tr key={token.number} className={tokenWord(token, now) === "good" ? "" : "faint"}>
@@ -53,7 +54,7 @@ function Tokens() {
                 <td>{token.workflows.join(", ")}</td>
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
-                <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "revoked by hand" : <At at={token.expires_at} />}</td>
+                <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
                 <td className="queue-buttons">{tokenWord(token, now) === "good" && <Button look="quiet" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
               </tr>
             ))}
@@ -73,7 +74,7 @@ function Tokens() {
 function NewToken({ onClose }: { onClose: () => void }) {
   const [wish, setWish] = useState(NEW);
   const queries = useQueryClient();
-  const making = useMutation({
+  const making = useDeed({
     mutationFn: () => post<{ token: string }>("/tokens", tokenBody(wish)),
     onSuccess: () => void queries.invalidateQueries({ queryKey: ["store", "tokens"] }),
   });
@@ -87,7 +88,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
     <Dialog title="New token" onClose={onClose}>
       <h2>New token</h2>
       <form className="token-form" onSubmit={submit}>
-        <label>Name <input required maxLength={256} autoFocus placeholder="who or what uses it" {...set("name")} /></label>
+        <label>Name <input required maxLength={256} data-focus placeholder="who or what uses it" {...set("name")} /></label>
         <fieldset>
           <legend>May</legend>
           {SCOPES.map(([scope, says]) => (

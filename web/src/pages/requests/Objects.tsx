@@ -1,8 +1,9 @@
 /** Buffer objects that are there: stages wait for some of them. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { objectsQuery, postObject, removeObject } from "../../api/blocks";
 import { useMay } from "../../api/session";
+import { useDeed } from "../../ui/deed";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure } from "../../ui/parts";
 import { plain } from "../../ui/plain";
@@ -53,7 +54,7 @@ function PostObject() {
   const queries = useQueryClient();
   const read = facts.trim() === "" ? {} : valueOf(facts)?.value;
   const isObject = typeof read === "object" && read !== null && !Array.isArray(read);
-  const posting = useMutation({
+  const posting = useDeed({
     mutationFn: () => postObject(name.trim(), read as Record<string, unknown>),
     onSuccess: () => {
       say(`${name.trim()} is there`);

@@ -1,7 +1,8 @@
 /** A scheduling block instance as text: every block of it is asked for, or none. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { postSbi } from "../../api/blocks";
+import { useDeed } from "../../ui/deed";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { Findings, Refusal } from "../workflows/Findings";
@@ -18,7 +19,7 @@ processing_blocks:
 export function PostInstance({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const queries = useQueryClient();
-  const posting = useMutation({
+  const posting = useDeed({
     mutationFn: () => postSbi(text, fileNameFor(text)),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["blocks"] }),
   });

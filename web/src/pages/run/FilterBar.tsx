@@ -17,7 +17,6 @@ export function FilterBar({ children }: { children: ReactNode }) {
   return (
     <div className="filter-bar">
       <div className="view-toggles" role="group" aria-label="Views">{children}</div>
-      <StateChips />
       <input ref={name} className="input" type="search" placeholder="Name or family" aria-label="Name or family, with * and ?" value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
       <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />
       {flows.length > 1 && (
@@ -26,6 +25,7 @@ export function FilterBar({ children }: { children: ReactNode }) {
           {flows.map((flow) => <option key={flow} value={flow}>flow {flow}</option>)}
         </select>
       )}
+      <StateChips />
       {isFiltering(filters) && <Button look="quiet" onClick={clearFilters}>Clear</Button>}
     </div>
   );

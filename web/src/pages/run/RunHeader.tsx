@@ -34,7 +34,7 @@ export function RunHeader() {
           <CountsBar counts={summary.counts} total={summary.tasks} />
           <span className="muted nowrap">
             {summary.done} of {summary.tasks}{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
-            {" · "}<Ago at={run.updated_at} />
+            {" · "}changed <Ago at={run.updated_at} />
           </span>
           <StopPoint points={summary.points} over={isOver(run)} />
         </div>
@@ -53,7 +53,7 @@ function StopPoint({ points, over }: { points: RunSummary["points"]; over: boole
 }
 
 function RunVerbs({ run }: { run: RunFacts }) {
-  const { act } = useActing();
+  const { act, write } = useActing();
   if (!useMay("operate")) return null;
   const goes = (run.driven || run.offered) && !isOver(run);
   const possible: Record<string, boolean> = {
@@ -68,6 +68,7 @@ function RunVerbs({ run }: { run: RunFacts }) {
       {RUN_VERBS.filter(({ verb }) => possible[verb]).map(({ verb, button, says }) => (
         <Button key={verb} look="quiet" title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
+      <Button look="quiet" title="Any command: about a glob, a point, a message from outside" onClick={write}>Command …</Button>
     </div>
   );
 }

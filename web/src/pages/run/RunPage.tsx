@@ -1,6 +1,6 @@
 /** One run: its state above, views side by side, the selected task beside them. */
 import { Link } from "@tanstack/react-router";
-import { Suspense } from "react";
+import { Suspense, useEffect } from "react";
 import { ActingProvider, useActing } from "../../acting/Acting";
 import { RunLiveProvider, useLiveOf, useLiveStore } from "../../api/runLive";
 import { TaskPanel } from "../../panel/TaskPanel";
@@ -30,10 +30,16 @@ function Frame() {
   const phase = useLiveOf((live) => live.phase);
   const problem = useLiveOf((live) => live.problem);
   const live = useLiveStore();
-  const { docked } = useActing();
+  const { docked, leave } = useActing();
   useShortcut("Escape", "Close the task", () => select(null));
+  useEffect(() => {
+    if (phase === "deleted") leave();
+  }, [phase]); // eslint-disable-line react-hooks/exhaustive-deps -- once, when it is gone
   if (phase === "deleted") {
     return <Empty title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
+  }
+  if (phase === "failed" && problem?.status === 404) {
+    return <Empty title={`There is no run ${run}`}>It was deleted, or never was. <Link to="/runs">Go to all runs</Link>.</Empty>;
   }
   if (phase === "failed") return <Failure error={problem} retry={() => void live.load()} />;
   if (phase === "loading") return <Loading what={run} />;

@@ -60,6 +60,16 @@ export function useViewOption(view: string, option: string, usual: string): [str
   return [search[key] ?? usual, set];
 }
 
+/** Shows what a submission of a task wrote, beside the views that are open. */
+export function useShowLog(): (id: string, file: string, attempt: string) => void {
+  const { views } = useRunPage();
+  const change = useChange();
+  return useCallback(
+    (id, file, attempt) => change({ select: id, views: (views.includes("logs") ? views : [...views, "logs"]).join(","), "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": `${id}:${attempt}` }),
+    [views, change],
+  );
+}
+
 function useChange(): (what: Search, replace?: boolean) => void {
   const navigate = useNavigate({ from: "/runs/$run" });
   return useCallback(

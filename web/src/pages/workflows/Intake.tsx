@@ -1,8 +1,9 @@
 /** Where a bundle is dropped, and every finding about it. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { Registered } from "../../api/registry";
+import { useDeed } from "../../ui/deed";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { registerBundle } from "./bundles";
@@ -14,7 +15,7 @@ export function Intake() {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const queries = useQueryClient();
-  const sending = useMutation({
+  const sending = useDeed({
     mutationFn: (given: File[]) => registerBundle(given, called.name.trim(), called.version.trim()),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["workflows"] }),
   });

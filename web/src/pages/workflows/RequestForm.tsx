@@ -1,8 +1,9 @@
 /** A run of a registered workflow: what it is given, checked first, then asked for. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { beginRun, checkRequest, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { useDeed } from "../../ui/deed";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { say } from "../../ui/toasts";
@@ -25,8 +26,8 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
   const more = linesOf(takesLines ? lines : "");
   const values = { ...fields.values, ...more.values };
   const wrong = [...fields.wrong, ...more.wrong];
-  const checking = useMutation({ mutationFn: () => checkRequest(name, version, values) });
-  const beginning = useMutation({
+  const checking = useDeed({ mutationFn: () => checkRequest(name, version, values) });
+  const beginning = useDeed({
     mutationFn: async () => {
       const verdict = await checking.mutateAsync();
       if (!verdict.runnable) return null;

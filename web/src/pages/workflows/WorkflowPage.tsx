@@ -123,12 +123,13 @@ function Runs({ name }: { name: string }) {
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
       {runs?.length === 0 && <p className="muted">It has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
-      <ul className="file-list">
+      <ul className="file-list run-rows">
         {runs?.map((run) => (
           <li key={run.number}>
             <Link to="/runs/$run" params={{ run: run.name }}>{plain(run.name)}</Link>
             <StateWord state={run.status} kind="runs" />
-            <span className="muted">{plain(run.folder)} · <Ago at={run.created_at} /></span>
+            <span className="muted run-from" title={plain(run.folder)}>{plain(run.folder)}</span>
+            <span className="muted nowrap"><Ago at={run.created_at} /></span>
           </li>
         ))}
       </ul>

@@ -76,7 +76,7 @@ export function LogLines({ follower, state, name }: { follower: LogFollower; sta
         {!stick && <Button onClick={() => setStick(true)}>{state.over ? "To the end ↓" : "Follow ↓"}</Button>}
       </div>
       {shown.length === 0 ? (
-        <Empty title={filtered ? "No line has these words" : "Nothing has been written"}>{state.over ? "The job has ended." : "Lines come as they are written."}</Empty>
+        <Empty title={filtered ? "No line of this part has these words" : "Nothing has been written"}>{state.over ? "The job has ended." : "Lines come as they are written."}</Empty>
       ) : (
         <div className={`log-lines${wrap === "yes" ? " wrapped" : ""}`} ref={scroller} onScroll={look} tabIndex={0} role="log" aria-label={`Log of ${name}`} aria-live="off">
           {follower.hasEarlier && (

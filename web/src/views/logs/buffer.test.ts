@@ -28,6 +28,16 @@ test("from the middle of a file, the first line that is whole comes first", () =
   expect(buffer.start).toBe(93);
 });
 
+test("a part that lies within one long line is shown, and what is before it can be reached", () => {
+  const buffer = new LogBuffer();
+  buffer.begin(bytes(`${"x".repeat(3 * LINE_BYTES_MAX)}\n`), 1_000_000);
+  expect(texts(buffer).join("")).toBe("x".repeat(3 * LINE_BYTES_MAX));
+  const before = buffer.start;
+  buffer.prepend(bytes(`${"y".repeat(2 * LINE_BYTES_MAX)}\n`), before - 2 * LINE_BYTES_MAX - 1);
+  expect(texts(buffer)[0]?.startsWith("y")).toBe(true);
+  expect(buffer.start).toBeLessThan(before);
+});
+
 test("a log without end stays within its limits, and the newest lines are kept", () => {
   const buffer = new LogBuffer(10_000, 100_000);
   for (let number = 0; number < 5_000; number += 1) buffer.append(bytes(`line ${number}\n`));

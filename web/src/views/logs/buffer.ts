@@ -33,7 +33,7 @@ export class LogBuffer {
 
   /** Begin anew; from the middle of a file, the first line is only known from its second on. */
   begin(bytes: Uint8Array, offset: number): void {
-    const skipped = offset === 0 ? 0 : bytes.indexOf(NEWLINE) + 1;
+    const skipped = offset === 0 ? 0 : lineBegin(bytes);
     this.lines = [];
     this.rest = new Uint8Array();
     this.style = PLAIN;
@@ -54,7 +54,7 @@ export class LogBuffer {
 
   /** Bytes that end where this stretch begins. */
   prepend(bytes: Uint8Array, offset: number): void {
-    const skipped = offset === 0 ? 0 : bytes.indexOf(NEWLINE) + 1;
+    const skipped = offset === 0 ? 0 : lineBegin(bytes);
     const { lines } = this.split(bytes.subarray(skipped), offset + skipped, PLAIN, true);
     this.lines = [...lines, ...this.lines];
     this.start = offset + skipped;
@@ -92,6 +92,15 @@ export class LogBuffer {
 function endStyle(line: LogLine | undefined): Style {
   if (line === undefined) return PLAIN;
   return line.text.includes("\u001b") || line.text.includes("\u009b") ? piecesOf(line.text, line.start).end : line.start;
+}
+
+/** Behind the rest of a line; of one that is longer than any line here, the rest is shown, from a whole letter on. */
+function lineBegin(bytes: Uint8Array): number {
+  const newline = bytes.indexOf(NEWLINE);
+  if (newline >= 0 && newline <= LINE_BYTES_MAX) return newline + 1;
+  let begin = 0;
+  while (begin < 3 && ((bytes[begin] ?? 0) & 0xc0) === 0x80) begin += 1;
+  return begin;
 }
 
 /** Not within a letter of several bytes. */

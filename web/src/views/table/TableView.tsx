@@ -64,7 +64,7 @@ function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRo
   const { ticked, tick } = useTicks();
   const may = useMay("operate");
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
-  const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${one.getSize() * 0.75}px, ${one.getSize()}fr)`).join(" ")}`;
+  const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
   return (
     <div className="rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={rows.length}>

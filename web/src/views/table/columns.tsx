@@ -19,6 +19,7 @@ export const COLUMNS = [
   column.accessor("point", {
     header: "Point",
     size: 150,
+    minSize: 140, // a whole point of dates: without it nobody knows which task is meant
     cell: (cell) => <span className="mono">{cell.getValue()}</span>,
     sortingFn: (a, b) => comparePoints(a.original.point, b.original.point),
   }),

@@ -1,6 +1,8 @@
 /** What one line of the tree says. */
+import { FlowMarks } from "../../ui/FlowMark";
 import { lookOf, TASK_STATES } from "../../ui/palette";
 import { CountsBar } from "../../ui/parts";
+import { plain } from "../../ui/plain";
 import { StateIcon, StateWord, stateStyle } from "../../ui/StateIcon";
 import { At, Took } from "../../ui/time";
 import type { Branch, Line } from "./tree";
@@ -15,8 +17,8 @@ export function TreeLine({ line, ticked }: { line: Line; ticked: boolean }) {
         <StateIcon state={row.state} size={15} />
         <span className="tree-name">{row.name}{ticked && <b className="tick-mark" title="ticked"> ✓</b>}</span>
         <StateWord state={row.state} remarks={row.remarks} />
-        {row.flows.join() !== "1" && row.flows.length > 0 && <span className="chip">flow {row.flows.join(", ")}</span>}
-        {row.submit > 1 && <span className="muted">#{row.submit}</span>}
+        <FlowMarks flows={row.flows} />
+        {row.submit > 1 && <span className="muted tree-submits">{row.submit} submissions</span>}
         <span className="tree-end muted"><Took from={row.started_at} to={row.ended_at} /></span>
       </>
     );
@@ -31,7 +33,7 @@ export function TreeLine({ line, ticked }: { line: Line; ticked: boolean }) {
         <span style={stateStyle(known ? one.status : "failed", "statuses")} className="try-status">{one.status}</span>
         {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
         {one.worker && <span className="muted">{one.worker}</span>}
-        {one.error && <span className="tree-error" title={one.error}>{one.error}</span>}
+        {one.error && <span className="tree-error" title={plain(one.error)}>{plain(one.error)}</span>}
         <span className="tree-end muted"><At at={one.started_at} /> <Took from={one.started_at} to={one.ended_at} /></span>
       </>
     );

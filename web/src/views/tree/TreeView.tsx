@@ -1,7 +1,7 @@
 /** The run as a tree: point, family, task, attempt; only the lines on the screen are drawn. */
 import { useQueries } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
 import { taskQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { useMay } from "../../api/session";
@@ -108,7 +108,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
             <div
               key={line.key} id={lineId(line.key)} role="treeitem" aria-level={line.depth + 1} className={`tree-line ${line.of.kind}${line.key === active ? " active" : ""}`}
               aria-selected={id !== null && (id === selected || ticked.has(id))} {...(line.open === null ? {} : { "aria-expanded": line.open })}
-              style={{ transform: `translateY(${item.start}px)`, paddingLeft: 8 + line.depth * 20 }}
+              style={{ transform: `translateY(${item.start}px)`, "--depth": line.depth } as CSSProperties}
               onClick={() => choose(line)}
             >
               <span className="twig" aria-hidden onClick={(event) => { event.stopPropagation(); if (line.open !== null) toggle(line); }}>{line.open === null ? "" : line.open ? "▾" : "▸"}</span>
