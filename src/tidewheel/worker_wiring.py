@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.runs.definition import StoredDefinition
     from tidewheel.runners.handlers import Handlers
-    from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.messages import MessageServer
     from tidewheel.runners.others import OtherRunner
+    from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.services.adoption import IsAlive
     from tidewheel.services.job_calls import SpeakingFor
     from tidewheel.services.room import Machine
@@ -76,6 +76,7 @@ async def built_worker(
     """
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.own_programs import write_programs
+    from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.services.shift import Host
     from tidewheel.services.worker import Worker
 
@@ -96,9 +97,10 @@ async def built_worker(
     async with AsyncExitStack() as stack:
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
         aids = RunAids(programs=write_programs(settings.home))
-        others = _others(stack, settings, messages, aids)
+        parts = RunnerParts.of(settings, messages, aids, os.environ, wiring.this_failpoint())
+        others = _others(stack, settings, parts)
         runners = [
-            _shell(stack, settings, messages, aids),
+            _shell(stack, settings, parts),
             *others,
             *_python(stack, settings, message_bytes_max, handlers),
         ]
@@ -148,33 +150,22 @@ async def _messages(
     return messages
 
 
-def _shell(
-    stack: AsyncExitStack, settings: WorkerSettings, messages: MessageServer, aids: RunAids
-) -> Runner:
+def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
     from tidewheel.runners.shell import ShellRunner
     from tidewheel.runners.usage import UsageSampler
 
     sampler = UsageSampler(settings.usage_interval_seconds)
-    shell = ShellRunner(
-        environ=os.environ,
-        messages=messages,
-        sampler=sampler,
-        tie_jobs=settings.tie_jobs,
-        failpoint=wiring.this_failpoint(),
-        limits=settings.job_limits,
-        aids=aids,
-    )
+    shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
     stack.callback(shell.stop)
     stack.callback(sampler.stop)
     return shell
 
 
 def _others(
-    stack: AsyncExitStack, settings: WorkerSettings, messages: MessageServer, aids: RunAids
+    stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts
 ) -> list[OtherRunner]:
-    from tidewheel.runners.others import RunnerParts, open_runner, stop_runners
+    from tidewheel.runners.others import open_runner, stop_runners
 
-    parts = RunnerParts.of(settings, messages, aids, os.environ, wiring.this_failpoint())
     others = [open_runner(name, parts) for name in settings.runners]
     stack.push_async_callback(stop_runners, others)
     return others

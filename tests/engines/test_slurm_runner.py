@@ -8,6 +8,7 @@ import pytest
 from tests.support.runner_commands import command
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
 from tidewheel.testing.runner_conformance import ProcessRunnerConformance, claimed
@@ -25,9 +26,11 @@ class TestSlurmRunner(ProcessRunnerConformance):
         messages = MessageServer(home)
         await messages.start()
         runner = SlurmRunner(
-            environ=os.environ | self.slurm.environment,
-            messages=messages,
-            usage_interval_seconds=0.05,
+            RunnerParts(
+                environ=os.environ | self.slurm.environment,
+                messages=messages,
+                usage_interval_seconds=0.05,
+            )
         )
         try:
             yield runner

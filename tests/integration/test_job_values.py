@@ -8,6 +8,7 @@ import pytest
 from tidewheel.core.tasks.values import VALUES_BYTES_MAX
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.processes import Exit
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.shell_ends import end_of
 from tidewheel.testing.runner_conformance import (
@@ -20,7 +21,7 @@ from tidewheel.testing.runner_conformance import (
 
 def end_of_command(home, command):
     async def scenario():
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         job = await runner.start(assigned(claimed(command=command), home), RecordedReports())
         async with asyncio.timeout(DEADLINE_SECONDS):
             return await job.wait()

@@ -21,6 +21,7 @@ from tidewheel.runners.processes import (
     is_process_alive,
     this_process,
 )
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.usage import UsageSampler
 from tidewheel.testing.runner_conformance import (
@@ -38,6 +39,7 @@ WORKER = """
 import asyncio, os, sys
 from pathlib import Path
 from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
@@ -45,7 +47,7 @@ async def work():
     home = Path(sys.argv[1])
     messages = MessageServer(home)
     await messages.start()
-    runner = ShellRunner(environ=os.environ, messages=messages)
+    runner = ShellRunner(RunnerParts(environ=os.environ, messages=messages))
     task = claimed(command=sys.argv[2])
     job = await runner.start(assigned(task, home), RecordedReports())
     await job.wait()
@@ -104,7 +106,7 @@ class Scene:
     async def adopted(self, **options):
         messages = MessageServer(self.home)
         await messages.start()
-        runner = ShellRunner(environ=os.environ, messages=messages, **options)
+        runner = ShellRunner(RunnerParts(environ=os.environ, messages=messages), **options)
         # As a new worker would: it does not know the secret that its predecessor chose.
         unknowing = replace(self.assignment, secret="another")
         try:

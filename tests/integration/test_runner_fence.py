@@ -14,6 +14,7 @@ from tests.support.patience import eventually
 from tidewheel.runners.fence import KEEPER
 from tidewheel.runners.process_table import read_table
 from tidewheel.runners.processes import all_ended, identify
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import (
     DEADLINE_SECONDS,
@@ -27,11 +28,12 @@ from tidewheel.testing.runner_conformance import (
 WORKER = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
-    runner = ShellRunner(environ=os.environ)
+    runner = ShellRunner(RunnerParts(environ=os.environ))
     task = claimed(command=sys.argv[2], fence_kill=True)
     job = await runner.start(assigned(task, Path(sys.argv[1])), RecordedReports())
     if os.fork() == 0:
@@ -126,7 +128,7 @@ def test_a_keeper_that_was_killed_is_replaced(tmp_path):
 
 def test_a_keeper_is_there_only_for_fenced_jobs_and_goes_with_the_runner(tmp_path):
     async def scenario():
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         for number, fence_kill in ((1, False), (2, True), (3, True)):
             task = claimed(number, command="exit 3", fence_kill=fence_kill)
             job = await runner.start(assigned(task, tmp_path), RecordedReports())
@@ -142,7 +144,7 @@ def test_a_fenced_job_is_not_started_where_no_keeper_can_be(tmp_path, monkeypatc
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
 
     async def scenario():
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         task = claimed(command="touch started", fence_kill=True)
         assignment = assigned(task, tmp_path)
         job = await runner.start(assignment, RecordedReports())

@@ -16,6 +16,7 @@ from tidewheel.core.tasks.steps import Ending
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.runner_parts import NO_LIMITS, RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import (
     DEADLINE_SECONDS,
@@ -36,11 +37,13 @@ HOSTILE = [
 
 
 @asynccontextmanager
-async def open_shell(home, environ=os.environ, **options):
+async def open_shell(home, environ=os.environ, limits=NO_LIMITS, **options):
     messages = MessageServer(home)
     await messages.start()
     try:
-        yield ShellRunner(environ=environ, messages=messages, **options)
+        yield ShellRunner(
+            RunnerParts(environ=environ, messages=messages, limits=limits), **options
+        )
     finally:
         await messages.stop()
 
@@ -284,7 +287,7 @@ def test_a_command_that_is_no_unicode_fails_the_task(tmp_path):
 
 def test_a_worker_without_bash_is_refused_at_once(tmp_path):
     with pytest.raises(BadSetting, match="bash"):
-        ShellRunner(environ={"PATH": str(tmp_path)})
+        ShellRunner(RunnerParts(environ={"PATH": str(tmp_path)}))
 
 
 def test_a_job_that_cannot_be_watched_is_not_left_running(tmp_path):
@@ -292,11 +295,12 @@ def test_a_job_that_cannot_be_watched_is_not_left_running(tmp_path):
 import asyncio, os, resource, sys
 from pathlib import Path
 from tidewheel.errors import RunnerUnable
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
-    runner = ShellRunner(environ=os.environ)
+    runner = ShellRunner(RunnerParts(environ=os.environ))
     task = claimed(command="sleep 600")
     assignment = assigned(task, Path(sys.argv[1]))
     ends = []

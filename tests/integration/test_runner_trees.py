@@ -16,6 +16,7 @@ from tidewheel.errors import BadSetting
 from tidewheel.runners.process_table import read_table
 from tidewheel.runners.process_tree import ProcessTree
 from tidewheel.runners.processes import all_ended, identify, is_alive
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.tied_jobs import tying_prefix
 from tidewheel.testing.runner_conformance import (
@@ -86,7 +87,7 @@ def test_a_tree_that_ignores_sigterm_is_killed(tmp_path):
         child = lasting(mailbox, "child", "stubborn")
         grandchild = "bash -c " + shlex.quote(f"trap '' TERM; {child} & wait")
         command = f"trap '' TERM; {grandchild} & {lasting(mailbox, 'own', 'stubborn')}"
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         job = await runner.start(
             assigned(claimed(command=command), tmp_path), RecordedReports()
         )
@@ -105,7 +106,7 @@ def test_a_tree_that_ignores_sigterm_is_killed(tmp_path):
 def test_daemons_of_a_job_end_with_it(tmp_path, how):
     async def scenario(mailbox):
         command = f"{lasting(mailbox, 'daemon', 'daemon', *how)}; {lasting(mailbox, 'own')}"
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         job = await runner.start(
             assigned(claimed(command=command), tmp_path), RecordedReports()
         )
@@ -123,7 +124,7 @@ def test_daemons_of_a_job_end_with_it(tmp_path, how):
 def test_a_daemon_that_outlived_its_job_is_still_found(tmp_path):
     async def scenario(mailbox):
         command = lasting(mailbox, "daemon", "daemon")
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         job = await runner.start(
             assigned(claimed(command=command), tmp_path), RecordedReports()
         )
@@ -138,7 +139,7 @@ def test_a_daemon_that_outlived_its_job_is_still_found(tmp_path):
 
 def test_a_stopped_job_hears_the_request_to_end(tmp_path):
     async def scenario(mailbox):
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         task = claimed(command=lasting(mailbox, "own"))
         job = await runner.start(assigned(task, tmp_path), RecordedReports())
         process = (await processes_told(mailbox, 1))["own"]
@@ -155,7 +156,7 @@ def test_a_job_may_use_its_grace_to_leave_in_order(tmp_path):
     async def scenario(mailbox):
         tell = f"echo up > {shlex.quote(str(mailbox.path))}"
         command = f"trap 'echo saved > state; exit 0' TERM; {tell}; sleep 600 & wait"
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         assignment = assigned(claimed(command=command), tmp_path)
         job = await runner.start(assignment, RecordedReports())
         await mailbox.line()
@@ -170,7 +171,7 @@ def test_a_job_may_use_its_grace_to_leave_in_order(tmp_path):
 
 def test_a_second_request_with_less_grace_does_not_wait_for_the_first(tmp_path):
     async def scenario(mailbox):
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         task = claimed(command=f"trap '' TERM; {lasting(mailbox, 'own', 'stubborn')}")
         job = await runner.start(assigned(task, tmp_path), RecordedReports())
         await processes_told(mailbox, 1)
@@ -187,7 +188,7 @@ def test_a_second_request_with_less_grace_does_not_wait_for_the_first(tmp_path):
 
 def test_only_the_job_that_is_stopped_ends(tmp_path):
     async def scenario(mailbox):
-        runner = ShellRunner(environ=os.environ)
+        runner = ShellRunner(RunnerParts(environ=os.environ))
         jobs = [
             await runner.start(
                 assigned(claimed(number, command=lasting(mailbox, f"{number}")), tmp_path),
@@ -208,11 +209,12 @@ def test_only_the_job_that_is_stopped_ends(tmp_path):
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
-    runner = ShellRunner(environ=os.environ, tie_jobs=True)
+    runner = ShellRunner(RunnerParts(environ=os.environ), tie_jobs=True)
     task = claimed(command=sys.argv[2])
     job = await runner.start(assigned(task, Path(sys.argv[1])), RecordedReports())
     await job.wait()
@@ -266,6 +268,7 @@ SUBREAPER = """
 import asyncio, os, sys
 from pathlib import Path
 from tidewheel.runners.reaping import become_subreaper, reap_orphans, takes_in_orphans
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
@@ -274,7 +277,7 @@ async def work():
     become_subreaper()
     assert takes_in_orphans()
     own_child = os.posix_spawnp("true", ["true"], os.environ)
-    runner = ShellRunner(environ=os.environ)
+    runner = ShellRunner(RunnerParts(environ=os.environ))
     task = claimed(command="(setsid bash -c 'read -r _ < go_on' &)")
     assignment = assigned(task, Path(sys.argv[1]))
     assignment.directory.mkdir(parents=True)

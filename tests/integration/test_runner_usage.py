@@ -9,6 +9,7 @@ import pytest
 
 from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.runners.gpu import CardReading, GpuUse, open_gpus, use_by_process
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.usage import UsageSampler
 from tidewheel.testing.runner_conformance import (
@@ -34,7 +35,7 @@ while True:
 def play(home, command, scenario, **options):
     async def on_stage():
         sampler = UsageSampler(0.05, **options)
-        runner = ShellRunner(environ=os.environ, sampler=sampler)
+        runner = ShellRunner(RunnerParts(environ=os.environ), sampler=sampler)
         reports = RecordedReports()
         assignment = assigned(claimed(command=command), home)
         job = await runner.start(assignment, reports)
@@ -112,7 +113,7 @@ def test_use_of_several_cards_is_added_up_by_process():
 def test_gpu_use_is_that_of_the_jobs_own_processes(tmp_path):
     async def on_stage():
         sampler = UsageSampler(3600.0)
-        runner = ShellRunner(environ=os.environ, sampler=sampler)
+        runner = ShellRunner(RunnerParts(environ=os.environ), sampler=sampler)
         reports = RecordedReports()
         mailbox = Mailbox(tmp_path / "mailbox")
         command = f"echo $$ > {shlex.quote(str(mailbox.path))}; sleep 600"

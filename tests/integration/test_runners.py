@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from tests.support.runner_commands import command
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.python import Handlers, PythonRunner
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.usage import UsageSampler
 from tidewheel.testing.runner_conformance import (
@@ -30,8 +31,7 @@ class TestShellRunner(ProcessRunnerConformance):
         await messages.start()
         try:
             yield ShellRunner(
-                environ=os.environ,
-                messages=messages,
+                RunnerParts(environ=os.environ, messages=messages),
                 sampler=sampler,
                 tie_jobs=self.ties_jobs,
             )

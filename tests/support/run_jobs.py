@@ -11,6 +11,7 @@ from tidewheel.ports import Assignment
 from tidewheel.runners.job_environment import RunAids
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
 from tidewheel.services.workplace import JobFolders
@@ -74,7 +75,7 @@ async def open_runner(home, *, calls=None, environ=os.environ, **options):
     await messages.start()
     try:
         aids = RunAids(programs=write_programs(home))
-        yield ShellRunner(environ=environ, messages=messages, aids=aids, **options)
+        yield ShellRunner(RunnerParts(environ=environ, messages=messages, aids=aids), **options)
     finally:
         await messages.stop()
 

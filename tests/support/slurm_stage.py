@@ -16,6 +16,7 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
 from tidewheel.ports import Assignment, Job
 from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
@@ -69,9 +70,8 @@ async def open_stage(
         environ["PATH"] = f"{programs}:{environ['PATH']}"
     messages = MessageServer(home)
     await messages.start()
-    runner = SlurmRunner(
-        environ=environ, messages=messages, last_word_seconds=LAST_WORD_SECONDS
-    )
+    parts = RunnerParts(environ=environ, messages=messages)
+    runner = SlurmRunner(parts, last_word_seconds=LAST_WORD_SECONDS)
     try:
         yield Stage(runner, home)
     finally:

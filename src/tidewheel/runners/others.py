@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
-from tidewheel.config import CONTAINERS, RUNNERS, JobLimits, WorkerSettings
+from tidewheel.config import CONTAINERS, RUNNERS
 from tidewheel.errors import BadSetting
-from tidewheel.failpoints import Failpoint
 from tidewheel.ports import Runner
-from tidewheel.runners.job_environment import RunAids
-from tidewheel.runners.messages import MessageServer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerParts:
-    """What a runner of a worker is made with."""
-
-    environ: Mapping[str, str]
-    messages: MessageServer
-    limits: JobLimits
-    aids: RunAids
-    usage_interval_seconds: float
-    failpoint: Failpoint
-    allow_compose: tuple[str, ...] = ()
-    runners: tuple[str, ...] = ()  # all that the worker has
-
-    @classmethod
-    def of(
-        cls,
-        settings: WorkerSettings,
-        messages: MessageServer,
-        aids: RunAids,
-        environ: Mapping[str, str],
-        failpoint: Failpoint,
-    ) -> RunnerParts:
-        """Those of a worker with these settings."""
-        return cls(
-            environ=environ,
-            messages=messages,
-            limits=settings.job_limits,
-            aids=aids,
-            usage_interval_seconds=settings.usage_interval_seconds,
-            failpoint=failpoint,
-            allow_compose=settings.allow_compose,
-            runners=settings.runners,
-        )
+from tidewheel.runners.runner_parts import RunnerParts
 
 
 class OtherRunner(Runner, Protocol):
@@ -83,14 +45,7 @@ def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
         case "slurm":
             from tidewheel.runners.slurm.runner import SlurmRunner  # noqa: PLC0415
 
-            return SlurmRunner(
-                environ=parts.environ,
-                messages=parts.messages,
-                limits=parts.limits,
-                aids=parts.aids,
-                usage_interval_seconds=parts.usage_interval_seconds,
-                failpoint=parts.failpoint,
-            )
+            return SlurmRunner(parts)
         case "compose" | "swarm":
             return _container_runner(name, parts)
         case _:
@@ -111,6 +66,6 @@ def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
         ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
         called=(name, CONTAINERS) if takes_any else (name,),
         allowed=parts.allow_compose,
-        message_bytes_max=parts.messages.message_bytes_max,
+        message_bytes_max=parts.message_bytes_max,
         usage_interval_seconds=parts.usage_interval_seconds,
     )

@@ -21,20 +21,16 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
-from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.resources import needs_runner
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
-from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Assignment, Job, JobReports
 from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
@@ -42,14 +38,12 @@ from tidewheel.runners.fence import Fence
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_environment import (
     SECRET,
-    RunAids,
     inherited_environment,
     job_environment,
 )
 from tidewheel.runners.job_limits import limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.message_client import MESSAGE_LIMIT
-from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.process_table import read_environment
 from tidewheel.runners.process_tree import ProcessTree
 from tidewheel.runners.processes import (
@@ -64,6 +58,7 @@ from tidewheel.runners.processes import (
 )
 from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
 from tidewheel.runners.run_folders import run_folders
+from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell_ends import (
     cannot_start,
     end_of,
@@ -76,8 +71,6 @@ from tidewheel.runners.tied_jobs import tying_prefix
 from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
-NO_LIMITS = JobLimits()
-RUN_AIDS = RunAids(programs=Path(sys.executable).parent)
 REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
@@ -146,32 +139,28 @@ class ShellJob:
 class ShellRunner:
     """Runs commands; one for all jobs of a worker."""
 
-    def __init__(  # noqa: PLR0913 - what it works with, each by name, wired in one place
+    def __init__(
         self,
+        parts: RunnerParts,
         *,
-        environ: Mapping[str, str],
-        messages: MessageServer | None = None,
         sampler: UsageSampler | None = None,
         tie_jobs: bool = False,
-        limits: JobLimits = NO_LIMITS,
         log_bytes_max: int = LOG_BYTES_MAX,
-        aids: RunAids = RUN_AIDS,
-        failpoint: Failpoint = go_on,
     ) -> None:
-        self._environment = inherited_environment(environ)
-        if messages is not None:
-            self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
+        self._environment = inherited_environment(parts.environ)
+        if parts.messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(parts.message_bytes_max)
         self._bash = find_bash(self._environment["PATH"])
         self._prefix = tying_prefix() if tie_jobs else ()
-        self._limits = limits_script(limits)
+        self._limits = limits_script(parts.limits)
         self._boot_id = boot_id()
-        self._messages = messages
+        self._messages = parts.messages
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
-        self._run_environment = aids.environment()
+        self._run_environment = parts.aids.environment()
         self._children = OwnChildren()
         self._fence = Fence()
-        self._failpoint = failpoint
+        self._failpoint = parts.failpoint
 
     def accepts(self, task: Claimed) -> bool:
         """Whether the task has a command, and not one for another runner."""

@@ -14,21 +14,18 @@ attempt first ends what an earlier one may have left in Slurm.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.config import JobLimits
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.errors import RunnerUnable
-from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports import Assignment, Job, JobReports
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.job_environment import (
     SECRET,
-    RunAids,
     inherited_environment,
     job_environment,
 )
@@ -36,7 +33,8 @@ from tidewheel.runners.job_limits import limits_script
 from tidewheel.runners.message_client import MESSAGE_LIMIT
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.run_folders import run_folders
-from tidewheel.runners.shell import NO_LIMITS, RUN_AIDS, caller_of
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import caller_of
 from tidewheel.runners.shell_ends import cannot_start, host_trouble
 from tidewheel.runners.slurm.directives import (
     RUNNER_LABEL,
@@ -65,36 +63,27 @@ from tidewheel.runners.slurm.script import batch_script, read_variable, write_en
 from tidewheel.runners.slurm.watch import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
 
 KEY_BYTES = 8
-USAGE_INTERVAL_SECONDS = 5.0
 JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
 
 
 class SlurmRunner:
     """The port ``Runner``; one for all jobs of a worker."""
 
-    def __init__(  # noqa: PLR0913 - what it works with, each by name, wired in one place
-        self,
-        *,
-        environ: Mapping[str, str],
-        messages: MessageServer | None = None,
-        limits: JobLimits = NO_LIMITS,
-        aids: RunAids = RUN_AIDS,
-        usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
-        last_word_seconds: float = LAST_WORD_SECONDS,
-        failpoint: Failpoint = go_on,
+    def __init__(
+        self, parts: RunnerParts, *, last_word_seconds: float = LAST_WORD_SECONDS
     ) -> None:
-        self._environment = inherited_environment(environ) | {JOB_RUNNER: "slurm"}
-        if messages is not None:
-            self._environment[MESSAGE_LIMIT] = str(messages.message_bytes_max)
-        self._run_environment = aids.environment()
-        self._limits = limits_script(limits)
-        self._messages = messages
-        self._failpoint = failpoint
-        self._slurm = Slurm(environ)
+        self._environment = inherited_environment(parts.environ) | {JOB_RUNNER: "slurm"}
+        if parts.messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(parts.message_bytes_max)
+        self._run_environment = parts.aids.environment()
+        self._limits = limits_script(parts.limits)
+        self._messages = parts.messages
+        self._failpoint = parts.failpoint
+        self._slurm = Slurm(parts.environ)
         self._watch = SlurmWatch(
             self._slurm,
-            messages,
-            usage_interval_seconds=usage_interval_seconds,
+            parts.messages,
+            usage_interval_seconds=parts.usage_interval_seconds,
             last_word_seconds=last_word_seconds,
         )
 

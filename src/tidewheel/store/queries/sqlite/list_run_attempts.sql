@@ -1,22 +1,22 @@
 -- Looking: the attempts at the newest submissions of a run with what they asked for and used, newest first.
 -- A submission that waits has an attempt that nobody has claimed yet.
--- CROSS JOIN: SQLite goes from the submissions to their usage, never the other way.
+-- CROSS JOIN: from the submissions to what belongs to them; SQLite might go the other way, over all runs.
 WITH latest AS (
   SELECT seq, id, created_at, status, attempt, cpu, memory_bytes, gpu
     FROM task WHERE run = :run ORDER BY seq DESC LIMIT :count),
 tried AS (
   SELECT past.task_seq, past.attempt, past.worker, past.claimed_at, past.started_at, past.ended_at, past.ended_by, past.exit_status
-    FROM latest JOIN attempt AS past ON past.task_seq = latest.seq
+    FROM latest CROSS JOIN attempt AS past ON past.task_seq = latest.seq
   UNION ALL
   SELECT lease.task_seq, lease.attempt, lease.owner, lease.claimed_at, lease.started_at, NULL, NULL, NULL
-    FROM latest JOIN lease ON lease.task_seq = latest.seq
+    FROM latest CROSS JOIN lease ON lease.task_seq = latest.seq
   UNION ALL
   SELECT seq, attempt + 1, NULL, NULL, NULL, NULL, NULL, NULL
     FROM latest WHERE status IN ('waiting', 'ready')),
 used AS (
   SELECT usage.task_seq, usage.attempt, max(usage.memory_bytes) AS memory_bytes, avg(usage.cpu_percent) AS cpu_percent,
          avg(usage.gpu_percent) AS gpu_percent, max(usage.gpu_memory_bytes) AS gpu_memory_bytes
-    FROM latest CROSS JOIN usage WHERE usage.task_seq = latest.seq
+    FROM latest CROSS JOIN usage ON usage.task_seq = latest.seq
    GROUP BY usage.task_seq, usage.attempt)
 SELECT latest.seq, latest.id, latest.created_at, tried.attempt, tried.worker, tried.claimed_at,
        tried.started_at, tried.ended_at, tried.ended_by, tried.exit_status,
