@@ -1,13 +1,12 @@
 """Blocks and objects near and far: the same documents and refusals on a store and a server."""
 
-import asyncio
 import json
 
 import pytest
 
+from tests.support import visitor as visitors
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import put, sip_files
-from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Severity
 from tidewheel.core.runs.blocks import InvalidSbi
 from tidewheel.errors import BadSetting, NotFound, Refused, SbiTaken
@@ -39,23 +38,10 @@ def sbi(*blocks, name=SBI):
     }
 
 
-class Visitor:
+class Visitor(visitors.Visitor):
     """Somebody who comes near or far."""
 
-    def __init__(self, where, token=None):
-        self._where, self._token = where, token
-
-    def ask(self, question):
-        async def session():
-            async with AsyncClient(self._where, token=self._token) as client:
-                return await question(client)
-
-        return asyncio.run(session())
-
-    def __getattr__(self, name):
-        return lambda *args, **options: self.ask(
-            lambda client: getattr(client.blocks, name)(*args, **options)
-        )
+    part = "blocks"
 
     def codes(self, request):
         with pytest.raises(InvalidSbi) as refused:

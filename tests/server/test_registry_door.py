@@ -1,14 +1,13 @@
 """The registry near and far: the same answers on a store and on a server."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from tests.support import visitor as visitors
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import FLOW, PYTHON, TEMPLATE, put, sip_files
-from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import InvalidDefinition, Severity
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.errors import Refused
@@ -20,23 +19,10 @@ with_cases = pytest.mark.skipif(
 )
 
 
-class Visitor:
+class Visitor(visitors.Visitor):
     """Somebody who comes to the registry near or far."""
 
-    def __init__(self, where, token=None):
-        self._where, self._token = where, token
-
-    def ask(self, question):
-        async def session():
-            async with AsyncClient(self._where, token=self._token) as client:
-                return await question(client)
-
-        return asyncio.run(session())
-
-    def __getattr__(self, name):
-        return lambda *args, **options: self.ask(
-            lambda client: getattr(client.workflows, name)(*args, **options)
-        )
+    part = "workflows"
 
     def names(self):
         return [f"{one['name']}/{one['version']}" for one in self.list()["workflows"]]

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.workflow_folders import put, sip_files
+
 DEFINITION = """\
 schema_version: 2.0
 stages:
@@ -127,3 +129,12 @@ def test_a_file_that_is_not_there_and_one_that_is_no_definition(tidewheel, flow)
     assert (
         "broken.json:2:13: error: this is no JSON: a value is missing before '}'" in broken.out
     )
+
+
+@pytest.mark.req("R004-47")
+def test_a_misspelt_parameter_is_told_beside_the_one_that_is_missing(tidewheel):
+    put(tidewheel.folder, sip_files())
+    refused = tidewheel("run", "vis-1.0.0.yaml", "-p", "siet=north")
+    assert refused.status == 2
+    assert "-p site=VALUE" in refused.err
+    assert "'siet' changes nothing" in refused.err and "did you mean 'site'?" in refused.err

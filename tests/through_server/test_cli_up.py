@@ -182,11 +182,16 @@ def test_a_token_of_another_server_is_left_alone(tidewheel):
     assert file.read_text() == "tw_1_" + "A" * 43 + "\n"
 
 
+def gated_job(folder):
+    """The gate and the marks of a job that waits between its begin and its end; its command."""
+    gate, marks = folder / "gate", folder / "marks"
+    os.mkfifo(gate)
+    return gate, marks, f"echo begun >> {marks}; read line < {gate}; echo ended >> {marks}"
+
+
 def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
     """R002-34 in large: nothing is done twice, nothing is lost."""
-    gate, marks = tidewheel.folder / "gate", tidewheel.folder / "marks"
-    os.mkfifo(gate)
-    command = f"echo begun >> {marks}; read line < {gate}; echo ended >> {marks}"
+    gate, marks, command = gated_job(tidewheel.folder)
     with started(tidewheel) as up:
         welcome(up)
         tidewheel("submit", "--id", "long", "--", "bash", "-c", command)
@@ -203,9 +208,7 @@ def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
 
 
 def test_stopped_it_leaves_jobs_running_and_the_next_start_adopts_them(tidewheel):
-    gate, marks = tidewheel.folder / "gate", tidewheel.folder / "marks"
-    os.mkfifo(gate)
-    command = f"echo begun >> {marks}; read line < {gate}; echo ended >> {marks}"
+    gate, marks, command = gated_job(tidewheel.folder)
     with started(tidewheel) as up:
         welcome(up)
         tidewheel("submit", "--id", "long", "--", "bash", "-c", command)

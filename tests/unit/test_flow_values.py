@@ -129,6 +129,13 @@ def test_each_kind_refuses_what_it_is_not(kind, raw):
         READERS[kind](raw)
 
 
+@pytest.mark.parametrize("raw", ["3xPT1S", "3 x PT1S", "3×PT1S"])
+def test_a_delay_that_is_repeated_otherwise_is_told_how(raw):
+    with pytest.raises(BadValue) as refused:
+        READERS[Kind.DURATIONS](raw)
+    assert "3*PT1S" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "call"),
     [

@@ -54,10 +54,10 @@ export function tellSessionEnd(): void {
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   ask<T>("GET", path, undefined, signal);
-export const post = <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
-  ask<T>("POST", path, body, signal);
+export const post = <T>(path: string, body?: unknown): Promise<T> => ask<T>("POST", path, body);
 /** A question that is too long for an address; it changes nothing. */
-export const postLook = <T>(path: string, body: unknown): Promise<T> => ask<T>("POST", path, body, undefined, AWAY);
+export const postLook = <T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> =>
+  ask<T>("POST", path, body, signal, AWAY);
 /** A file as it is. */
 export const postFile = <T>(path: string, content: Blob, mediaType: string): Promise<T> =>
   ask<T>("POST", path, new Blob([content], { type: mediaType }));

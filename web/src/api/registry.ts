@@ -75,7 +75,7 @@ export const workflowQuery = (name: string, version: string) =>
 export const definitionGraphQuery = (name: string, version: string, start: string, stop: string, parameters: Record<string, unknown>) =>
   queryOptions({
     queryKey: ["workflows", name, version, "graph", start, stop, parameters],
-    queryFn: ({ signal }) => post<DefinitionGraphDocument>(`${place(name, version)}/graph`, { start, stop, parameters }, signal),
+    queryFn: ({ signal }) => postLook<DefinitionGraphDocument>(`${place(name, version)}/graph`, { start, stop, parameters }, signal),
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -137,6 +137,9 @@ def duration_seconds(text: str) -> float:
     return -seconds if sign == "-" else seconds
 
 
+_TIMES = re.compile(r"(\d+) ?[x×X] ?(P\S+)")
+
+
 def _duration_advice(text: str) -> str:
     if text.isdigit():
         return f"{DURATION_ACCEPTED}; {text} seconds are PT{text}S"
@@ -146,6 +149,8 @@ def _duration_advice(text: str) -> str:
     timed = f"PT{upper.removeprefix('P')}"
     if _DURATION.fullmatch(timed):
         return f"a T stands before hours, minutes and seconds: {timed}"
+    if times := _TIMES.fullmatch(text):
+        return f"three of them are 3*PT1M: write {times[1]}*{times[2]}"
     return DURATION_ACCEPTED
 
 

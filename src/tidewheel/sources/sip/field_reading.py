@@ -48,7 +48,8 @@ class FieldReader:
             return entry.value
         advice = f"write {name}: {key.example or _EXAMPLES[key.kind]} ({key.about})"
         if key.choices:
-            advice = f"write {name}: with one of {', '.join(key.choices)}"
+            one_of = "with one of " if len(key.choices) > 1 else ""
+            advice = f"write {name}: {one_of}{', '.join(key.choices)}"
         if key.absent is Absent.REFUSED:
             self._findings.error(
                 "missing-key", f"{self._what} has no {name}", advice, self.position
@@ -196,7 +197,7 @@ class FieldReader:
             accepted = f"accepted are {', '.join(key.choices)}"
         elif key.example:
             accepted += f", such as {key.example}"
-        elif key.kind in _EMPTY:
+        if key.kind in _EMPTY and (key.absent is Absent.FINE or not key.example):
             accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
         self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
 

@@ -43,7 +43,7 @@ class Key:
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
     other_spelling: str = ""  # tolerated with a warning
-    example: str = ""  # of a list or mapping that must not be empty
+    example: str = ""  # of a list or mapping; where it is required, it must not be empty
     read_apart: bool = False  # its choices depend on another key
 
 
@@ -96,7 +96,11 @@ STAGE: Mapping[str, Key] = {
         absent=Absent.WARNED,
         other_spelling="resources",
     ),
-    "dependencies": Key(kind=Kind.LIST, about="what must have happened before: all of it"),
+    "dependencies": Key(
+        kind=Kind.LIST,
+        about="what must have happened before: all of it",
+        example="[{type: stage, value: ingest, condition: complete}]",
+    ),
 }
 DEPENDENCY: Mapping[str, Key] = {
     "type": Key(

@@ -182,7 +182,7 @@ def report_missing(
                 "missing-parameter",
                 f"stage {stage.id} needs the parameter {name!r}: it has no default, and no "
                 "stage before it provides it",
-                f"give it with the request: {name}=VALUE",
+                f"give it with the request: -p {name}=VALUE, or among its parameters",
                 REQUEST,
             )
 
