@@ -192,6 +192,15 @@ def test_what_a_later_final_point_brings_back_is_pruned_by_what_ended_there_befo
     assert run.pool["4/z"] == "running"
 
 
+@pytest.mark.req("R001-49", "P5")
+def test_a_reload_finds_what_ended_unheard_in_any_flow_of_the_child():
+    run = Scenario("x:fail => a\nb & q => d\nx\nq").succeeds("1/b").reflows("1/a")
+    run.succeeds("1/a").triggers("1/b", flow=2).succeeds("1/b")
+    assert run.flows["1/d"] == [1, 2]
+    run.reloads("x:fail => a\na & b & q => d\nx\nq")
+    assert run.succeeds("1/q").pool["1/d"] == "running"
+
+
 @pytest.mark.req("R001-49", "R001-47")
 def test_members_whom_a_reload_took_off_their_points_are_lost_with_or_without_a_restart():
     family = "[[F]]\n[[m1, m2]]\ninherit = F"
