@@ -179,6 +179,28 @@ def test_a_family_by_hand_stays_true_over_a_reload():
     assert run.succeeds("1/x").pool["1/y"] == "running"
 
 
+@pytest.mark.req("R001-49", "P7")
+def test_what_a_later_final_point_brings_back_is_pruned_by_what_ended_there_before():
+    graph = "P1 = a\nP1 = b => d\nP1 = a:fail => m\nP1 = z"
+    run = Scenario(graph, final=4, scheduling="runahead limit = P0")
+    for point in (1, 2, 3):
+        run.succeeds(f"{point}/a", f"{point}/b", f"{point}/d", f"{point}/z")
+    run.fails("4/a").succeeds("4/m", "4/b", "4/d")
+    run.reloads(graph, final=3)
+    run.reloads(f"{graph}\nP1 = a & b => c\nP1 = z[-P2] => late", final=6)
+    assert run.verdicts["4/c"] == "lost"
+    assert run.pool["4/z"] == "running"
+
+
+@pytest.mark.req("R001-49", "P5")
+def test_a_reload_finds_what_ended_unheard_in_any_flow_of_the_child():
+    run = Scenario("x:fail => a\nb & q => d\nx\nq").succeeds("1/b").reflows("1/a")
+    run.succeeds("1/a").triggers("1/b", flow=2).succeeds("1/b")
+    assert run.flows["1/d"] == [1, 2]
+    run.reloads("x:fail => a\na & b & q => d\nx\nq")
+    assert run.succeeds("1/q").pool["1/d"] == "running"
+
+
 @pytest.mark.req("R001-49", "R001-47")
 def test_members_whom_a_reload_took_off_their_points_are_lost_with_or_without_a_restart():
     family = "[[F]]\n[[m1, m2]]\ninherit = F"

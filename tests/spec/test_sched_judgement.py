@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.testing.scenario import Scenario
+from tidewheel.testing.scenario import Scenario, compile_flow
 
 TWO = "[[A]]\n[[[outputs]]]\nout1 = one\nout2 = two"
 
@@ -137,3 +137,48 @@ def test_a_handled_failure_that_leads_nowhere_completes_with_a_warning():
         "1/B will not run: needs 1/A:succeeded; 1/A failed, handled by 1/email_me"
     )
     assert list(run.verdicts) == ["1/B", "1/C", "1/archive"]
+
+
+ENDLESS = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    runahead limit = P1
+    [[graph]]
+        R1 = q:fail => y
+        P1 = y[-P1] => y
+        P1 = y & z => w
+[runtime]
+    [[q]]
+    [[y]]
+    [[z]]
+    [[w]]
+"""
+
+
+@pytest.mark.req("R001-15", "P7")
+def test_a_branch_not_taken_that_has_no_end_does_not_keep_a_run_busy_for_ever():
+    run = Scenario(compile_flow(ENDLESS)).succeeds("1/q")
+    assert run.verdicts["2/y"] == "not taken"
+    for point in range(1, 121):
+        run.succeeds(f"{point}/z")
+        if point % 50 == 0:
+            run.restarts()
+    assert not [one for one in run.pool if one.endswith(("y", "w"))]
+    assert {"120/y", "120/w"} <= run.verdicts.keys()
+
+
+@pytest.mark.req("R001-15", "P7")
+def test_a_branch_not_taken_is_followed_to_its_end_within_a_point_however_long():
+    names = [f"t{number}" for number in range(140)]
+    run = Scenario(f"a:fail => {' => '.join(names)}\nt139 & b => c").succeeds("1/a", "1/b")
+    assert run.completed
+    assert run.verdicts["1/c"] == "not taken"
+
+
+def test_what_a_long_branch_of_one_point_has_lost_blocks_the_next_point():
+    names = [f"t{number}" for number in range(140)]
+    graph = f"a:fail => m\na => {' => '.join(names)}\nt139[-P1] & b => c"
+    run = Scenario(graph, final=2).fails("1/a")
+    assert run.verdicts["1/t139"] == "lost"
+    assert run.pool["2/c"] == "blocked"

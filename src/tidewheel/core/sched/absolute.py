@@ -85,7 +85,7 @@ def _judge_where_it_matters(
         points.add(first)
         value = pool.absolute[absolute_key(link.leaf)][flow]
         if value <= _prunes(pool):
-            front = pool.fronts[flow] = _last_released(pool)
+            front = pool.fronts[flow] = pool.last_released()
             # What it concerns is remembered until it is settled, and then no longer.
             begin = first if is_first else max(first, _first_known(pool))
             points.update(_points(node, begin, Point(front + pool.plan.lead)))
@@ -166,19 +166,6 @@ def _first_known(pool: Pool) -> Point:
     if horizon is None:
         return pool.run.start
     return max(pool.run.start, Point(horizon + pool.plan.reach_back))
-
-
-def _last_released(pool: Pool) -> Point:
-    """The last point that holds a released task."""
-    unreleased = pool.unreleased
-    return max(
-        (
-            point
-            for point, count in pool.population.counts.items()
-            if count > len(unreleased.get(point, ()))
-        ),
-        default=pool.run.start,
-    )
 
 
 def _live_points(pool: Pool, link: LinkPlan) -> set[Point]:

@@ -69,7 +69,8 @@ def output_value(memory: Memory | None, output: str, flows: Flows) -> Value:
     for flow in flows:
         verdict = verdicts.get(flow)
         if verdict is None:
-            return OPEN
+            value = OPEN
+            continue
         if output == verdict.ended or output in IMPLIED.get(verdict.ended, ()):
             return TRUE  # nobody waited for it then: a reload has changed that
         value = max(value, death_of(verdict, output))

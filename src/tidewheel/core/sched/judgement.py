@@ -43,6 +43,8 @@ from tidewheel.core.sched.states import (
     VerdictKind,
 )
 
+ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
+
 Cause = tuple[Point, str, str]
 
 
@@ -51,13 +53,29 @@ def judge_all(draft: Draft) -> None:
     if not draft.plan.policy.deaths_are_judged:
         draft.to_judge.clear()
         draft.to_seek.clear()
+    rounds = 0
     while draft.to_judge or draft.to_seek:
+        rounds += 1
         if not draft.to_judge:
             seek_blocked(draft)
+            rounds = 0
+        elif rounds > ROUNDS_MAX:
+            # What is not taken may have no end where a graph has none: the run will come there.
+            rounds = 0
+            if _is_far_ahead(draft):
+                draft.pool.ahead.update(dict.fromkeys(draft.to_judge))
+                draft.to_judge.clear()
         todo = dict.fromkeys(draft.to_judge)
         draft.to_judge.clear()
         for key, flow in todo:
             _judge(draft, key, flow)
+
+
+def _is_far_ahead(draft: Draft) -> bool:
+    """Whether all that is still to be judged lies where nothing was released yet."""
+    pool = draft.pool
+    last = pool.last_released() + draft.plan.lead
+    return all(key[0] > last and key not in pool.tasks for key, _ in draft.to_judge)
 
 
 def _judge(draft: Draft, key: Key, flow: int) -> None:

@@ -135,6 +135,8 @@ class Pool:
         self.limit: Point | None = None  # the last point that may be released
         self.scratch: object = None  # the draft of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
+        # What was to be judged too far ahead, until the run comes there: (task, flow).
+        self.ahead: dict[tuple[Key, int], None] = {}
         # The last point of each flow up to which dead atoms of fixed points were judged.
         self.fronts: dict[int, Point] = {}
 
@@ -220,6 +222,18 @@ class Pool:
         if task.plan.waits_for_absolute:
             for waiting in self.waiting_for.values():
                 waiting.pop(key, None)
+
+    def last_released(self) -> Point:
+        """The last point that holds a released task."""
+        unreleased = self.unreleased
+        return max(
+            (
+                point
+                for point, count in self.population.counts.items()
+                if count > len(unreleased.get(point, ()))
+            ),
+            default=self.run.start,
+        )
 
     def group_count(self, group: GroupPlan, point: Point, flow: int) -> GroupCount:
         """The counts of a family at a point in a flow, begun if there are none."""

@@ -231,7 +231,33 @@ def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Poo
     for point in pool.memory:
         count_remembered(pool, point)
     pool.base = pool.counted.earliest()
+    _look_ahead(pool)
     return pool
+
+
+def _look_ahead(pool: Pool) -> None:
+    """What was put off follows from verdicts: their children of which nothing is known."""
+    if not pool.plan.policy.deaths_are_judged:
+        return
+    last = pool.last_released() + pool.plan.lead
+    for point, there in pool.memory.items():
+        if point + pool.plan.reach_back <= last:
+            continue
+        for name, memory in there.items():
+            for child in _children(pool.plan, point, name) if memory.verdicts else ():
+                if child[0] > last and pool.recall(*child) is None:
+                    pool.ahead.update(((child, flow), None) for flow in memory.verdicts)
+
+
+def _children(plan: Plan, point: Point, name: str) -> Iterator[Key]:
+    node = plan.nodes[name]
+    links = [link for links in node.links.values() for link in links]
+    for groups in node.groups.values():
+        links += (link for group in groups for link in group.links)
+    for link in links:
+        if link.leaf.absolute is None and not link.arrow.suicide:
+            for child in plan.child_points(link, point):
+                yield from ((child, target.name) for target, _ in link.arrow.targets)
 
 
 def _names(rows: list[Change]) -> set[str]:

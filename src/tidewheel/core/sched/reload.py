@@ -48,6 +48,7 @@ def reloaded(draft: Draft, event: Reload) -> None:
     _begin_chains(draft, old, plan)
     if old.final is not None and _ended(old, plan):
         _go_beyond(draft, old.final)
+    _leave_what_cannot_be_judged(draft)
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         draft.touched.run = True
@@ -78,7 +79,6 @@ def _judge_anew(draft: Draft) -> None:
             if memory.verdicts:
                 flows = frozenset(memory.verdicts)
                 reassess(draft, draft.pool.node(name), point, flows)
-    _leave_what_cannot_be_judged(draft)
 
 
 def _leave_what_cannot_be_judged(draft: Draft) -> None:

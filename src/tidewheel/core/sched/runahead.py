@@ -55,10 +55,22 @@ def _release_up_to(draft: Draft, limit: Point) -> bool:
         if tasks and pool.plan.absolute:
             flows = frozenset[int]().union(*(task.flows for task in tasks))
             move_front(draft, point, flows)
+        if tasks and pool.ahead:
+            _catch_up(draft, point)
         for task in tasks:
             release(draft, task)
             released = True
     return released
+
+
+def _catch_up(draft: Draft, point: Point) -> None:
+    """What was put off is judged when its point comes."""
+    ahead = draft.pool.ahead
+    last = point + draft.plan.lead
+    due = [one for one in ahead if one[0][0] <= last]
+    for one in due:
+        del ahead[one]
+    draft.to_judge += due
 
 
 def release(draft: Draft, task: Task) -> None:
