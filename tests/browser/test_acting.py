@@ -107,6 +107,8 @@ def test_the_run_is_seen_as_it_was_and_the_slider_comes_back_to_now(site, noisy,
 
 @pytest.mark.req("R001-50")
 def test_the_graph_of_a_moment_shows_what_changed_and_why_and_plays_on(site, noisy, page):
+    page.goto(address(site, noisy, "?views=history"))
+    expect(page.get_by_label("Tasks as they were")).to_contain_text("plot")  # many batches on
     page.goto(address(site, noisy, "?views=history&history.as=graph&history.batch=1"))
     graph = page.get_by_label("Graph as it was")
     boxes = graph.locator(".task-box")

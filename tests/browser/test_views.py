@@ -47,9 +47,14 @@ def test_the_timeline_marks_what_made_the_run_take_so_long(site, noisy, page):
 def test_the_analysis_compares_names_and_shows_one_over_cycles(site, noisy, page):
     page.goto(address(site, noisy, "?views=analysis"))
     page.get_by_role("button", name="tide").click()
-    expect(page.get_by_role("img", name="Run time of tide over", exact=False)).to_be_visible()
+    plot = page.get_by_role("slider", name="Run time of tide over", exact=False)
+    plot.press("ArrowRight")  # the values are read by pointer and by keyboard
+    expect(plot).to_have_attribute("aria-valuetext", re.compile(r"^1: run time \d"))
+    expect(page.locator(".plot-values").first).to_contain_text("run time")
     page.get_by_role("button", name="Queue time").click()
-    expect(page.get_by_role("img", name="Queue time of tide over", exact=False)).to_be_visible()
+    expect(
+        page.get_by_role("slider", name="Queue time of tide over", exact=False)
+    ).to_be_visible()
     assert "analysis.name=tide" in page.url and "analysis.of=queue" in page.url
     page.get_by_role("button", name="GPU", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="No gpu is known yet")).to_be_visible()

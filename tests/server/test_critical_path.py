@@ -17,6 +17,18 @@ FLOW = """
         execution retry delays = PT5S
 """
 
+AHEAD = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    runahead limit = P0
+    [[graph]]
+        P1 = quick & slow
+[runtime]
+    [[quick, slow]]
+"""
+
 
 @pytest.fixture
 def path(tmp_path):
@@ -47,3 +59,14 @@ def test_a_new_flow_begins_a_path_of_its_own(path):
     run.happens(Trigger(tasks=(run.key("1/slow"),), at=run.now, flow=FlowChoice.NEW))
     run.succeeds("1/slow")
     assert path() == [("1/slow", 2)]
+
+
+def test_a_task_that_waits_for_nothing_follows_what_let_the_next_point_begin(tmp_path):
+    """With one point at a time, the run took as long as all of them together."""
+    tidewheel = CommandLine(tmp_path)
+    run = PreparedRun(tidewheel, AHEAD, "ahead").starts()
+    for point in (1, 2, 3):
+        run.succeeds(f"{point}/quick", f"{point}/slow")
+    with running_server(tidewheel.store, home=tidewheel.state) as running:
+        seen = running.caller("read").get(f"/runs/{in_path(run.name)}/critical-path").json
+    assert [step["id"] for step in seen["steps"]] == ["1/slow", "2/slow", "3/slow"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -15,127 +15,32 @@ from tidewheel.errors import NotFound, Refused
 from tidewheel.run_ports import LogPart, RunDoor
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.job_rules import own_run
-from tidewheel.server.log_parts import PartQuery
 from tidewheel.server.patience import unless_stopping
 from tidewheel.server.refusals import BadRequest
+from tidewheel.server.resources.run_queries import (
+    AttemptsQuery,
+    ChangesQuery,
+    DefinitionQuery,
+    HistoryQuery,
+    LogQuery,
+    PastGraphQuery,
+    PastQuery,
+    PathQuery,
+    RunsQuery,
+    SelectQuery,
+    StateQuery,
+    SubmissionsQuery,
+    TasksQuery,
+    TreeQuery,
+)
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
 
-WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
-Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
-Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-Batch = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Document = dict[str, Any]
 
 RUN = f"{API}/runs/{{run}}"
 READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, job=own_run)
-
-
-class RunsQuery(In):
-    """Which runs; of summaries that are not known yet, 50 come with each request."""
-
-    workflow: str | None = None
-    limit: Count = 100
-    before: Number | None = None
-    summary: bool = False
-
-
-class TasksQuery(In):
-    """Which tasks of the run, separated by commas: 2/model, globs, families."""
-
-    ids: str = ""
-
-
-class TreeQuery(TasksQuery):
-    """A window shows everything within so many edges of the pool."""
-
-    n: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
-    all: bool = False
-
-
-class SelectQuery(TasksQuery):
-    """With all_at_point a glob takes tasks that are not in the pool, too."""
-
-    all_at_point: bool = False
-
-
-class HistoryQuery(In):
-    limit: Count = 100
-
-
-class StateQuery(In):
-    """POINT/NAME:SELECTOR as in `cylc workflow-state`."""
-
-    id: str = ""
-    offset: str = ""
-    flow: Number | None = None
-    triggers: bool = False
-    messages: bool = False
-
-
-class SubmissionsQuery(In):
-    """Of all tasks, of a point, of a name."""
-
-    point: str = ""
-    name: str = ""
-    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
-
-
-class AttemptsQuery(In):
-    """At how many of the newest submissions."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
-
-
-class PathQuery(In):
-    """To which task; without one, to what ended last."""
-
-    id: str = ""
-
-
-class ChangesQuery(In):
-    """The batches behind one; `next` of an answer is the `after` of the next request."""
-
-    after: Batch = 0
-    limit: Count = 100
-
-
-class PastQuery(In):
-    """Behind a batch, or at a time; without either, as it is now.
-
-    With more than `limit` tasks, those of the newest points.
-    """
-
-    batch: Batch | None = None
-    at: str = ""
-    limit: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
-
-
-class PastGraphQuery(TasksQuery):
-    """Behind a batch; n edges around the tasks that were live then, or around `ids`."""
-
-    batch: Batch | None = None
-    n: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
-
-
-class LogQuery(PartQuery):
-    """Which log: of the run, or of a job (the latest submission and attempt).
-
-    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
-    """
-
-    id: str = ""
-    file: str = "out"
-    submit: Number | None = None
-    attempt: Number | None = None
-    wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
-
-
-class DefinitionQuery(In):
-    """One file of it, as it is; without a path, all of it as JSON."""
-
-    path: str = ""
 
 
 def run_door(call: Call) -> RunDoor:

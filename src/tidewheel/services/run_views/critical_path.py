@@ -2,6 +2,8 @@
 
 Each submission was made because something ended (or began) last: one of its parents, or the
 failed submission of the same task before it. Whatever was last is the step before on the path.
+A task that waits for nothing was kept back by the runahead limit: what ended last at an earlier
+point let it go.
 """
 
 from __future__ import annotations
@@ -68,6 +70,25 @@ def _before(looked: Looked, submissions: Submissions, step: Step) -> Step | None
         # What succeeded is not tried again; somebody wanted it anew, in a flow of its own.
         and (parent != key or other.status == "failed")
         and (moment := _moment(other, one.submitted_at)) is not None
+    ]
+    if found:
+        return max(found, key=lambda each: each[:2])[2]
+    return _released_by(looked, submissions, step)
+
+
+def _released_by(looked: Looked, submissions: Submissions, step: Step) -> Step | None:
+    """What ended last at an earlier point before a task without parents was first submitted."""
+    (point, name), one = step
+    node = looked.pool.plan.nodes[name]
+    waits_for_time = bool(node.xtriggers) or node.clock is not None
+    if waits_for_time or read_job_name(one.task_id).submit > 1 or node.arrows_at(point):
+        return None
+    found = [
+        (other.ended_at, other.seq, (key, other))
+        for key in (key for there in known_tasks(looked).values() for key in there)
+        if key[0] < point
+        for other in _of(looked, submissions, key)
+        if other.ended_at is not None and other.ended_at <= one.submitted_at
     ]
     return max(found, key=lambda each: each[:2])[2] if found else None
 

@@ -106,7 +106,7 @@ def batch_of(looked: Looked, one: ChangesView) -> Document:
 def changed_document(looked: Looked, before: Before) -> list[Document]:
     """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
     rows, memories = last_rows(before.changes)
-    found = []
+    found: list[Document] = []
     for key, row in rows.items():
         task, memory = before.task(key), before.memory(key)
         known = set() if task is None else set(task.row.outputs)

@@ -7,6 +7,7 @@ import { durationText } from "../../ui/time";
 import { panned, placed, ticksOf, zoomed, type Bar, type Span, type TimeRow } from "./timeline";
 
 const ROW_HEIGHT = 24;
+const TICK_HALF = 28; // a time that would be cut off is not written
 
 interface ChartProps {
   rows: readonly TimeRow[];
@@ -78,7 +79,7 @@ export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
   return (
     <div className="timeline-chart" ref={scroller} tabIndex={0} role="group" aria-label="Jobs over time; + and - zoom, arrows move" onKeyDown={hear} style={style} {...drag}>
       <div className="time-axis" aria-hidden>
-        {ticks.map((tick) => <span key={tick.at} style={{ left: labels + (placed(tick.at, tick.at, span, width)?.left ?? 0) }}>{tick.text}</span>)}
+        {ticks.map((tick) => ({ tick, left: placed(tick.at, tick.at, span, width)?.left ?? 0 })).filter(({ left }) => left > TICK_HALF && left < width - TICK_HALF).map(({ tick, left }) => <span key={tick.at} style={{ left: labels + left }}>{tick.text}</span>)}
       </div>
       <div className="time-space" style={{ height: virtual.getTotalSize() }}>
         <div className="time-grid" aria-hidden>

@@ -42,7 +42,7 @@ export function TimelineView() {
       <div className="view-bar">
         <label>rows <select value={by} onChange={(event) => setBy(event.target.value)}><option value="task">each task</option><option value="name">each name</option></select></label>
         <Button look="quiet" aria-pressed={only === "critical"} disabled={critical.size === 0} onClick={() => setOnly(only === "critical" ? "" : "critical")} title="Only the chain of jobs that made the run take so long">
-          <i className="critical-mark" aria-hidden /> critical path{path.data?.seconds != null && `: ${path.data.steps.length} jobs, ${durationText(path.data.seconds)}`}
+          <i className="critical-mark" aria-hidden /> critical path{path.data?.seconds != null && `: ${path.data.steps.length} job${path.data.steps.length === 1 ? "" : "s"}, ${durationText(path.data.seconds)}`}
         </Button>
         <span className="timeline-zoom">
           <Button look="quiet" aria-label="Nearer" title="Nearer (+, Ctrl and wheel)" onClick={() => zoom(0.5)}>+</Button>
