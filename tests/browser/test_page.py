@@ -197,3 +197,11 @@ def test_dark_is_remembered(page):
     page.reload()
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     assert page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+def test_an_address_that_is_no_page_says_so_and_programs_are_told_in_json(site, page):
+    answer = page.goto(f"{site.url}/nowhere")
+    assert answer.status == 404
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    told = page.evaluate("fetch('/nowhere').then(answer => answer.json())")
+    assert told["code"] == "not_found"

@@ -22,6 +22,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     assert site.caller().post("/tasks", tasks).status == 201
     page.goto(f"{site.url}/tasks?queue={QUEUE}")
     queue = page.get_by_role("row", name=re.compile(f"^{QUEUE} "))
+    expect(queue).to_contain_text("no worker serves it")
     queue.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 wait")
     confirm(page, "Pause")
@@ -78,6 +79,9 @@ def test_a_token_is_shown_once_and_is_worth_nothing_when_revoked(site, page):
     # A server believes for half a second what it has just seen.
     answers = (holder.get("/runs").status for _ in range(ANSWERS_MAX))
     assert 401 in answers
+    audit = page.get_by_role("region", name="Who did what")
+    page.reload()
+    expect(audit.get_by_role("row").filter(has_text="POST tokens").first).to_contain_text("up")
 
 
 def test_who_is_no_admin_is_not_led_to_tokens(site, window):

@@ -27,6 +27,7 @@ from tidewheel.server import refusals
 from tidewheel.server.wire.problem import FindingOut, Problem
 
 MEDIA_TYPE = "application/problem+json"
+NOT_FOUND = 404
 METHOD_NOT_ALLOWED = 405
 RETRY_SECONDS_MAX = 3
 MESSAGE_LENGTH_MAX = 2_000

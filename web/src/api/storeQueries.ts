@@ -1,7 +1,7 @@
 /** What can be asked about the whole store: queues, tasks, workers, statistics, tokens. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { QueueFacts, Statistics, StoredAttempt, StoredTask, TokenFacts, WorkerFacts } from "./storeTypes";
+import type { AuditPage, QueueFacts, Statistics, StoredAttempt, StoredTask, TokenFacts, WorkerFacts } from "./storeTypes";
 
 const PAGE = 100;
 
@@ -64,6 +64,13 @@ export const statisticsQuery = (by: "queue" | "name") =>
     queryFn: ({ signal }) => get<{ all: Statistics; groups: Record<string, Statistics> }>(`/statistics?by=${by}`, signal),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
+  });
+
+/** Newest first; `before` is where a page goes on. */
+export const auditQuery = (before: number | null) =>
+  queryOptions({
+    queryKey: ["store", "audit", before],
+    queryFn: ({ signal }) => get<AuditPage>(`/audit?limit=50${before === null ? "" : `&before=${before}`}`, signal),
   });
 
 export const tokensQuery = queryOptions({

@@ -103,6 +103,23 @@ export interface Statistics {
   cpu_used_percent: Quantiles | null;
 }
 
+/** A call that changed something, and who called. */
+export interface AuditEntry {
+  number: number;
+  at: string | null;
+  token: number | null;
+  who: string;
+  client: string;
+  verb: string;
+  target: string;
+  status: number;
+}
+
+export interface AuditPage {
+  entries: AuditEntry[];
+  next: number | null;
+}
+
 export interface TokenFacts {
   number: number;
   kind: string;

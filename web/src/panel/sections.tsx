@@ -115,7 +115,7 @@ function LogLinks({ id, one }: { id: string; one: Submission }) {
   if (last === undefined) return null;
   return (
     <p className="submission-logs small">
-      {(["out", "err"] as const).map((file) => <button key={file} type="button" className="link" aria-label={`Log of submission ${one.submit}: ${file}`} onClick={() => showLog(id, file, `${one.submit}.${last.attempt}`)}>log: {file}</button>)}
+      {(["out", "err"] as const).map((file) => <button key={file} type="button" className="link" aria-label={`log: ${file} of submission ${one.submit}`} onClick={() => showLog(id, file, `${one.submit}.${last.attempt}`)}>log: {file}</button>)}
     </p>
   );
 }

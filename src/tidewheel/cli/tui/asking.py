@@ -100,7 +100,8 @@ def trouble_text(error: Exception) -> str:
 async def log_lines(runs: Runs, run: str, wish: ShowLog) -> AsyncIterator[list[Line]]:
     """What a log has, and what comes, as whole lines; the last one when it is over."""
     asked: Document = {"id": wish.id or "", "file": wish.file, "submit": wish.submit}
-    asked |= {} if wish.attempt is None else {"attempt": wish.attempt}
+    if wish.attempt is not None:
+        asked = {**asked, "attempt": wish.attempt}
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     part = await runs.log_part(run, asked, bytes_max=TAIL_BYTES)
     rest = ""

@@ -13,6 +13,7 @@ import { Ago, At, useNow } from "../../ui/time";
 import { say } from "../../ui/toasts";
 import { useAddress } from "../useAddress";
 import { SCOPES, tokenBody, tokenWord, type TokenWish } from "./tokens";
+import { Audit } from "./Audit";
 import "./elsewhere.css";
 
 const NEW: TokenWish = { name: "", scopes: ["read"], queues: "", workflows: "", lasts: "" };
@@ -61,6 +62,7 @@ function Tokens() {
           </tbody>
         </table>
       </div>
+      <Audit />
       {making && <NewToken onClose={() => setMaking(false)} />}
       {revoked && (
         <Confirm title={`Revoke ${revoked.name}`} button="Revoke" danger stale={["store", "tokens"]} onClose={() => setRevoked(null)} act={() => post(`/tokens/${revoked.number}/revoke`)}>

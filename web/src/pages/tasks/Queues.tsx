@@ -1,14 +1,17 @@
 /** Every queue: what waits in it, how it is set; pause (and let it drain), resume, cancel what waits. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { inPath, post } from "../../api/http";
-import { queuesQuery } from "../../api/storeQueries";
+import { queuesQuery, workersQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import type { QueueFacts } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
+
+/** As workers name what they serve: a name, or one with * in it. */
+const queueGlob = (glob: string): RegExp => new RegExp(`^${glob.replace(/[.+^${}()|[\]\\?]/g, "\\$&").replace(/\*/g, ".*")}$`);
 
 type Asking = { what: "pause" | "empty" | "resume"; queue: QueueFacts } | null;
 
@@ -21,13 +24,19 @@ export function queueOrder(queues: readonly QueueFacts[]): QueueFacts[] {
   return [...queues].sort((a, b) => weight(a) - weight(b) || (a.queue < b.queue ? -1 : 1));
 }
 
-export function queueWord(queue: QueueFacts): string {
-  if (!queue.paused) return "open";
+/** `served` by some worker: what waits where none is will wait for ever. */
+export function queueWord(queue: QueueFacts, served: boolean): string {
+  if (!queue.paused) return !served && (queue.counts.ready ?? 0) > 0 ? "no worker serves it" : "open";
   return running(queue) > 0 ? `draining, ${running(queue)} still run` : "paused";
 }
 
 export function Queues({ chosen, choose }: { chosen: string; choose: (queue: string) => void }) {
   const { data: queues, error, refetch } = useQuery(queuesQuery);
+  const { data: workers } = useQuery(workersQuery(false));
+  const isServed = useMemo(() => {
+    const globs = workers?.flatMap((worker) => worker.queues).map(queueGlob);
+    return (queue: string) => globs === undefined || globs.some((fits) => fits.test(queue));
+  }, [workers]);
   const [asking, setAsking] = useState<Asking>(null);
   const may = useMay("operate");
   if (error !== null && queues === undefined) return <Failure error={error} retry={() => void refetch()} />;
@@ -41,7 +50,7 @@ export function Queues({ chosen, choose }: { chosen: string; choose: (queue: str
           {queueOrder(queues).map((queue) => (
             <tr key={queue.queue} aria-selected={queue.queue === chosen}>
               <td><button type="button" className="link" aria-pressed={queue.queue === chosen} onClick={() => choose(queue.queue === chosen ? "" : queue.queue)}>{queue.queue}</button></td>
-              <td className={queue.paused ? "warned" : ""}>{queueWord(queue)}</td>
+              <td className={queueWord(queue, isServed(queue.queue)) === "open" ? "" : "warned"}>{queueWord(queue, isServed(queue.queue))}</td>
               <td>{queue.counts.waiting || ""}</td>
               <td>{queue.counts.ready ? <><StateIcon state="ready" kind="statuses" size={12} /> {queue.counts.ready}</> : ""}</td>
               <td>{running(queue) > 0 && <><StateIcon state="running" kind="statuses" size={12} /> {running(queue)}</>}</td>

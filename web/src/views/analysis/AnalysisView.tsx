@@ -70,7 +70,7 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
         <tbody>
           {names.map((one) => (
             <tr key={one.name} aria-selected={one.name === chosen} onClick={() => choose(one.name)}>
-              <td><button type="button" className="link" aria-pressed={one.name === chosen} onClick={() => choose(one.name)}>{one.name}</button></td>
+              <td><button type="button" className="link" title={one.name} aria-pressed={one.name === chosen} onClick={() => choose(one.name)}>{one.name}</button></td>
               <td className="wide-cell"><Box of={one} most={most} quantity={quantity} /></td>
               <td>{one.figures.count}</td>
               <td>{quantity.text(one.figures.p50)}</td>
