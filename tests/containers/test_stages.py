@@ -173,7 +173,9 @@ def test_an_image_that_is_nowhere_is_named(stage):
     end = stage(text).play()
     assert end.ending is Ending.FAILED
     assert "an image is not here and could not be fetched" in end.error.description
-    assert "nothing" in end.error.description
+    assert "nowhere/nothing:1.0" in end.error.description
+    for chatter in ("running in swarm mode", "Creating network", "Pulling a"):
+        assert chatter not in end.error.description
 
 
 def test_a_program_that_is_not_in_the_image_is_named(stage):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tidewheel.runners.engine.project import (
     StageWishes,
 )
 from tidewheel.runners.engine.values import TARGET, make_outputs_folder
-from tidewheel.runners.engine.words import create_words, whole_seconds
+from tidewheel.runners.engine.words import create_words, whole_seconds, without_chatter
 from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
 
 NAME = "compose"
@@ -83,7 +84,8 @@ class ComposeEngine:
             seconds_max=CREATE_SECONDS_MAX,
         )
         if answer.status != 0:
-            raise CannotCreate(create_words(answer.words, _images(file)))
+            said = replace(answer, err=without_chatter(answer.err)).words
+            raise CannotCreate(create_words(said, _images(file)))
 
     async def look(self) -> Sightings:
         """One list of all containers; of those that ended, once, how."""

@@ -81,7 +81,8 @@ class EngineRunner:
         except CannotCreate as cannot:
             return EndedJob(failure("start", str(cannot)))
         except EngineAway as away:
-            raise RunnerUnable(f"{away}. Stages go back until it is mended") from away
+            words = str(away).rstrip(".?")  # docker asks whether its daemon is running
+            raise RunnerUnable(f"{words}. Stages go back until it is mended") from away
         except OSError as error:
             if trouble := host_trouble(error, files):
                 raise trouble from error

@@ -17,6 +17,22 @@ _IMAGE_WORDS = (
 )
 
 
+# What docker-compose says besides, whatever happens; it has nothing to do with a failure.
+_CHATTER = (
+    "Creating ",
+    "Pulling ",
+    "The Docker Engine you're using is running in swarm mode",
+    "Compose does not use swarm mode",
+    "To deploy your application across the swarm",
+)
+
+
+def without_chatter(text: str) -> str:
+    """The lines that say why something failed; all of them, if there is no other."""
+    telling = [one for one in text.splitlines() if not one.strip().startswith(_CHATTER)]
+    return "\n".join(telling) if any(one.strip() for one in telling) else text
+
+
 def is_about_an_image(words: str) -> bool:
     """Whether an image is missing and could not be fetched."""
     lower = words.lower()
