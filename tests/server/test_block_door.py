@@ -251,6 +251,19 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
     assert visitor.ask(lambda client: client.runs.show(C))["waits"] == [root]
 
 
+@pytest.mark.req("R004-56")
+def test_of_several_waits_the_one_that_needs_somebody_is_named(visitor):
+    d, e = "PB-20261115-sip-d", "PB-20261115-sip-e"
+    first = [(d, "complete"), (B, "complete")]
+    visitor.submit(
+        sbi(block(A), block(B, after=[(A, "complete")]), block(d), block(e, after=first))
+    )
+    visitor.submit(sbi(block(C, after=[(e, "complete")]), name="SBI-20261115-sip-2"))
+    visitor.abort(A)
+    [wait] = visitor.ask(lambda client: client.runs.show(C))["waits"]
+    assert wait["commands"][0] == f"tidewheel run {A}"
+
+
 @pytest.mark.req("R004-60")
 def test_a_block_that_has_not_begun_is_aborted_at_once(visitor):
     visitor.submit(sbi(block(A)))
