@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.server.call import Call
-from tidewheel.server.resources.runs import READS, RUN, Document, TreeQuery, in_window, run_door
+from tidewheel.server.resources.run_queries import TreeQuery
+from tidewheel.server.resources.runs import READS, RUN, Document, in_window, run_door
 from tidewheel.server.routes import Route
 
 
