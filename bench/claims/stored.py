@@ -9,14 +9,14 @@ from pathlib import Path
 import apsw
 import psycopg
 
-from tidewheel import wiring
 from tidewheel.client.ids import new_id
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import Claimed, ClaimRequest, HostProcess, NewWorker, Report
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.wiring.stores import migrate_store, open_store
 
 QUEUE, HANDLER = "bench", "no_op"
 SQL = Path(__file__).resolve().parent / "sql"
@@ -48,9 +48,9 @@ class StoredTasks:
 
 async def make_stored_tasks(url: str, size: int, status: str, fresh: int) -> StoredTasks:
     """``size`` tasks by plain SQL, which is quick, then ``fresh`` ready ones by the store."""
-    wiring.migrate_store(url)
+    migrate_store(url)
     preload(url, size, status)
-    store = wiring.open_store(url)
+    store = open_store(url)
     for start in range(0, fresh, SUBMIT_BATCH):
         count = min(SUBMIT_BATCH, fresh - start)
         tasks = [

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 
-from tidewheel import wiring
 from tidewheel.config import MonitorSettings
 from tidewheel.core.tasks.lease import Answer
 from tidewheel.core.tasks.requests import Beat, ClaimRequest, HostProcess, NewWorker
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
+from tidewheel.wiring import stores
+from tidewheel.wiring.services import build_monitor
 
 QUEUE = "bench"
 
@@ -26,9 +27,9 @@ class TidewheelStore:
         self.held: dict[int, tuple[WorkerId, list[Beat]]] = {}
 
     async def open(self, url: str) -> None:
-        wiring.migrate_store(url)
-        self.store = wiring.open_store(url)
-        self._monitor = wiring.build_monitor(self.store, MonitorSettings())
+        stores.migrate_store(url)
+        self.store = stores.open_store(url)
+        self._monitor = build_monitor(self.store, MonitorSettings())
 
     async def lease(self, worker: int, leases: int, lease_seconds: float) -> None:
         registered = await self.store.register_worker(_new_worker(worker, leases))

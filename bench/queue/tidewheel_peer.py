@@ -18,8 +18,10 @@ import tidewheel
 from bench.queue.crew import WorkerCommand, python_worker
 from bench.queue.peer import CLAIM_BATCH, ENQUEUE_BATCH, Gate, Mark, Place
 from bench.queue.timing import Stopwatch, time_drain, time_wakeups, time_wakeups_in_loop
-from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.stores import migrate_store, open_store, opened_store
+from tidewheel.wiring.workers import built_worker
 
 QUEUE, HANDLER = "bench", "no_op"
 SLOTS = 2 * CLAIM_BATCH  # a worker claims half of its slots in one call
@@ -43,7 +45,7 @@ class TidewheelPeer:
             self._url = self._place.fresh_database(self.name)
         else:
             self._url = f"sqlite:///{self._place.fresh_file(self.name)}"
-        wiring.migrate_store(self._url)
+        migrate_store(self._url)
 
     def enqueue(self, count: int) -> float:
         self._count = count
@@ -75,8 +77,8 @@ class TidewheelPeer:
         handlers = _handlers(lambda: starts.put_nowait(time.monotonic()))
         settings = worker_settings(queues=[QUEUE], slots=EMBEDDED_SLOTS)
         async with (
-            wiring.opened_store(self._url) as store,
-            worker_wiring.built_worker(self._url, store, settings, handlers=handlers) as worker,
+            opened_store(self._url) as store,
+            built_worker(self._url, store, settings, handlers=handlers) as worker,
         ):
             client = tidewheel.AsyncClient(store)
 
@@ -114,8 +116,8 @@ def work(variant: str, store: str, mark: Mark, gate: Gate) -> None:
     """What ``tidewheel worker`` does after it has read its options."""
     worker = tidewheel.Worker(store, handlers=_handlers(mark), queues=[QUEUE], slots=SLOTS)
     monitors = [tidewheel.Monitor(store)] if variant == "sqlite" else []
-    asyncio.run(wiring.open_store(store).close())  # modules are loaded before the start
-    wiring.spare_garbage_collector()
+    asyncio.run(open_store(store).close())  # modules are loaded before the start
+    spare_garbage_collector()
     gate()
     asyncio.run(_run(worker, monitors))
 

@@ -18,11 +18,13 @@ from typing import Any
 import tidewheel
 from bench.scheduler.marks import marks_of_store
 from bench.scheduler.one_process import create_run, store_address, store_in
-from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
 from tidewheel.core.runs.requests import Batch, RunLease
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.store.run_facade import RunOperations
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.services import driving
+from tidewheel.wiring.workers import built_worker
 
 HANDLER = "no_op"
 SLOTS = 4
@@ -56,8 +58,8 @@ async def run(flow: Path, home: Path) -> str:
         view = await create_run(store, flow, "live")
         settings = worker_settings(queues=[view.queue], slots=SLOTS, home=home)
         async with (
-            wiring.driving(address, store, view, home) as driver,
-            worker_wiring.built_worker(address, store, settings, handlers=handlers) as worker,
+            driving(address, store, view, home) as driver,
+            built_worker(address, store, settings, handlers=handlers) as worker,
         ):
             working = asyncio.create_task(worker.run())
             await driver.run()
@@ -71,7 +73,7 @@ def main() -> None:
     operations: Any = RunOperations
     operations.write_batch = writing_handlers(operations.write_batch)
     marks = marks_of_store()
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     status = asyncio.run(run(flow, home))
     if status != "completed":
         raise SystemExit(f"the run is {status!r}")

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tidewheel import wiring
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.definitions import capture, load_options
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
+from tidewheel.wiring.stores import opened_store
 
 
 def store_address(home: Path) -> str:
@@ -23,7 +23,7 @@ def store_address(home: Path) -> str:
 @asynccontextmanager
 async def store_in(home: Path) -> AsyncIterator[Store]:
     home.mkdir(parents=True, exist_ok=True)
-    async with wiring.opened_store(store_address(home)) as store:
+    async with opened_store(store_address(home)) as store:
         yield store
 
 

@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 
 from bench.scheduler.one_process import create_run, store_address, store_in
-from tidewheel import wiring
 from tidewheel.core.sched.records import PutTask
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.services import driving
 
 NUMBER = 1  # of the only run
 
@@ -39,7 +40,7 @@ async def resume(home: Path) -> Figures:
 async def first_pass(store: Store, number: int, home: Path) -> Figures:
     begin, used = time.monotonic(), time.process_time()
     view = await store.run(number)
-    async with wiring.driving(store_address(home), store, view, home) as driver:
+    async with driving(store_address(home), store, view, home) as driver:
         reports = await driver.run_once()
         assert not reports, reports
     seconds, used = time.monotonic() - begin, time.process_time() - used
@@ -49,7 +50,7 @@ async def first_pass(store: Store, number: int, home: Path) -> Figures:
 
 def main() -> None:
     what, flow, home = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     doing = fill(flow, home) if what == "fill" else resume(home)
     sys.stdout.write(json.dumps(asyncio.run(doing)))
 

@@ -26,7 +26,7 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import Need, NewTask, TaskError, TaskId
 from tidewheel.errors import NotFound
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 
 BROKEN = TaskError(code="exit", args='{"status": 3}', description="it exited with 3")
 PROCESS = HostProcess(host="tern", boot_id="boot-1", pid=4711, started=1234.0)

@@ -14,7 +14,7 @@ from tidewheel.core.runs.requests import RunClaim
 from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import FAILPOINTS, RUN_OPERATIONS, WITHIN_BATCH
-from tidewheel.wiring import open_store
+from tidewheel.wiring.stores import open_store
 
 PLACES = [
     *(f"{one}_{when}_commit" for one in RUN_OPERATIONS for when in ("before", "after")),

@@ -20,7 +20,6 @@ from tests.support.prepared_run import PreparedRun
 from tests.support.receiver import Receiver, receiver
 from tests.support.scripted_server import SILENCE, Script
 from tests.support.site import make_certificate
-from tidewheel import wiring
 from tidewheel.config import RULES_FILE
 from tidewheel.failpoints import NOTIFYING
 from tidewheel.services.clock import SystemClock
@@ -30,6 +29,8 @@ from tidewheel.services.notifications.rules import Webhook
 from tidewheel.services.notifications.webhook import NotPosted, Posted, is_allowed, post
 from tidewheel.services.service import Backoff, Surroundings
 from tidewheel.testing.faulty_store import FaultyStore
+from tidewheel.wiring.machine import is_process_alive, this_process
+from tidewheel.wiring.stores import opened_store
 
 ALONE = """
 [scheduling]
@@ -84,14 +85,14 @@ class Teller:
         given = NotifierSettings(
             rules=home / RULES_FILE,
             home=home,
-            process=wiring.this_process(),
-            is_alive=wiring.is_process_alive,
+            process=this_process(),
+            is_alive=is_process_alive,
             means=means,
             **({"retry": AT_ONCE} | settings),
         )
         clock = SystemClock()
         around = Surroundings(clock=clock, on_report=self.reports.append, backoff=SOON)
-        async with wiring.opened_store(self._tidewheel.store) as store:
+        async with opened_store(self._tidewheel.store) as store:
             way = FaultyStore(store, clock)
             notifier = Notifier(way.as_store(), given, around)
             if fault is not None:
@@ -101,7 +102,7 @@ class Teller:
 
     def on_store(self, question):
         async def ask():
-            async with wiring.opened_store(self._tidewheel.store) as store:
+            async with opened_store(self._tidewheel.store) as store:
                 return await question(store)
 
         return asyncio.run(ask())

@@ -11,7 +11,6 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import FLOW, PreparedRun
-from tidewheel import wiring
 from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
@@ -29,6 +28,7 @@ from tidewheel.errors import (
 from tidewheel.services.definitions import sealed
 from tidewheel.store.remote.store import RemoteStore
 from tidewheel.store.remote.transport import Transport
+from tidewheel.wiring.stores import open_store
 
 SIMPLE = "[scheduling]\n[[graph]]\nR1 = a => b\n[runtime]\n[[a, b]]\nscript = true\n"
 
@@ -77,7 +77,7 @@ def far(server):
 
 @pytest.fixture
 def near(tidewheel):
-    return Visitor(lambda: wiring.open_store(tidewheel.store), tidewheel.state)
+    return Visitor(lambda: open_store(tidewheel.store), tidewheel.state)
 
 
 LOOKS = [

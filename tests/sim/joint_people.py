@@ -22,7 +22,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.outcome import Work

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from tests.support.fleet import Fleet, Program
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
-from tidewheel import wiring
 from tidewheel.client.tokens import make_token
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.testing.tcp_proxy import TcpProxy
+from tidewheel.wiring.stores import is_embedded, opened_store
 
 ANSWERING = re.compile(r"answering at (http://\S+?);")
 
@@ -31,7 +31,7 @@ class Afar(Fleet):
         where = urlsplit(self.url)
         assert where.hostname and where.port
         self.proxy = TcpProxy(where.hostname, where.port)
-        if not wiring.is_embedded(self.store):
+        if not is_embedded(self.store):
             self.monitor()
 
     def start_server(self, port: str) -> Program:
@@ -48,7 +48,7 @@ class Afar(Fleet):
 
     def new_token(self, *scopes: str) -> str:
         async def make() -> str:
-            async with wiring.opened_store(self.store) as store:
+            async with opened_store(self.store) as store:
                 grant = Grant(scopes=frozenset(map(Scope, scopes)))
                 return (await make_token(store, "a test", grant))[0]
 

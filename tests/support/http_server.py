@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tidewheel import wiring
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.server.reserve import kept_reserve
 from tidewheel.server.serving import Serving
 from tidewheel.server.table import ROUTES
+from tidewheel.wiring.stores import opened_store
 
 API = "/api/v1"
 
@@ -108,7 +108,7 @@ class RunningServer:
 
     def opened_store(self) -> Any:
         """The store that it stands before."""
-        return wiring.opened_store(self._where)
+        return opened_store(self._where)
 
     def kept_reserve(self, store: Any) -> Any:
         """Connections that are kept free; none for a store that has no address."""

@@ -15,7 +15,7 @@ import time
 from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.errors import Unavailable
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.postgres import open_postgres_store
 
 PORT = 5433

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from tests.support.command_line import CommandLine
-from tidewheel import wiring
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.applying import answer_of, events_of
@@ -34,6 +33,7 @@ from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.errors import Refused
 from tidewheel.services.definitions import capture, load_options
 from tidewheel.sources.flow_cylc.workflow import load_workflow
+from tidewheel.wiring.machine import this_process
 
 NOW = Instant(1_900_000_000.0)
 LEASE_SECONDS = 600.0
@@ -111,7 +111,7 @@ class PreparedRun:
 
     def is_claimed(self) -> PreparedRun:
         async def claim(client: AsyncClient) -> None:
-            process = wiring.this_process()
+            process = this_process()
             asked = RunClaim(run=self.view.number, process=process, lease_seconds=LEASE_SECONDS)
             self.lease = await client.store.claim_run(asked)
 

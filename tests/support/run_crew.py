@@ -14,8 +14,8 @@ from tests.support.fleet import Fleet, Program
 from tests.support.patience import SECONDS_MAX, eventually
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.records import PutMemory
-from tidewheel.ports import Store
-from tidewheel.wiring import open_store
+from tidewheel.ports.store import Store
+from tidewheel.wiring.stores import open_store
 
 T = TypeVar("T")
 

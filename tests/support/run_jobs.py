@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from tidewheel.core.graph.node import NodeDef, Scripts
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs

@@ -16,8 +16,8 @@ from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.sched.states import FIRST_FLOW
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
-from tidewheel.ports import Store
-from tidewheel.wiring import open_store
+from tidewheel.ports.store import Store
+from tidewheel.wiring.stores import open_store
 
 PROCESS = HostProcess(host="tern", boot_id="boot", pid=1, started=2.0)
 LEASE = RunLease(run=1, epoch=1, batch=0, lease_seconds=1_000.0)

@@ -23,7 +23,7 @@ from tidewheel.client.tokens import make_token
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.errors import Unavailable
 from tidewheel.runners.home_identity import known_home_id
-from tidewheel.wiring import this_process
+from tidewheel.wiring.machine import this_process
 
 PROGRAMS = ("ip", "nsenter", "unshare", "openssl")
 ENTER = 'hostname "$0"; exec "$@"'

@@ -14,7 +14,7 @@ from tests.support.slurm_binaries import program
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import Assignment, Job
+from tidewheel.ports.runners import Assignment, Job
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL

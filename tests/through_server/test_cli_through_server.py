@@ -10,7 +10,7 @@ from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.site import make_certificate
 from tidewheel.config import credentials
-from tidewheel.wiring import this_process
+from tidewheel.wiring.machine import this_process
 
 NOBODY = "http://127.0.0.1:9"  # the discard service, which nobody runs
 

@@ -11,7 +11,7 @@ from tidewheel.cli.registry_page import parts, remarks
 from tidewheel.cli.run_words import fact, moment, section, state_cell, status_cell
 
 if TYPE_CHECKING:
-    from tidewheel.block_ports import Document
+    from tidewheel.ports.blocks import Document
 
 BLOCK_HEADERS = ("BLOCK", "STATUS", "PRIORITY", "WORKFLOW", "CHANGED", "WAITS FOR")
 STAGE_HEADERS = ("STAGE", "STATE", "SUBMIT", "STARTED", "ENDED", "BECAUSE")

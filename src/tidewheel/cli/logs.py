@@ -19,8 +19,8 @@ from tidewheel.client.results import Task
 from tidewheel.config import home_directory
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
-from tidewheel.run_ports import BringsLogs
+from tidewheel.ports.runs import BringsLogs
+from tidewheel.ports.store import Store
 
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2

@@ -62,7 +62,7 @@ def offered(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _capacity(options: dict[str, Any]) -> Resources:
-    from tidewheel.worker_wiring import machine_capacity
+    from tidewheel.wiring.workers import machine_capacity
 
     machine = machine_capacity(options["labels"])
     said = {

@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tidewheel import wiring
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
@@ -32,6 +31,8 @@ from tidewheel.config import (
 )
 from tidewheel.errors import BadSetting
 from tidewheel.runners.handlers import Handlers
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.stores import is_embedded, opened_store
 
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
@@ -54,12 +55,12 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
             note("this worker is root, and so are its jobs; a user of its own is safer")
         note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
     beside = []
-    if wiring.is_embedded(session.store) and not options["no_monitor"]:
+    if is_embedded(session.store) and not options["no_monitor"]:
         beside.append(Monitor(session.store, on_report=journal.report))
     until = None
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     asyncio.run(_attend(worker, beside, until))
     return 0
 
@@ -121,7 +122,7 @@ async def _wait_for_idle(
     store_url: str | None, worker: Worker, handlers: Handlers | None
 ) -> None:
     await worker.until_started()
-    async with wiring.opened_store(store_url) as store:
+    async with opened_store(store_url) as store:
         names = handlers.names if handlers else frozenset()
         await until_idle(store, worker.settings, names)
 
@@ -170,7 +171,7 @@ def run_scheduler(
     )
     if not session.as_json:
         note("taking over runs whose scheduler died; Ctrl-C stops")
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     wait = patience(wait_for_store)
     notifier = Notifier(session.store, on_report=journal.report, wait_for_store_seconds=wait)
     asyncio.run(_attend(scheduler, [notifier], None))
@@ -215,7 +216,7 @@ def run_server(
             wait_for_store_seconds=wait,
         )
     ]
-    if wiring.is_embedded(session.store) and monitored:
+    if is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
     run_in_fast_loop(_attend(server, beside, None))
     return 0

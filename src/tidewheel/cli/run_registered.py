@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidewheel.client.workflows import Workflows
     from tidewheel.core.runs.definition import RunOptions, StoredDefinition
     from tidewheel.core.runs.views import RunView
-    from tidewheel.ports import Store
+    from tidewheel.ports.store import Store
     from tidewheel.services.sip_definitions import StageSource
 
 TellOfStages = Callable[["StageSource"], None]

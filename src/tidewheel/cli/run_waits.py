@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tidewheel.cli.run_words import documents, texts
 
 if TYPE_CHECKING:
-    from tidewheel.run_ports import RunDoor
+    from tidewheel.ports.runs import RunDoor
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
 TOLD_MAX = 5

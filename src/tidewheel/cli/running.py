@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel import wiring
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.findings_page import refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
@@ -40,11 +39,14 @@ from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefini
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused, Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions import Captured
 from tidewheel.services.scheduler.choosing import run_to_carry_on
 from tidewheel.services.scheduler.run_owner import last_numbered
+from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.stores import is_remote, opened_store, store_settings
 
 if TYPE_CHECKING:
     from tidewheel.services.sip_definitions import StageSource
@@ -87,11 +89,11 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
 def _run_wanted(
     where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
 ) -> int:
-    if wiring.is_remote(where):
+    if is_remote(where):
         return _run_far(where, wanted, options, as_json=as_json)
     if options["detach"]:
         raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     return asyncio.run(_run(where, wanted, _here(options), as_json=as_json))
 
 
@@ -115,7 +117,7 @@ def _run_far(
             raise click.UsageError(
                 f"{option.opts[0]} is for a run that is driven in this process"
             )
-    server = wiring.store_settings(where).url
+    server = store_settings(where).url
     manner = Manner(
         server=server,
         detach=options["detach"],
@@ -146,7 +148,7 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     if captured.too_large:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")
-    if stages is not None and not wiring.is_remote(options["store"]):
+    if stages is not None and not is_remote(options["store"]):
         _tell_of_needs(stages, _here(options))
     folder = str(definition.path.resolve())
     return Wanted(
@@ -240,7 +242,7 @@ def _without_defaults(options: RunOptions) -> RunOptions:
 async def _run(
     where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
 ) -> int:
-    async with wiring.opened_store(where) as store:
+    async with opened_store(where) as store:
         run, is_new = await _choose(
             store, wanted, lambda stages: _tell_of_needs(stages, settings)
         )
@@ -277,7 +279,7 @@ async def _run(
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
     """A run that stops awaits its active tasks, also those that nobody will ever take."""
     with suppress(Unavailable, Refused):
-        for line in await waits_in_vain(wiring.run_door(store, home_directory()), run.name):
+        for line in await waits_in_vain(run_door(store, home_directory()), run.name):
             page.line(line)
 
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tidewheel import wiring, worker_wiring
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, safe, say_json
@@ -18,6 +17,9 @@ from tidewheel.client.run_here import SLOTS_DEFAULT
 from tidewheel.client.server_file import without_password
 from tidewheel.client.told_runner import told
 from tidewheel.config import OnStop, ServerSettings
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.stores import store_settings
+from tidewheel.wiring.workers import usable_cores
 
 if TYPE_CHECKING:
     from tidewheel.cli.commands.up import Options
@@ -56,7 +58,7 @@ def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
         on_report=journal.report,
         wait_for_store_seconds=wait,
     )
-    wiring.spare_garbage_collector()
+    spare_garbage_collector()
     # Not in the server's fast loop: it starts no process in a group of its own, as handlers
     # and xtriggers must be (docs/decisions/0022).
     asyncio.run(attend_to_end(up))
@@ -84,7 +86,7 @@ def _workers(session: Session, options: Options, journal: Journal) -> list[Embed
             **given,
         )
 
-    of_queues = worker(options["queues"], slots or worker_wiring.usable_cores(), None)
+    of_queues = worker(options["queues"], slots or usable_cores(), None)
     return [of_queues, worker((RUN_QUEUES,), slots or SLOTS_DEFAULT, of_queues)]
 
 
@@ -101,7 +103,7 @@ def _watchers(
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
-    store = without_password(wiring.store_settings(session.store).url)
+    store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)
     if session.as_json:
         say_json(

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from tidewheel.block_ports import BlockDoor, Document
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
-from tidewheel.door_wiring import block_door
+from tidewheel.ports.blocks import BlockDoor, Document
+from tidewheel.wiring.doors import block_door
 
 Request = Mapping[str, object] | str | PathLike[str]
 JSON_NAME = "request.json"

@@ -6,10 +6,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from tidewheel import wiring
 from tidewheel.config import StoreSettings
 from tidewheel.errors import BadSetting
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.wiring.stores import is_remote, open_store, store_settings
 
 Where = str | StoreSettings | TaskStore | None
 
@@ -28,7 +28,7 @@ class Connection:
         """The store, opened now if it was not before."""
         if self._opened is None:
             if self._given is None or isinstance(self._given, str | StoreSettings):
-                self._opened = wiring.open_store(self._given)
+                self._opened = open_store(self._given)
             else:
                 self._opened = self._given
         return self._opened
@@ -52,8 +52,8 @@ class Connection:
 
 
 def _with_token(store: Where, token: str) -> StoreSettings:
-    if (store is None or isinstance(store, str | StoreSettings)) and wiring.is_remote(store):
-        settings = wiring.store_settings(store)
+    if (store is None or isinstance(store, str | StoreSettings)) and is_remote(store):
+        settings = store_settings(store)
         shown = replace(settings.credentials, token=token, origin="the argument token")
         return replace(settings, credentials=shown)
     raise BadSetting("token", "…", "together with the address of a server, https://HOST")

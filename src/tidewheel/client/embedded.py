@@ -21,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
-from tidewheel import notification_wiring, wiring, worker_wiring
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
     RULES_FILE,
@@ -38,12 +37,23 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.room import Machine
 from tidewheel.services.service import OnReport
+from tidewheel.wiring.notifications import build_notifier
+from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
+from tidewheel.wiring.stores import require_database
+from tidewheel.wiring.workers import (
+    AroundRunner,
+    Fittings,
+    built_worker,
+    machine_capacity,
+    usable_cores,
+    worker_name,
+)
 
 if TYPE_CHECKING:
     from tidewheel.services.scheduler.run_driver import OnBatch
@@ -76,11 +86,11 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     """Settings with what this machine offers where nothing else was said."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
-    given.setdefault("name", worker_wiring.worker_name())
-    given.setdefault("slots", worker_wiring.usable_cores())
+    given.setdefault("name", worker_name())
+    given.setdefault("slots", usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     runners = given["runners"] = tuple(fields.get("runners", ()))
-    offered = fields.get("capacity") or worker_wiring.machine_capacity()
+    offered = fields.get("capacity") or machine_capacity()
     labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)
     given.setdefault("home", home_directory())
@@ -124,7 +134,7 @@ class Embedded(ABC):
 
     async def run(self) -> None:
         """Work until asked to stop."""
-        async with wiring.awaited_store(
+        async with awaited_store(
             self._where,
             self._wait_for_store_seconds,
             self._stop_alarm,
@@ -228,7 +238,7 @@ class Worker(Embedded):
         *,
         handlers: Handlers | None = None,
         on_report: OnReport | None = None,
-        around_runner: worker_wiring.AroundRunner | None = None,
+        around_runner: AroundRunner | None = None,
         wait_for_store_seconds: float = 0.0,
         beside: Worker | None = None,
         **settings: Unpack[WorkerFields],
@@ -242,11 +252,11 @@ class Worker(Embedded):
         self._around_runner = around_runner
 
     async def serve(self, store: Store) -> None:
-        async with worker_wiring.built_worker(
+        async with built_worker(
             self._where,
             store,
             self.settings,
-            worker_wiring.Fittings(
+            Fittings(
                 handlers=self._handlers,
                 around=self._around_runner,
                 machine=self._machine,
@@ -267,12 +277,12 @@ class Monitor(Embedded):
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        wiring.require_database(store, "a monitor")
+        require_database(store, "a monitor")
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or monitor_settings()
 
     async def serve(self, store: Store) -> None:
-        await self.attend(wiring.build_monitor(store, self.settings, self._on_report))
+        await self.attend(build_monitor(store, self.settings, self._on_report))
 
 
 class Scheduler(Embedded):
@@ -288,14 +298,14 @@ class Scheduler(Embedded):
         on_batch: OnBatch | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        wiring.require_database(store, "a scheduler")
+        require_database(store, "a scheduler")
         super().__init__(store, on_report, wait_for_store_seconds)
         self.settings = settings or scheduler_settings()
         self._home = home or home_directory()
         self._on_batch = on_batch
 
     async def serve(self, store: Store) -> None:
-        standby = wiring.build_standby(
+        standby = build_standby(
             self._where,
             store,
             self.settings,
@@ -317,7 +327,7 @@ class Notifier(Embedded):
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        wiring.require_database(store, "a notifier")
+        require_database(store, "a notifier")
         super().__init__(store, on_report, wait_for_store_seconds)
         self._home = home or home_directory()
 
@@ -332,6 +342,4 @@ class Notifier(Embedded):
 
     async def serve(self, store: Store) -> None:
         smtp = scheduler_settings().smtp
-        await self.attend(
-            notification_wiring.build_notifier(store, self._home, smtp, self._on_report)
-        )
+        await self.attend(build_notifier(store, self._home, smtp, self._on_report))

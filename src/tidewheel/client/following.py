@@ -8,8 +8,9 @@ from typing import cast
 from tidewheel.config import home_directory
 from tidewheel.core.runs.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.errors import BadSetting
-from tidewheel.ports import Store, TaskStore
-from tidewheel.run_ports import BringsEvents
+from tidewheel.ports.runs import BringsEvents
+from tidewheel.ports.store import Store
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.following import follow_store
 

@@ -10,7 +10,7 @@ from tidewheel.core.tasks.resources import fits
 from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.views import QueueView, TaskView
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from tidewheel import wiring
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import LeasedTask
@@ -25,6 +24,7 @@ from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import encode
+from tidewheel.wiring.machine import this_process
 
 ErrorGiven = TaskError | Mapping[str, object] | str
 
@@ -45,7 +45,7 @@ class Leasing(Connection):
         self._worker = await self.store.register_worker(
             NewWorker(
                 name=name or sys.argv[0].rpartition("/")[2] or "application",
-                process=wiring.this_process(),
+                process=this_process(),
                 queues=tuple(queues),
                 slots=slots,
                 capacity=capacity or Resources(),

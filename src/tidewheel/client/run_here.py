@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel import wiring, worker_wiring
 from tidewheel.client.embedded import worker_settings
 from tidewheel.client.run_telling import told_meanwhile
 from tidewheel.config import (
@@ -23,11 +22,13 @@ from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
 from tidewheel.services.worker import Worker
+from tidewheel.wiring.services import build_monitor, driving
+from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
 
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request
@@ -87,7 +88,7 @@ class RunHere:
         home = settings.home or home_directory()
         async with AsyncExitStack() as stack:
             driver = self._driver = await stack.enter_async_context(
-                wiring.driving(
+                driving(
                     self._where,
                     self._store,
                     self._run,
@@ -99,11 +100,11 @@ class RunHere:
                 )
             )
             worker = await stack.enter_async_context(
-                worker_wiring.built_worker(
+                built_worker(
                     self._where,
                     self._store,
                     self._worker_settings(home),
-                    worker_wiring.Fittings(on_report=self._on_report),
+                    Fittings(on_report=self._on_report),
                 )
             )
             if self._is_leaving:  # asked before there was anybody to ask
@@ -119,7 +120,7 @@ class RunHere:
         return worker_settings(
             queues=(self._run.queue,),
             slots=settings.slots,
-            capacity=settings.capacity or worker_wiring.machine_capacity(),
+            capacity=settings.capacity or machine_capacity(),
             tie_jobs=settings.tie_jobs,
             runners=self._runners(),
             allow_compose=settings.allow_compose,
@@ -134,7 +135,7 @@ class RunHere:
         return settings.runners or found
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
-        monitor = wiring.build_monitor(self._store, monitor_settings(), self._on_report)
+        monitor = build_monitor(self._store, monitor_settings(), self._on_report)
         main = asyncio.create_task(driver.run())
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)

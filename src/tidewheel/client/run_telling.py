@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tidewheel import notification_wiring
 from tidewheel.config import RULES_FILE, scheduler_settings
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.service import OnReport, ServiceReport
+from tidewheel.wiring.notifications import build_notifier
 
 END_SECONDS_MAX = 60.0
 
@@ -27,9 +27,7 @@ async def told_meanwhile(
     if not (home / RULES_FILE).exists():
         yield
         return
-    notifier = notification_wiring.build_notifier(
-        store, home, scheduler_settings().smtp, on_report
-    )
+    notifier = build_notifier(store, home, scheduler_settings().smtp, on_report)
     # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
     telling = [asyncio.create_task(notifier.begin())]
     await asyncio.wait(telling)

@@ -6,13 +6,12 @@ import getpass
 import json
 from pathlib import Path
 
-from tidewheel import wiring
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
 from tidewheel.core.runs.commands import Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.views import RunView
-from tidewheel.run_ports import (
+from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
     Answer,
@@ -21,6 +20,7 @@ from tidewheel.run_ports import (
     LogPart,
     RunDoor,
 )
+from tidewheel.wiring.doors import run_door
 
 
 class Runs:
@@ -37,7 +37,7 @@ class Runs:
         if self._door is None:
             # Where the files of runs are on this host.
             home = home_directory() if self._home is None else self._home
-            self._door = wiring.run_door(self._connection.store, home)
+            self._door = run_door(self._connection.store, home)
         return self._door
 
     async def find(self, text: str = "") -> RunView:

@@ -11,10 +11,11 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tidewheel import wiring
 from tidewheel.config import SERVER_FILE, found_server, home_directory, store_url
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.errors import BadSetting, StoreUnreachable
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
+from tidewheel.wiring.stores import is_remote, store_settings
 
 
 def without_password(address: str) -> str:
@@ -31,8 +32,8 @@ def without_password(address: str) -> str:
 
 def write_server_file(home: Path, url: str, store: str) -> None:
     """For this process, unless one beside it came first; the file is its user's alone."""
-    wiring.make_private_directory(home)
-    process = wiring.this_process()
+    make_private_directory(home)
+    process = this_process()
     if _is_taken(home, process):
         return
     document = {
@@ -55,25 +56,25 @@ def _is_taken(home: Path, process: HostProcess) -> bool:
     found = found_server(home)
     if found is None or found.process.boot_id != process.boot_id:
         return False
-    return found.process != process and wiring.is_process_alive(found.process)
+    return found.process != process and is_process_alive(found.process)
 
 
 def remove_server_file(home: Path) -> None:
     """If it is ours, and not of a server that was here before."""
     found = found_server(home)
-    if found is not None and found.process == wiring.this_process():
+    if found is not None and found.process == this_process():
         (home / SERVER_FILE).unlink(missing_ok=True)
 
 
 def server_url(where: str | None) -> str:
     """The server that was named, or that this user runs, whatever store it stands before."""
     if where or store_url():
-        url = wiring.store_settings(where).url
-        if wiring.is_remote(url):
+        url = store_settings(where).url
+        if is_remote(url):
             return url
         raise BadSetting("server", url, "http://HOST:PORT or https://HOST (--server URL)")
     found = found_server(home_directory())
-    if found is not None and wiring.is_process_alive(found.process):
+    if found is not None and is_process_alive(found.process):
         return found.url
     raise StoreUnreachable(
         "no server of yours is running; start one (`tidewheel up`) or name one: --server URL"

@@ -13,7 +13,7 @@ from tidewheel.config import TOKEN_FILE
 from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.core.tasks.token_texts import secret_digest, split_token
 from tidewheel.errors import NotFound
-from tidewheel.server_ports import AccessStore
+from tidewheel.ports.server import AccessStore
 
 SECRET_BYTES = 32
 PASSING_SECONDS = 12 * 3600.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import (
+from tidewheel.ports.runners import (
     Assignment,
     Job,
     JobReports,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tidewheel.client.results import Task
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import TaskId
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 
 # Progress and changes by other processes may come without a wake-up.
 POLL_SECONDS_FIRST = 0.05

@@ -13,8 +13,8 @@ from tidewheel.config import home_directory
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.runs.views import RunView
-from tidewheel.door_wiring import registry_door
-from tidewheel.registry_ports import Document, RegistryDoor
+from tidewheel.ports.registry import Document, RegistryDoor
+from tidewheel.wiring.doors import registry_door
 
 Paths = str | PathLike[str]
 

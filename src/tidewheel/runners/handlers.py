@@ -26,7 +26,7 @@ from tidewheel.core.tasks.submission import (
     utf8_length,
 )
 from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
-from tidewheel.ports import JobReports
+from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.texts import storable
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
 from tidewheel.runners.process_tree import MARKER
 

@@ -30,7 +30,7 @@ from tidewheel.core.tasks.submission import (
 )
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
-from tidewheel.ports import JobReports
+from tidewheel.ports.runners import JobReports
 from tidewheel.runners import spool
 from tidewheel.runners.job_directory import link_whole, make_private_directory
 from tidewheel.runners.message_client import BUSY, SOCKET_LINK

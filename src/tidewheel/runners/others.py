@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from tidewheel.config import CONTAINERS, RUNNERS
 from tidewheel.errors import BadSetting
-from tidewheel.ports import Runner
+from tidewheel.ports.runners import Runner
 from tidewheel.runners.runner_parts import RunnerParts
 
 

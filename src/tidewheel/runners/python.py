@@ -23,7 +23,7 @@ from pathlib import Path
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
-from tidewheel.ports import Assignment, Job, JobReports
+from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.handler_ends import (
     bad_spec,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.runs.job_names import LATEST, RUN_DIRECTORY, JobName, read_job_name
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_directory import link_whole
 
 

@@ -31,7 +31,7 @@ from tidewheel.core.tasks.resources import needs_runner
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import BadSetting
-from tidewheel.ports import Assignment, Job, JobReports
+from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.fence import Fence

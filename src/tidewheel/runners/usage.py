@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.ports import JobReports
+from tidewheel.ports.runners import JobReports
 from tidewheel.runners.gpu import GpuUse, open_gpus
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.process_table import ProcessTable, read_table

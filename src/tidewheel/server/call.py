@@ -21,7 +21,7 @@ from tidewheel.core.tasks.serving import is_pattern
 from tidewheel.core.tasks.task import TaskId, WorkerId
 from tidewheel.core.tasks.views import TaskView, WorkerView
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.refusals import NotAllowed
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, Response
 from tidewheel.config import ServerSettings, home_directory
 from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server import problems
 from tidewheel.server.admission import Admission, Place, Urgency
 from tidewheel.server.auth import Authenticator, csrf_token, shown_by

@@ -36,7 +36,7 @@ from tidewheel.core.runs.stream import (
 from tidewheel.core.tasks.access import TokenView
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
 from tidewheel.server.follower import (
     Follower,

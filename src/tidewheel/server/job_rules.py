@@ -6,13 +6,13 @@ asks through its worker.
 
 from __future__ import annotations
 
-from tidewheel import wiring
 from tidewheel.client.log_places import is_submission
 from tidewheel.config import home_directory
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed
 from tidewheel.services.job_calls import JobCalls
+from tidewheel.wiring.doors import run_door
 
 
 async def any_job(call: Call) -> None:
@@ -41,7 +41,7 @@ async def operating_own_run(call: Call) -> None:
     await own_run(call)
     run = await call.found_run()
     home = call.settings.home or home_directory()
-    if not await JobCalls(wiring.run_door(call.store, home), home).allows_commands(run):
+    if not await JobCalls(run_door(call.store, home), home).allows_commands(run):
         raise NotAllowed(
             f"jobs of {run.name} may send messages and look; "
             "allow more with [scheduler] job commands = True"

@@ -15,7 +15,7 @@ from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.refusals import AttemptOver, NotAuthenticated
 
 NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from tidewheel import wiring
 from tidewheel.config import StoreSettings
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
+from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of
 
 CONNECTIONS = 2
 
@@ -30,7 +30,7 @@ async def kept_reserve(
     where: str | StoreSettings | None, store: Store
 ) -> AsyncIterator[Reserve]:
     """Connections beside those of a store that is open already."""
-    few = replace(wiring.store_settings(where), connections_max=CONNECTIONS)
-    async with wiring.opened_store(few) as second:
-        own = wiring.with_readers_of(store, second) if wiring.is_embedded(where) else second
+    few = replace(store_settings(where), connections_max=CONNECTIONS)
+    async with opened_store(few) as second:
+        own = with_readers_of(store, second) if is_embedded(where) else second
         yield Reserve(asking=second, reporting=own)

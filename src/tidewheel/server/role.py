@@ -9,16 +9,16 @@ from pathlib import Path
 
 import uvloop
 
-from tidewheel import wiring
 from tidewheel.client.embedded import Embedded
 from tidewheel.client.server_file import remove_server_file, write_server_file
 from tidewheel.client.tokens import first_token, local_admin
 from tidewheel.config import ServerSettings, StoreSettings, home_directory
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.reserve import kept_reserve
 from tidewheel.server.resources.sessions import login_path
 from tidewheel.server.serving import Serving, make_room, require_safe
+from tidewheel.wiring.stores import require_database, store_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Server(Embedded):
         metrics: Metrics | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        wiring.require_database(store, "a server")
+        require_database(store, "a server")
         super().__init__(store, None, wait_for_store_seconds)
         self.settings = settings
         self._on_ready = on_ready
@@ -64,7 +64,7 @@ class Server(Embedded):
 
         def ready(url: str) -> None:
             if self._is_local:
-                write_server_file(self._home, url, wiring.store_settings(self._where).url)
+                write_server_file(self._home, url, store_settings(self._where).url)
             link = None if login is None else url + login
             self._on_ready(Welcome(url=url, token_file=token_file, login=link))
 

@@ -11,11 +11,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidewheel import wiring
-from tidewheel.ports import Store
-from tidewheel.run_ports import RunDoor
+from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.store import Store
 from tidewheel.server.apart import Apart, Result
 from tidewheel.server.known_summaries import KnownSummaries
+from tidewheel.wiring.doors import run_door
 
 if TYPE_CHECKING:
     from tidewheel.services.run_views.graph_changes import ToldGraphs
@@ -43,7 +43,7 @@ class RunDoors:
             from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
 
             remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
-            self._doors[id(store)] = wiring.run_door(store, self._home, remembered)
+            self._doors[id(store)] = run_door(store, self._home, remembered)
         return self._doors[id(store)]
 
     @property

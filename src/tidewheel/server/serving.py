@@ -11,10 +11,9 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-from tidewheel import wiring
 from tidewheel.config import ServerSettings
 from tidewheel.errors import BadSetting
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.app import build_app
 from tidewheel.server.gateway import Gateway
 from tidewheel.server.metrics import Metrics
@@ -22,6 +21,7 @@ from tidewheel.server.protocol import guarded_protocol
 from tidewheel.server.reserve import Reserve
 from tidewheel.server.routes import Route
 from tidewheel.server.table import ROUTES
+from tidewheel.wiring.machine import listener_on
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
@@ -157,7 +157,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         found.close()
         taken = error.errno == errno.EADDRINUSE
-        who = wiring.listener_on(settings.port) if taken else ""
+        who = listener_on(settings.port) if taken else ""
         why = f"{who} listens there" if who else error.strerror
         raise BadSetting(
             "port", settings.port, f"one that is free on {settings.host} ({why}); 0 takes any"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tidewheel.client.embedded import Embedded
 from tidewheel.config import StoreSettings
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server.role import Server
 from tidewheel.services.service import OnReport
 

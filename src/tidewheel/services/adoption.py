@@ -24,7 +24,8 @@ from enum import Enum
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import HeldLease, HostProcess
 from tidewheel.errors import LeaseLost, Refused
-from tidewheel.ports import Job, Runner, TaskStore
+from tidewheel.ports.runners import Job, Runner
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.attempts import Attempt
 from tidewheel.services.workplace import Workplace
 

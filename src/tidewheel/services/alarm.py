@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import TypeVar
 
 from tidewheel.errors import StoreBusy
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import Claimed, UsageSample
 from tidewheel.core.tasks.steps import TIMED_OUT, End, Ending
 from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
-from tidewheel.ports import Job
+from tidewheel.ports.runners import Job
 
 AttemptKey = tuple[TaskId, int]
 

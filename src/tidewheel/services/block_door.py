@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.block_ports import Document
 from tidewheel.core.graph.findings import Findings, finding_document
 from tidewheel.core.runs.blocks import (
     FACTS_BYTES_MAX,
@@ -24,8 +23,9 @@ from tidewheel.core.runs.blocks import (
 )
 from tidewheel.core.runs.commands import Stop
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
-from tidewheel.ports import Store
-from tidewheel.run_ports import RunDoor
+from tidewheel.ports.blocks import Document
+from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.store import Store
 from tidewheel.services.block_views import (
     block_document,
     block_facts,
@@ -53,7 +53,7 @@ class Rights:
 
 
 class StoreBlockDoor:
-    """``block_ports.BlockDoor`` on a store, for somebody with these rights."""
+    """``ports.blocks.BlockDoor`` on a store, for somebody with these rights."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.registry import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
 from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER

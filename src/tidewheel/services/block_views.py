@@ -16,7 +16,7 @@ from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
 from tidewheel.services.run_views.object_nodes import object_name, post_command
 from tidewheel.services.run_views.run_document import known_tasks

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.attempts import StopReason
 from tidewheel.services.jobs import Jobs
 from tidewheel.services.service import Service, ServiceReport, Surroundings

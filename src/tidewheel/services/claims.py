@@ -27,7 +27,7 @@ from tidewheel.core.tasks.status import LEASED
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.jobs import Jobs
 from tidewheel.services.open_queues import OpenQueues

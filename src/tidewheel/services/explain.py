@@ -20,7 +20,7 @@ from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
 from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import exact_size, show_duration, show_instant, show_size
 
 PARENTS_SHOWN_MAX = 10

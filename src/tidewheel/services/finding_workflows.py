@@ -5,8 +5,8 @@ from __future__ import annotations
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.core.runs.registry import WorkflowView, highest, in_order
 from tidewheel.errors import Refused
+from tidewheel.ports.registry import RegistryStore
 from tidewheel.registry_errors import UnknownWorkflow
-from tidewheel.registry_ports import RegistryStore
 
 WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 

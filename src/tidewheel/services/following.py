@@ -9,7 +9,8 @@ from pathlib import Path
 from tidewheel.core.runs.stream import EventCursor, EventFilter, FollowedEvent, read_cursor
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Clock, Store
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.store import Store
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.run_views.event_documents import EventDocuments
 

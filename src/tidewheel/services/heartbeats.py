@@ -27,7 +27,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT, Answer
 from tidewheel.core.tasks.requests import Beat
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.alarm import Alarm, within
 from tidewheel.services.attempts import Attempt, AttemptKey, StopReason
 from tidewheel.services.crew import Crew

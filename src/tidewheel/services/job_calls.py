@@ -18,7 +18,7 @@ from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
-from tidewheel.run_ports import Document, RunDoor
+from tidewheel.ports.runs import Document, RunDoor
 
 ANSWER_SECONDS_MAX = 60.0
 HANDLER = "handler"

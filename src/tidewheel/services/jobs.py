@@ -10,7 +10,8 @@ from functools import partial
 
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports import Clock, Job, PromptRunner, Runner
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.attempts import (
     Attempt,
     AttemptKey,

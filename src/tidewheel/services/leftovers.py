@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from tidewheel.core.tasks.status import LEASED
 from tidewheel.errors import NotFound
-from tidewheel.ports import Leftover, Runner, TaskStore, TidyRunner
+from tidewheel.ports.runners import Leftover, Runner, TidyRunner
+from tidewheel.ports.tasks import TaskStore
 
 
 async def remove_leftovers(

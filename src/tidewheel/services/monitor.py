@@ -26,7 +26,7 @@ from tidewheel.config import MonitorSettings
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import TaskView
 from tidewheel.errors import Refused, Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Awaitable, Callable
 
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.service import ServiceReport, Surroundings
 

@@ -35,7 +35,7 @@ from tidewheel.core.runs.registry import (
     name_problem,
     version_problem,
 )
-from tidewheel.registry_ports import Document
+from tidewheel.ports.registry import Document
 from tidewheel.services.definitions import load_options, sealed, unpack
 from tidewheel.services.sent_definitions import path_findings
 from tidewheel.services.sip_definitions import compiled, stored_sip

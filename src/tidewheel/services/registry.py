@@ -28,9 +28,9 @@ from tidewheel.core.runs.definition import (
     StoredDefinition,
 )
 from tidewheel.core.runs.registry import RunRequest, registry_text
-from tidewheel.ports import Store
+from tidewheel.ports.registry import Document
+from tidewheel.ports.store import Store
 from tidewheel.registry_errors import UnknownWorkflow
-from tidewheel.registry_ports import Document
 from tidewheel.services.definition_graph.document import drawn_in, graph_document
 from tidewheel.services.definition_graph.windows import TASKS_READ_MAX, read_window
 from tidewheel.services.definitions import capture, check_definition

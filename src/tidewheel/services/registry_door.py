@@ -15,9 +15,9 @@ from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.registry import Bundle, RunRequest, WorkflowView, in_order
 from tidewheel.core.runs.views import RunView
-from tidewheel.ports import Store
-from tidewheel.registry_ports import Document, Parameters
-from tidewheel.run_ports import RunDoor
+from tidewheel.ports.registry import Document, Parameters
+from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.store import Store
 from tidewheel.services.finding_workflows import (
     WORKFLOWS_MAX,
     found_workflow,
@@ -27,7 +27,7 @@ from tidewheel.vocabulary import time_text
 
 
 class StoreRegistryDoor:
-    """``registry_ports.RegistryDoor`` on a store."""
+    """``ports.registry.RegistryDoor`` on a store."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from tidewheel.core.tasks.requests import Message, Report, Reported, UsageSample
 from tidewheel.core.tasks.steps import End
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.attempts import Attempt, Said, Spoken, Started, failure
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 

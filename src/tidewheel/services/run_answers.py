@@ -10,8 +10,8 @@ from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Declined, NoAnswer, NotRunning
-from tidewheel.ports import Store
-from tidewheel.run_ports import Answer, Document
+from tidewheel.ports.runs import Answer, Document
+from tidewheel.ports.store import Store
 
 POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
 POLL_SECONDS_MAX = 0.25

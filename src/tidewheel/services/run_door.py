@@ -16,8 +16,7 @@ from tidewheel.core.runs.commands import Command
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.meant_run import only_run
 from tidewheel.core.runs.views import RunView
-from tidewheel.ports import Store
-from tidewheel.run_ports import (
+from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
     Answer,
@@ -25,6 +24,7 @@ from tidewheel.run_ports import (
     Document,
     LogPart,
 )
+from tidewheel.ports.store import Store
 from tidewheel.services.run_answers import awaited_answer, post_command
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NOTHING_GIVEN = RunOptions(mode="")
 
 
 class StoreRunDoor:
-    """``run_ports.RunDoor`` on a store; ``home`` is where the files of runs are on this host.
+    """``ports.runs.RunDoor`` on a store; ``home`` is where the files of runs are on this host.
 
     What reads definitions is loaded by the first request that needs it: most need none of it.
     """

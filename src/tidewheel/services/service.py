@@ -26,7 +26,7 @@ from typing import TypeVar
 
 from tidewheel.errors import Unavailable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 from tidewheel.services.alarm import Alarm
 
 T = TypeVar("T")

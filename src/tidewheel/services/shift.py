@@ -16,7 +16,8 @@ from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.requests import ANY_TASKS, Abilities, HeldLease, HostProcess, Wake
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.ports import Job, Runner, TaskStore
+from tidewheel.ports.runners import Job, Runner
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.adoption import Adoption, Fate, IsAlive
 from tidewheel.services.attempts import Attempt, StopReason
 from tidewheel.services.cancellations import Cancellations

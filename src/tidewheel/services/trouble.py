@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 from tidewheel.services.service import Backoff
 
 PATIENCE = Backoff(first_seconds=2.0, seconds_max=60.0)

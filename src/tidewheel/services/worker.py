@@ -25,7 +25,8 @@ from tidewheel.config import OnStop, WorkerSettings
 from tidewheel.core.tasks.requests import HeldLease, NewWorker
 from tidewheel.core.tasks.serving import Served
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Runner, TaskStore, TidyRunner
+from tidewheel.ports.runners import Runner, TidyRunner
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.alarm import within
 from tidewheel.services.attempts import StopReason

@@ -19,7 +19,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
 from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports import RunStore
+from tidewheel.ports.runs import RunStore
 from tidewheel.services.definitions import RestoredDefinition
 
 STATE_FUNCTIONS = ("workflow_state", "suite_state")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tidewheel.core.runs.job_names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.task import WorkerId
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.services.attempts import Attempt, AttemptKey, Listener
 from tidewheel.services.heartbeats import LeaseBook
 from tidewheel.services.room import Room

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from tidewheel.core.tasks.requests import Report, Reported
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports import Clock, Store
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.store import Store
 
 # Answered without a call to the database.
 _LOCAL = frozenset({"listen", "close", "past"})

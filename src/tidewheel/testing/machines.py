@@ -15,7 +15,7 @@ from random import Random
 from tidewheel.core.tasks.requests import Claimed, HostProcess, UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
-from tidewheel.ports import Assignment, JobReports
+from tidewheel.ports.runners import Assignment, JobReports
 from tidewheel.testing.processes import Process
 from tidewheel.testing.rules.executions import Execution, Executions
 from tidewheel.testing.rules.facts import BrokenInvariant

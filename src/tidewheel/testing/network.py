@@ -19,7 +19,7 @@ from tidewheel.core.sched.pool import Past
 from tidewheel.core.sched.states import Flows
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.faults import LOST_WAKE, QUIET_AT, CallFault, FaultPlan
 from tidewheel.testing.ground import Ground

@@ -20,7 +20,7 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
 from tidewheel.errors import Refused, Unavailable
-from tidewheel.ports import TaskStore
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.testing.faults import QUIET_AT
 from tidewheel.testing.network import LATE_SECONDS_MAX
 from tidewheel.testing.processes import Process

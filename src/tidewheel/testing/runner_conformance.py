@@ -22,7 +22,7 @@ from tidewheel.core.tasks.requests import Claimed, UsageSample
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
-from tidewheel.ports import Assignment, Job, Runner
+from tidewheel.ports.runners import Assignment, Job, Runner
 
 DEADLINE_SECONDS = 30.0
 LONG_GRACE_SECONDS = 25.0

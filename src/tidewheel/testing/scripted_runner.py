@@ -18,7 +18,8 @@ from tidewheel.core.tasks.requests import Claimed, HostProcess, UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports import Assignment, Clock, JobReports
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.runners import Assignment, JobReports
 
 HANDLER = "work"  # the one that every scripted host knows
 SUCCESS = End(ending=Ending.SUCCEEDED, exit_status=0)

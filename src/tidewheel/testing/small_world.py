@@ -12,7 +12,7 @@ from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.tasks.requests import Claimed, HostProcess
 from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
 from tidewheel.services.shift import Host

@@ -12,7 +12,7 @@ def command(session: Session) -> int:
 
     A SQLite store is copied first; the copy stays beside it.
     """
-    from tidewheel.wiring import migrate_store
+    from tidewheel.wiring.stores import migrate_store
 
     report = migrate_store(session.store)
     if session.as_json:

@@ -11,7 +11,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.run_ports import BringsNotifications
+    from tidewheel.ports.runs import BringsNotifications
 
 RULE_HEADERS = ("RULE", "ON", "WORKFLOW", "TASK", "TO")
 MESSAGE_HEADERS = ("MESSAGE", "RULE", "EVENT", "RUN", "TRIES", "STATE", "")
@@ -49,10 +49,10 @@ def command(session: Session, action: str, rule: str | None) -> int:
 
 def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
     """Without a store: whoever writes rules need not have one yet."""
-    from tidewheel import wiring
     from tidewheel.config import RULES_FILE, home_directory
+    from tidewheel.wiring.stores import is_remote
 
-    if wiring.is_remote(session.store):
+    if is_remote(session.store):
         return session.ask(lambda client: _desk(client).notifications())
     from tidewheel.services.notifications.desk import rules_document
     from tidewheel.services.notifications.rules_file import load_rules
@@ -62,14 +62,12 @@ def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
 
 
 def _desk(client: AsyncClient) -> BringsNotifications:
-    from tidewheel import notification_wiring
     from tidewheel.config import home_directory, scheduler_settings
-    from tidewheel.ports import Store
+    from tidewheel.ports.store import Store
+    from tidewheel.wiring.notifications import notification_desk
 
     store = cast("Store", client.store)
-    return notification_wiring.notification_desk(
-        store, home_directory(), scheduler_settings().smtp
-    )
+    return notification_desk(store, home_directory(), scheduler_settings().smtp)
 
 
 def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document

@@ -199,20 +199,21 @@ def _learnt(
     """From earlier runs; none where there is no store yet, which is not made for this."""
     import asyncio
 
-    from tidewheel import wiring
     from tidewheel.cli.printing import note, plural
     from tidewheel.cli.run_on_server import folder_text
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
+    from tidewheel.wiring.doors import run_door
+    from tidewheel.wiring.stores import opened_store, store_exists
 
     assert loaded.workflow is not None
-    if not wiring.store_exists(where):
+    if not store_exists(where):
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 
     async def ask() -> dict[str, float]:
-        async with wiring.opened_store(where) as store:
-            door = wiring.run_door(store, home_directory())
+        async with opened_store(where) as store:
+            door = run_door(store, home_directory())
             return await learnt_lengths(door, workflow, (folder, folder_text(folder)))
 
     learnt = asyncio.run(ask())

@@ -10,7 +10,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
-    from tidewheel.run_ports import Answer, Document
+    from tidewheel.ports.runs import Answer, Document
 
 EPILOG = """\b
 Examples:

@@ -11,8 +11,8 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.block_ports import Document
     from tidewheel.client import AsyncClient
+    from tidewheel.ports.blocks import Document
 
 EPILOG = """\b
 Examples:

@@ -15,7 +15,7 @@ from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.ports import Store
+    from tidewheel.ports.store import Store
 
 HEADERS = ("TOKEN", "KIND", "NAME", "SCOPES", "QUEUES", "WORKFLOWS", "USED", "ENDS", "STATE")
 EPILOG = """\b

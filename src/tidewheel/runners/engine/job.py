@@ -18,7 +18,7 @@ from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError
 from tidewheel.errors import Refused
-from tidewheel.ports import JobReports
+from tidewheel.ports.runners import JobReports
 from tidewheel.runners.engine.ends import (
     Over,
     Seen,

@@ -19,7 +19,7 @@ from typing import Any
 from tidewheel.core.runs.job_names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.task import TaskId
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.engine import policy
 from tidewheel.runners.engine.compose_text import Document, read_compose_text, read_resolved
 from tidewheel.runners.engine.names import NAME_LENGTH_MAX, Tags, project_name

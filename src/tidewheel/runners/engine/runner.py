@@ -9,7 +9,7 @@ from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports import Assignment, Job, JobReports, Leftover
+from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.engine.allowances import read_allowances
 from tidewheel.runners.engine.ends import failure

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tidewheel.core.tasks.steps import End
-from tidewheel.ports import Assignment
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.processes import Exit
 from tidewheel.runners.shell_ends import exit_status_of, killed

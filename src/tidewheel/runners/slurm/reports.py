@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.ports import JobReports
+from tidewheel.ports.runners import JobReports
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports import Assignment, Job, JobReports
+from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.job_environment import (

@@ -8,7 +8,7 @@ from functools import partial
 
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import TidewheelError
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.server import metrics_text
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Answer, Call

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel import notification_wiring
 from tidewheel.config import home_directory, scheduler_settings
 from tidewheel.core.tasks.access import Scope
-from tidewheel.run_ports import BringsNotifications
+from tidewheel.ports.runs import BringsNotifications
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.forms import In, Out
+from tidewheel.wiring.notifications import notification_desk
 
 TEST_SECONDS_MAX = 120.0
 
@@ -109,7 +109,7 @@ async def send_test(call: Call) -> object:
 
 def _desk(call: Call) -> BringsNotifications:
     home = call.settings.home or home_directory()
-    return notification_wiring.notification_desk(call.store, home, scheduler_settings().smtp)
+    return notification_desk(call.store, home, scheduler_settings().smtp)
 
 
 _ADMINS = Needs(scopes=(Scope.ADMIN,), queues=no_queue)

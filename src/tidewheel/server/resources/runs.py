@@ -12,7 +12,7 @@ import msgspec
 from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.run_ports import LogPart, RunDoor
+from tidewheel.ports.runs import LogPart, RunDoor
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.job_rules import own_run
 from tidewheel.server.patience import unless_stopping

@@ -15,13 +15,13 @@ from starlette.responses import Response
 
 from tidewheel.client.tokens import derive_token
 from tidewheel.core.tasks.access import Scope, TokenKind, TokenView
+from tidewheel.ports.server import AccessStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Open, Route, no_queue
 from tidewheel.server.site import PLAIN_HEAD
 from tidewheel.server.wire.forms import In, Out
-from tidewheel.server_ports import AccessStore
 
 LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
-from tidewheel.run_ports import Document
+from tidewheel.ports.runs import Document
+from tidewheel.ports.store import Store
 from tidewheel.services.notifications.delivering import Means, deliver
 from tidewheel.services.notifications.diary import (
     NAME,
@@ -35,7 +35,7 @@ AT_ONCE_MAX = 8
 
 
 class NotificationDesk:
-    """``run_ports.BringsNotifications`` for a store that is here."""
+    """``ports.runs.BringsNotifications`` for a store that is here."""
 
     def __init__(self, store: Store, rules: Path, means: Means) -> None:
         self._store, self._path, self._means = store, rules, means

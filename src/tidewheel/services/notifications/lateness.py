@@ -17,7 +17,7 @@ from tidewheel.core.runs.views import OPEN_STATUSES, RunView
 from tidewheel.core.sched.records import PutTask, TaskRow
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.notifications.diary import Diary
 from tidewheel.services.notifications.messages import Message, message_id
 from tidewheel.services.notifications.rules import LATE, Rule

@@ -30,7 +30,7 @@ from tidewheel.core.runs.notebooks import Notebook
 from tidewheel.core.runs.stream import EventFilter, EventKind, RunEvent, read_cursor
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.errors import Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.notifications.delivering import Means, deliver
 from tidewheel.services.notifications.diary import (
     NAME,

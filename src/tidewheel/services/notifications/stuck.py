@@ -9,7 +9,7 @@ import msgspec
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.notifications.messages import REASON_MAX, TASKS_NAMED_MAX, Message
 from tidewheel.services.run_views.loading import gather
 from tidewheel.services.workflow_state import DefinitionOf

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from tidewheel.core.tasks.status import Status
-from tidewheel.run_ports import RunDoor
+from tidewheel.ports.runs import RunDoor
 
 LISTED_MAX = 100
 RUNS_MAX = 5  # the newest ones are looked at

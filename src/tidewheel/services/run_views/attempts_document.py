@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import RunAttempt, RunView, SubmissionView
 from tidewheel.core.tasks.task import Instant, TaskId
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.vocabulary import time_text
 

@@ -14,7 +14,7 @@ from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.preview import Tried, look_ahead, tried
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.definitions import reread, restore
 from tidewheel.services.run_views.loading import Looked, run_directory
 from tidewheel.services.run_views.reasons import reason_document

@@ -13,7 +13,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.event_documents import pooled_document
 from tidewheel.services.run_views.loading import Looked, gather
 from tidewheel.services.run_views.run_facts import Document

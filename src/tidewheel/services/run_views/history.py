@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tidewheel.core.runs.views import CommandView, RunView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.vocabulary import time_text
 

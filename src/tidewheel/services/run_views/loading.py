@@ -18,7 +18,7 @@ from tidewheel.core.sched.runahead import limit_from
 from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.wait_chains import Chain, chains_of
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import DefinitionOf

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidewheel.core.runs.job_names import JobName, read_job_name
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
 from tidewheel.services.run_views.log_files import (
     TEXT_BYTES_MAX,

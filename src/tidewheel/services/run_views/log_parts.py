@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tidewheel.core.runs.job_names import JobName, read_job_name
 from tidewheel.core.runs.views import RunView
-from tidewheel.ports import Store
-from tidewheel.run_ports import LogPart, LogPlace
+from tidewheel.ports.runs import LogPart, LogPlace
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.loading import submissions_by_task
 from tidewheel.services.run_views.log_files import job_file, job_folder, part_of_file
 from tidewheel.services.run_views.looks import Ground, look

@@ -15,7 +15,7 @@ from tidewheel.core.runs.commands import read_command
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.attempts_document import attempts_document, repeated_attempts
 from tidewheel.services.run_views.critical_path import critical_path_document
 from tidewheel.services.run_views.dry_run import dry_run_document

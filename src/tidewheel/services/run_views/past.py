@@ -16,7 +16,7 @@ from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.records import PutRun
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.definitions import RestoredDefinition
 from tidewheel.services.run_views.checkpoints import (
     RECENT,

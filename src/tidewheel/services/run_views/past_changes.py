@@ -17,7 +17,7 @@ from tidewheel.core.sched.records import (
     rebuild,
 )
 from tidewheel.core.sched.states import Key
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.checkpoints import Before
 from tidewheel.services.run_views.event_documents import last_rows
 from tidewheel.services.run_views.loading import Looked

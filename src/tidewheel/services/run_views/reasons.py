@@ -9,7 +9,7 @@ from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.explain import reasons
 from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.object_nodes import post_commands

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from tidewheel.core.runs.blocks import NeedState
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import Instant
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.vocabulary import time_text
 
 Document = dict[str, object]

@@ -16,7 +16,7 @@ from tidewheel.core.sched.spawning import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import AttemptView, OutputView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.conditions import prerequisites, suicides
 from tidewheel.services.run_views.environment import environment_document
 from tidewheel.services.run_views.hand_work import SetByHand, outputs_set

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from tidewheel.core.runs.blocks import NeedState, NeedView
 from tidewheel.errors import NotFound
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.run_views.run_facts import Document
 
 BLOCKS_MAX = 1_000  # looked at to find the root of one wait

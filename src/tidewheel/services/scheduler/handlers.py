@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidewheel.core.graph.node import NO_EVENTS, Events, NodeDef, RunMode
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.services.scheduler.handler_templates import (
     REPEATABLE,

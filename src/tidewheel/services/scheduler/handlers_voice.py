@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tidewheel.core.runs.views import RunView
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.runners.handler_environment import Unheard, handler_environment, handler_folder
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs

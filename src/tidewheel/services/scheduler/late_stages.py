@@ -26,7 +26,8 @@ from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
-from tidewheel.ports import Clock, TaskStore
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.scheduler.driving import LATE, Drive, timer_key
 from tidewheel.services.scheduler.happenings import tell_failure
 

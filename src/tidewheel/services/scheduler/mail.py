@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 from tidewheel.services.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,

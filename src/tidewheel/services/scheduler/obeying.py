@@ -16,7 +16,7 @@ from tidewheel.core.runs.selecting import job_of
 from tidewheel.core.sched.effects import Effect
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
-from tidewheel.ports import RunStore
+from tidewheel.ports.runs import RunStore
 from tidewheel.quantities import parse_duration
 from tidewheel.services.definitions import reread, restore
 from tidewheel.services.scheduler.broadcast_rows import rows_of

@@ -39,7 +39,7 @@ from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.services.scheduler.driving import LATE
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.playing import PLAYED

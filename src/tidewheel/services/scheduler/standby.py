@@ -22,7 +22,7 @@ from contextlib import AbstractAsyncContextManager
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.ports import RunStore
+from tidewheel.ports.runs import RunStore
 from tidewheel.services.crew import Crew
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.service import Service, ServiceReport, Surroundings

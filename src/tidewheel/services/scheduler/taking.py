@@ -16,7 +16,7 @@ from tidewheel.core.sched.records import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions import RestoredDefinition, restore
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidewheel.errors import TidewheelError
-from tidewheel.ports import Clock
+from tidewheel.ports.clock import Clock
 from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
 from tidewheel.services.scheduler.xtrigger_calls import Call, RunContext
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody

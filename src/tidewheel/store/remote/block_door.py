@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidewheel.block_ports import Document
 from tidewheel.core.runs.blocks import InvalidSbi
 from tidewheel.errors import PayloadTooLarge
+from tidewheel.ports.blocks import Document
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.portions import BODY_BYTES_MAX
 from tidewheel.store.remote.run_door import SENDING_SECONDS_MAX, explained
@@ -17,7 +17,7 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
 class RemoteBlockDoor:
-    """``block_ports.BlockDoor`` before a server; who asks is whoever the token says."""
+    """``ports.blocks.BlockDoor`` before a server; who asks is whoever the token says."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

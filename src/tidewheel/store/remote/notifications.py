@@ -10,7 +10,7 @@ TEST_SECONDS_MAX = 120.0
 
 
 class RemoteNotifications(Asking):
-    """``run_ports.BringsNotifications`` through a server."""
+    """``ports.runs.BringsNotifications`` through a server."""
 
     async def notifications(self) -> dict[str, Any]:
         response = await self.transport.call("GET", "/notifications")

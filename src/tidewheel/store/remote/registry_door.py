@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tidewheel.core.runs.registry import Bundle, RunRequest
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.registry_ports import Document, Parameters
+from tidewheel.ports.registry import Document, Parameters
 from tidewheel.store.remote.address import path_of
 from tidewheel.store.remote.run_door import SENDING_SECONDS_MAX, bounded, explained
 from tidewheel.store.remote.run_values import options_body, run_view
@@ -17,7 +17,7 @@ from tidewheel.store.remote.transport import Transport
 
 
 class RemoteRegistryDoor:
-    """``registry_ports.RegistryDoor`` before a server; who asks is whoever the token says."""
+    """``ports.registry.RegistryDoor`` before a server; who asks is whoever the token says."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -17,7 +17,7 @@ from tidewheel.core.runs.meant_run import only_run
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused
-from tidewheel.run_ports import (
+from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
     Answer,
@@ -51,7 +51,7 @@ SENDING_SECONDS_MAX = 120.0
 
 
 class RemoteRunDoor:
-    """``run_ports.RunDoor`` before a server; who asks is whoever the token says."""
+    """``ports.runs.RunDoor`` before a server; who asks is whoever the token says."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -16,7 +16,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
-from tidewheel.run_ports import Document, LogPart, LogPlace
+from tidewheel.ports.runs import Document, LogPart, LogPlace
 from tidewheel.store.remote.address import Query
 from tidewheel.store.remote.reading import instant
 from tidewheel.store.remote.transport import Response

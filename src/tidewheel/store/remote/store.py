@@ -13,7 +13,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.errors import Refused
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
 from tidewheel.store.remote.access import RemoteAccess
 from tidewheel.store.remote.clients import RemoteClients
 from tidewheel.store.remote.events import RemoteEvents
@@ -23,9 +23,9 @@ from tidewheel.store.remote.transport import Transport
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
-    from tidewheel.block_ports import BlockDoor
-    from tidewheel.registry_ports import RegistryDoor
-    from tidewheel.run_ports import RunDoor
+    from tidewheel.ports.blocks import BlockDoor
+    from tidewheel.ports.registry import RegistryDoor
+    from tidewheel.ports.runs import RunDoor
 
 Listener = Callable[[Wake], None]
 

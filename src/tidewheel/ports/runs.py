@@ -1,4 +1,4 @@
-"""What people, programs and jobs need of runs, as a Protocol: one door, near or far.
+"""What schedulers need of the store of runs, and people, programs and jobs of runs themselves.
 
 ``RunDoor`` stands before a store (``services.run_door``) or before a server that is asked over
 HTTP (``store.remote``). Clients, the command line, jobs and the server know nothing else.
@@ -9,18 +9,131 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from tidewheel.core.tasks.task import TaskId
+
 if TYPE_CHECKING:
+    # Only workflows and servers need them, and loading them takes as long as all of the queue.
     from tidewheel.core.runs.commands import Command
     from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
+    from tidewheel.core.runs.requests import (
+        Batch,
+        Inbox,
+        NewCommand,
+        RunClaim,
+        RunLease,
+        StoredRun,
+    )
     from tidewheel.core.runs.stream import EventFilter, FollowedEvent
-    from tidewheel.core.runs.views import RunView
-    from tidewheel.core.tasks.task import TaskId
+    from tidewheel.core.runs.views import (
+        ChangesView,
+        CommandView,
+        RunAttempt,
+        RunView,
+        SubmissionView,
+    )
+    from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.records import PutMemory
 
 ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
-
 Document = dict[str, object]
 Arguments = Mapping[str, object]
+
+
+class RunStore(Protocol):
+    """Runs, their definitions and what operators want of them; beside the tasks, in one store.
+
+    Every operation is one transaction. Where a run is named by number it exists, else NotFound.
+    """
+
+    # definitions
+    async def save_definition(self, definition: StoredDefinition) -> None:
+        """Keep a definition under its digest; one that is there stays as it is."""
+        ...
+
+    async def definition(self, digest: str) -> StoredDefinition: ...
+
+    # runs
+    async def create_run(self, new: NewRun) -> RunView:
+        """Status "created"; its queue exists afterwards, with the lease that was asked for."""
+        ...
+
+    async def run(self, number: int) -> RunView: ...
+    async def find_run(self, text: str) -> RunView:
+        """By name, by number, or by a prefix of its name that no other run has (the newest run
+        of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
+        ...
+
+    async def runs(
+        self, *, workflow: str | None = None, count: int = 100, before: int | None = None
+    ) -> list[RunView]:
+        """Newest first; only those made before the one with this number."""
+        ...
+
+    async def delete_run(self, number: int) -> None:
+        """With everything of it; refused while a scheduler holds it."""
+        ...
+
+    async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
+        """Runs that were let go longer ago and that nobody holds, oldest first; also those
+        whose deletion was interrupted."""
+        ...
+
+    async def delete_run_part(self, number: int) -> bool:
+        """A part that is quickly done, and whether the run is gone by now."""
+        ...
+
+    # schedulers
+    async def claim_run(self, claim: RunClaim) -> RunLease:
+        """Epoch + 1. RunHeld while another's lease runs, unless that one is dead for sure."""
+        ...
+
+    async def claimable_runs(self, count_max: int) -> list[RunView]:
+        """Runs with an open status whose lease ran out: their scheduler died; and those that
+        any scheduler is asked to drive."""
+        ...
+
+    async def offer_run(self, number: int, given: RunOptions) -> RunView:
+        """Ask any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
+        ...
+
+    async def renew_run(self, lease: RunLease) -> None:
+        """RunLost if the epoch is not the current one."""
+        ...
+
+    async def read_run(self, number: int) -> StoredRun: ...
+    async def read_inbox(self, number: int, count_max: int) -> Inbox: ...
+    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+        """RunLost if the epoch is not the current one. A batch that was written already is
+        left alone; the lease is renewed, or given back if the batch says so."""
+        ...
+
+    def past(self, number: int) -> Past:
+        """What the store knows of tasks that the pool has forgotten; asked without waiting."""
+        ...
+
+    # operators
+    async def post_command(self, command: NewCommand) -> int:
+        """Its number. NotRunning if no scheduler holds the run."""
+        ...
+
+    async def command(self, number: int) -> CommandView: ...
+    async def commands(self, run: int, count: int = 100) -> list[CommandView]:
+        """Newest first."""
+        ...
+
+    # looking
+    async def submissions(
+        self, run: int, *, point: str | None = None, name: str | None = None, count: int = 1000
+    ) -> list[SubmissionView]: ...  # newest first
+    async def run_attempts(self, run: int, count: int) -> list[RunAttempt]: ...  # newest first
+    async def run_changes(
+        self, run: int, after: int = 0, count: int = 100
+    ) -> list[ChangesView]: ...
+
+    async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
+        """The last rows of tasks that the pool's memory has let go, newest points first."""
+        ...
 
 
 class Answer(NamedTuple):

@@ -11,11 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel import wiring
 from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.ports import Runner, TaskStore
+from tidewheel.ports.runners import Runner
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
+from tidewheel.wiring.services import surroundings
+from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
 
 if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
@@ -81,15 +85,15 @@ async def built_worker(
     from tidewheel.services.worker import Worker
 
     handlers, around = fittings.handlers, fittings.around
-    wiring.make_private_directory(settings.home)
-    message_bytes_max = wiring.store_settings(where).submit.message_bytes_max
+    make_private_directory(settings.home)
+    message_bytes_max = store_settings(where).submit.message_bytes_max
     process, is_alive = _neighbourhood(settings.home)
     afar = _afar(where, store, settings.home)
     host = Host(
         process=process,
         is_alive=is_alive,
         abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
-        heartbeat_store=lambda: wiring.opened_store(where),
+        heartbeat_store=lambda: opened_store(where),
         supply=_supply(store, settings.home),
         server=None if afar is None else afar.ways,
         machine=fittings.machine,
@@ -97,7 +101,7 @@ async def built_worker(
     async with AsyncExitStack() as stack:
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
         aids = RunAids(programs=write_programs(settings.home))
-        parts = RunnerParts.of(settings, messages, aids, os.environ, wiring.this_failpoint())
+        parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
         others = _others(stack, settings, parts)
         runners = [
             _shell(stack, settings, parts),
@@ -105,7 +109,7 @@ async def built_worker(
             *_python(stack, settings, message_bytes_max, handlers),
         ]
         wrapped = [around(runner) if around else runner for runner in runners]
-        worker = Worker(store, settings, wrapped, host, wiring.surroundings(fittings.on_report))
+        worker = Worker(store, settings, wrapped, host, surroundings(fittings.on_report))
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
         yield worker
@@ -120,11 +124,11 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     from tidewheel.runners.home_identity import home_id
 
     place = f"@{home_id(home)}"
-    own = wiring.this_process()
+    own = this_process()
 
     def is_alive(process: HostProcess) -> bool:
         plain = replace(process, boot_id=process.boot_id.removesuffix(place))
-        return wiring.is_process_alive(plain)
+        return is_process_alive(plain)
 
     return replace(own, boot_id=own.boot_id + place), is_alive
 
@@ -140,7 +144,7 @@ async def _messages(
     from tidewheel.services.job_calls import JobCalls
 
     calls = JobCalls(
-        wiring.run_door(store, settings.home),
+        run_door(store, settings.home),
         settings.home,
         speaking_for=None if afar is None else afar.speaking_for,
     )
@@ -192,7 +196,7 @@ def _supply(store: TaskStore, home: Path) -> Supply:
     from tidewheel.services.run_supplies import Supplies
 
     async def fetch(task: Claimed) -> StoredDefinition:
-        return await wiring.run_door(store, home).definition(read_job_name(task.id).run)
+        return await run_door(store, home).definition(read_job_name(task.id).run)
 
     return Supplies(fetch)
 
@@ -207,7 +211,7 @@ class _Afar:
 
 def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _Afar | None:
     """None if the store itself is within reach."""
-    if not wiring.is_remote(where):
+    if not is_remote(where):
         return None
     from tidewheel.runners.home_identity import known_home_id
     from tidewheel.runners.log_parts import read_part
@@ -217,7 +221,7 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
 
     assert isinstance(store, RemoteStore), store
-    voices = JobVoices(wiring.store_settings(where))
+    voices = JobVoices(store_settings(where))
     sender = LogSender(store.transport, lambda: known_home_id(home))
 
     async def read(directory: Path, stream: str, offset: int, count: int) -> tuple[bytes, int]:

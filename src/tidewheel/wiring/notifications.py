@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel import wiring
 from tidewheel.config import RULES_FILE
-from tidewheel.ports import Store
+from tidewheel.ports.store import Store
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
+from tidewheel.wiring.services import surroundings
 
 if TYPE_CHECKING:
-    from tidewheel.run_ports import BringsNotifications
+    from tidewheel.ports.runs import BringsNotifications
     from tidewheel.services.notifications.delivering import Means
     from tidewheel.services.notifications.notifier import Notifier
     from tidewheel.services.service import OnReport
@@ -23,20 +24,20 @@ def build_notifier(
     """Whoever tells what the rules in this state directory want told."""
     from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
 
-    wiring.make_private_directory(home)
+    make_private_directory(home)
     settings = NotifierSettings(
         rules=home / RULES_FILE,
         home=home,
-        process=wiring.this_process(),
-        is_alive=wiring.is_process_alive,
+        process=this_process(),
+        is_alive=is_process_alive,
         means=notification_means(home, smtp),
     )
-    return Notifier(store, settings, wiring.surroundings(on_report))
+    return Notifier(store, settings, surroundings(on_report))
 
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
     """Rules and messages of a store, or of the server that it stands for."""
-    from tidewheel.run_ports import BringsNotifications
+    from tidewheel.ports.runs import BringsNotifications
     from tidewheel.services.notifications.desk import NotificationDesk
 
     if isinstance(store, BringsNotifications):

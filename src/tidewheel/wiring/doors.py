@@ -5,21 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tidewheel.block_ports import BringsBlockDoor
-from tidewheel.ports import Store, TaskStore
-from tidewheel.registry_ports import BringsRegistryDoor
-from tidewheel.wiring import run_door
+from tidewheel.ports.blocks import BringsBlockDoor
+from tidewheel.ports.registry import BringsRegistryDoor
+from tidewheel.ports.store import Store
+from tidewheel.ports.tasks import TaskStore
 
 if TYPE_CHECKING:
-    from tidewheel.block_ports import BlockDoor
-    from tidewheel.registry_ports import RegistryDoor
+    from tidewheel.ports.blocks import BlockDoor
+    from tidewheel.ports.registry import RegistryDoor
+    from tidewheel.ports.runs import RunDoor
+    from tidewheel.services.workflow_state import DefinitionOf
+
+
+def run_door(
+    store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
+) -> RunDoor:
+    """The runs of a store, or of the server that it stands for; ``home`` holds their files."""
+    from tidewheel.ports.runs import BringsRunDoor
+    from tidewheel.services.run_door import StoreRunDoor
+
+    if isinstance(store, BringsRunDoor):
+        return store.run_door()
+    return StoreRunDoor(cast("Store", store), home, definition_of)
 
 
 def block_door(store: TaskStore, home: Path) -> BlockDoor:
     """Blocks and objects of a store, or of the server that it stands for."""
     if isinstance(store, BringsBlockDoor):
         return store.block_door()
-    from tidewheel.services.block_door import StoreBlockDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.block_door import StoreBlockDoor
 
     # Whoever can open the store runs what is in it, with rights of their own.
     near = cast("Store", store)
@@ -30,7 +44,7 @@ def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
     """The registry of a store, or of the server that it stands for."""
     if isinstance(store, BringsRegistryDoor):
         return store.registry_door()
-    from tidewheel.services.registry_door import StoreRegistryDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.registry_door import StoreRegistryDoor
 
     # Whoever can open the store runs what is in it, with rights of their own.
     return StoreRegistryDoor(cast("Store", store), run_door(store, home), code_trusted=True)

@@ -1,0 +1,1 @@
+"""What services need from the outside world, as Protocols; they know nothing else of it."""

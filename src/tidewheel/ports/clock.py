@@ -1,0 +1,12 @@
+"""Time that can be waited for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Local time for waiting; never used for leases, which live on the database's clock."""
+
+    def monotonic(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...

@@ -1,0 +1,98 @@
+"""How an attempt becomes a job: what a worker needs of whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from tidewheel.core.tasks.requests import (
+    Claimed,
+    UsageSample,
+)
+from tidewheel.core.tasks.steps import End
+from tidewheel.core.tasks.task import TaskId, WorkerId
+
+
+class JobReports(Protocol):
+    """What a running job may tell its worker; may be called from any thread."""
+
+    def started(self) -> None: ...
+    def progress(self, value: float) -> None: ...
+    def message(self, text: str, output: str | None = None) -> None: ...
+    def usage(self, sample: UsageSample) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """An attempt as a runner sees it."""
+
+    task: Claimed
+    worker: WorkerId
+    directory: Path  # of this attempt alone: job, job.out, job.err, job.status
+    secret: str  # lets the job speak for this attempt and nothing else
+    store: str = ""  # the beginning of its id: whose task it is, where several share an engine
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+class Job(Protocol):
+    """A started attempt."""
+
+    async def wait(self) -> End:
+        """How it ended; a job's own failure is an answer, not an exception."""
+        ...
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ask it to end, then after the grace make the whole process tree end."""
+        ...
+
+
+class Runner(Protocol):
+    """How an attempt becomes a job."""
+
+    def accepts(self, task: Claimed) -> bool: ...
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """RunnerUnable if no job at all can be started here just now."""
+        ...
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """The job that a dead worker left in this directory; None if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Something that an attempt holds outside of this machine's processes."""
+
+    name: str
+    task_id: TaskId
+    attempt: int
+
+
+@runtime_checkable
+class TidyRunner(Runner, Protocol):
+    """A runner whose jobs live elsewhere, and do not end because their worker did."""
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """Every attempt of a store of which something is there, its lease over or not."""
+        ...
+
+    async def remove(self, leftover: Leftover) -> None: ...
+
+
+@runtime_checkable
+class PromptRunner(Runner, Protocol):
+    """A runner that starts a job without waiting for anything and calls back at its end.
+
+    Such a job needs neither a coroutine of the worker that waits for it nor, unless it asks
+    for one, a directory: with handlers that do little, these would be most of the work.
+    """
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job: ...

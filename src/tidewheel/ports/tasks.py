@@ -1,0 +1,158 @@
+"""What services need of the store of tasks, as a Protocol.
+
+``TaskStore`` is the one door to a store; memory, SQLite and PostgreSQL stand behind it and
+pass one conformance suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tidewheel.core.tasks.lease import Answer, Holder
+from tidewheel.core.tasks.requests import (
+    Amendment,
+    Beat,
+    Cancelled,
+    Claimed,
+    ClaimRequest,
+    HeldLease,
+    NewWorker,
+    Page,
+    QueueSettings,
+    Report,
+    Reported,
+    Submitted,
+    TaskFilter,
+    Wake,
+)
+from tidewheel.core.tasks.status import Signal
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
+from tidewheel.core.tasks.views import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    TaskView,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+
+if TYPE_CHECKING:
+    # Only workflows and servers need them, and loading them takes as long as all of the queue.
+    from tidewheel.core.tasks.statistics import EndedAttempt
+
+
+class TaskStore(Protocol):
+    """Every operation is one transaction: it happened whole, or not at all."""
+
+    # clients
+    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+        """Store tasks; atomic raises the first refusal, else each is answered by itself."""
+        ...
+
+    async def arm(self, task_id: TaskId) -> TaskView: ...
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView: ...
+    async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]: ...
+    async def cancel_matching(
+        self, which: TaskFilter, count_max: int = 1000
+    ) -> list[Cancelled]: ...
+    async def add_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None: ...
+    async def remove_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None: ...
+    async def configure_queue(self, queue: str, settings: QueueSettings) -> None: ...
+    async def pause_queue(self, queue: str, *, paused: bool) -> None: ...
+
+    # workers
+    async def register_worker(self, worker: NewWorker) -> WorkerId: ...
+    async def stop_worker(self, worker: WorkerId) -> None: ...
+    async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
+        """Let people know why a worker takes no tasks just now; None: it does again."""
+        ...
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]: ...
+    async def claim_by_id(
+        self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
+    ) -> Claimed: ...
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+        """Extend leases in bulk; one answer per beat, in order."""
+        ...
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported]:
+        """Apply reports in bulk; one answer each, in order; one refusal stops no other."""
+        ...
+
+    async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
+        """The leases of this worker that were asked to cancel, as (id, attempt)."""
+        ...
+
+    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]: ...
+    async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed: ...
+
+    # monitors
+    async def take_back_lapsed_leases(
+        self, *, watched_seconds: float, count_max: int
+    ) -> list[tuple[TaskId, Signal]]:
+        """End leases that ran out, or whose task ran too long; never one whose length is more
+        than ``watched_seconds``, the time the monitor itself has been connected: after an
+        outage of the database every worker gets a full lease to be heard again."""
+        ...
+
+    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
+        """Final tasks older than the retention that nothing live depends on, oldest first."""
+        ...
+
+    async def delete_tasks(self, seqs: Sequence[int]) -> int:
+        """Remove final tasks with all that belongs to them; others are left alone.
+
+        By their seqs, which are used once for ever: an id may belong to a new task by the time
+        a request that was delayed or repeated is executed."""
+        ...
+
+    async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
+        """Forget workers that stopped or fell silent longer ago than that and hold no lease."""
+        ...
+
+    # looking
+    async def get(self, task_id: TaskId) -> TaskView: ...
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+        """Up to 10,000 tasks at one moment, in this order; NotFound names one that is not."""
+        ...
+
+    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]: ...
+    async def peek(self, queue: str, count: int) -> list[TaskView]: ...
+    async def history(
+        self, task_id: TaskId, after: int = 0, count: int = 100
+    ) -> list[HistoryEntry]: ...
+    async def attempts(self, task_id: TaskId) -> list[AttemptView]: ...
+    async def outputs(self, task_id: TaskId) -> list[OutputView]: ...
+    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+        """What up to 10,000 tasks that succeeded hand to those after them, as JSON text.
+
+        Each is an object. Tasks that hand on nothing, or are not there, are left out."""
+        ...
+
+    async def usage(self, task_id: TaskId) -> list[UsageView]: ...
+    async def edges(self, task_id: TaskId) -> list[EdgeView]: ...
+    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
+        """The newest that are over, newest first, for statistics."""
+        ...
+
+    async def queues(self) -> list[QueueView]: ...
+    async def ready_queues(self) -> Mapping[str, int]:
+        """By name, those that hold ready tasks, each with the highest priority of these; a few
+        steps for each, however many it holds."""
+        ...
+
+    async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
+    async def verify(self) -> list[Violation]: ...
+    async def now(self) -> Instant: ...
+    async def store_id(self) -> str: ...
+
+    # being told
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        """Call ``listener`` (from any thread) when something changed; the answer stops it."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,65 @@
+"""This machine for whoever may not know runners: its processes and where files of jobs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.task import TaskId
+
+GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
+
+
+def spare_garbage_collector() -> None:
+    """For a process that does nothing but work: what it has loaded by now stays.
+
+    The collector would search all of it again and again while tasks come and go by the
+    thousand, which was a fifth of a worker's time. An application decides this for itself.
+    """
+    import gc
+
+    gc.freeze()  # without a collection first: it would find next to nothing, in 20 ms
+    gc.set_threshold(GARBAGE_THRESHOLD)
+
+
+def this_process() -> HostProcess:
+    """This process, so that it can be told apart from any later one."""
+    from tidewheel.runners import processes
+
+    return processes.this_process()
+
+
+def is_process_alive(process: HostProcess) -> bool:
+    """Whether a process may still run; False only where its death can be proven from here."""
+    from tidewheel.runners import processes
+
+    return processes.is_process_alive(process)
+
+
+def listener_on(port: int) -> str:
+    """Which process of this machine listens there, for people; empty if nobody can tell."""
+    from tidewheel.runners import listeners
+
+    return listeners.listener_on(port)
+
+
+def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) -> Path:
+    """Where the files of an attempt are, on the host that ran it."""
+    from tidewheel.services.worker import STORE_ID_LENGTH
+
+    return home / "tasks" / store_id[:STORE_ID_LENGTH] / str(task_seq) / str(attempt)
+
+
+def submission_directory(home: Path, task_id: TaskId, attempt: int) -> Path:
+    """The same for a submission of a run."""
+    from tidewheel.core.runs.job_names import read_job_name
+
+    name = read_job_name(task_id)
+    return home / "runs" / name.run / name.log_folder(attempt)
+
+
+def make_private_directory(path: Path) -> None:
+    """The state directory, which nobody else may enter (S31)."""
+    from tidewheel.runners import job_directory
+
+    job_directory.make_private_directory(path)

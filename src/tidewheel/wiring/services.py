@@ -1,0 +1,175 @@
+"""Schedulers and monitors with everything that they need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.config import (
+    StoreSettings,
+    scheduler_settings,
+)
+from tidewheel.platforms import read_platforms
+from tidewheel.ports.store import Store
+from tidewheel.wiring.machine import make_private_directory, this_process
+from tidewheel.wiring.stores import (
+    is_embedded,
+    is_remote,
+    open_store,
+    store_settings,
+    this_failpoint,
+)
+
+if TYPE_CHECKING:
+    from tidewheel.config import MonitorSettings, SchedulerSettings
+    from tidewheel.core.runs.definition import RunOptions
+    from tidewheel.core.runs.views import RunView
+    from tidewheel.services.alarm import Alarm
+    from tidewheel.services.monitor import Monitor
+    from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.services.scheduler.standby import Standby
+    from tidewheel.services.service import OnReport, Surroundings
+
+
+@asynccontextmanager
+async def awaited_store(
+    where: str | StoreSettings | None,
+    wait_seconds_max: float,
+    stop: Alarm,
+    stop_asked: Callable[[], bool],
+    on_report: OnReport | None = None,
+) -> AsyncIterator[Store | None]:
+    """A store that may not answer yet; None if asked to stop before it did.
+
+    A file that cannot be opened is a mistake, and waiting mends no mistake.
+    """
+    from tidewheel.services.opening import open_patiently
+
+    if is_embedded(where):
+        wait_seconds_max = 0.0
+    store = await open_patiently(
+        lambda: _open_and_ask(where),
+        surroundings(on_report),
+        stop,
+        stop_asked,
+        wait_seconds_max,
+    )
+    try:
+        yield store
+    finally:
+        if store is not None:
+            await store.close()
+
+
+async def _open_and_ask(where: str | StoreSettings | None) -> Store:
+    # Connecting may take many seconds; a thread lets signals through meanwhile.
+    store = await asyncio.to_thread(open_store, where)
+    if is_remote(where):
+        try:
+            await store.store_id()  # nothing was asked of the server yet
+        except BaseException:
+            await store.close()
+            raise
+    return store
+
+
+@asynccontextmanager
+async def driving(  # noqa: PLR0913 - each by name
+    where: str | StoreSettings | None,
+    store: Store,
+    run: RunView,
+    home: Path,
+    *,
+    given: RunOptions | None = None,
+    settings: SchedulerSettings | None = None,
+    trigger_log: Path | None = None,
+    on_batch: OnBatch | None = None,
+    on_report: OnReport | None = None,
+) -> AsyncIterator[RunDriver]:
+    """A scheduler for one run, which it holds from now on.
+
+    If the one that held it is dead for sure, nobody has to wait for its lease. ``given`` are
+    options with which a run is carried on instead of those that it has.
+    """
+    from tidewheel.core.runs.requests import RunClaim
+    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.scheduler.handlers_voice import handlers_voice
+    from tidewheel.services.scheduler.pace import as_compatible
+    from tidewheel.services.scheduler.run_owner import take_folder
+    from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
+
+    if given is not None:
+        await check_given(run, given, home, store)
+    make_private_directory(home)
+    take_folder(run, home)
+    how = settings or scheduler_settings()
+    is_dead = run.owner is not None and not is_process_alive(run.owner)
+    claim = RunClaim(
+        run=run.number,
+        process=this_process(),
+        lease_seconds=how.lease_seconds,
+        dead_epoch=run.epoch if is_dead else None,
+        seen_epoch=run.epoch,
+    )
+    lease = await store.claim_run(claim)
+    limit = store_settings(where).submit.message_bytes_max
+    async with handlers_voice(store, run, home, limit) as environment:
+        scheduler_home = SchedulerHome(
+            store=store,
+            home=home,
+            environment=environment,
+            surroundings=surroundings(on_report),
+            smtp=how.smtp,
+            trigger_log=trigger_log,
+            pace=as_compatible,
+            platforms=read_platforms(home),
+        )
+        yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
+
+
+def build_standby(
+    where: str | StoreSettings | None,
+    store: Store,
+    settings: SchedulerSettings,
+    home: Path,
+    *,
+    on_report: OnReport | None = None,
+    on_batch: OnBatch | None = None,
+) -> Standby:
+    """Whoever takes over runs of this store."""
+    from tidewheel.services.scheduler.standby import Standby
+
+    def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
+        return driving(
+            where,
+            store,
+            run,
+            home,
+            given=run.given,
+            settings=settings,
+            on_batch=on_batch,
+            on_report=on_report,
+        )
+
+    return Standby(store, drive, settings, surroundings(on_report))
+
+
+def build_monitor(
+    store: Store, settings: MonitorSettings, on_report: OnReport | None = None
+) -> Monitor:
+    """A monitor of this store."""
+    from tidewheel.services.monitor import Monitor
+
+    return Monitor(store, settings, surroundings(on_report))
+
+
+def surroundings(on_report: OnReport | None) -> Surroundings:
+    from tidewheel.services.clock import SystemClock
+    from tidewheel.services.service import Surroundings, tell_nobody
+
+    return Surroundings(
+        clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()
+    )

@@ -1,0 +1,170 @@
+"""Which store stands behind an address, and how it is opened.
+
+Imports are made when something is asked for: a command that only looks must not load what
+runs jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from tidewheel.config import (
+    StoreSettings,
+    credentials,
+    failpoint,
+    home_directory,
+    own_store_url,
+    store_url,
+    submit_limits,
+)
+from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
+from tidewheel.failpoints import Failpoint
+from tidewheel.ports.store import Store
+from tidewheel.wiring.machine import is_process_alive
+
+if TYPE_CHECKING:
+    from tidewheel.store.migrate import MigrationReport
+
+STORES_ACCEPTED = (
+    "sqlite:///PATH, postgresql://USER@HOST/DATABASE, or the URL of a server, https://HOST"
+)
+SERVERS = ("http:", "https:")
+
+
+def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
+    """Settings for an address; without one, for what the environment names, for the store
+    that this user's server stands before, or for the file in the state directory."""
+    if isinstance(where, StoreSettings):
+        return where
+    url = where or store_url() or _served_url() or own_store_url()
+    if not url.startswith(SERVERS):
+        return StoreSettings(url=url, submit=submit_limits())
+    return StoreSettings(url=url, submit=submit_limits(), credentials=credentials(url))
+
+
+def _served_url() -> str | None:
+    """The running server of this user, if it stands before another store than this file."""
+    from tidewheel.config import found_server
+
+    found = found_server(home_directory())
+    if found is None or found.store == own_store_url():
+        return None
+    return found.url if is_process_alive(found.process) else None
+
+
+def is_remote(where: str | StoreSettings | None = None) -> bool:
+    """Whether the store is a server's, to be asked over HTTP."""
+    return store_settings(where).url.startswith(SERVERS)
+
+
+def require_database(where: str | StoreSettings | None, role: str) -> None:
+    """Refused for a server: the role is done where the database is."""
+    if is_remote(where):
+        raise BadSetting(
+            "store",
+            store_settings(where).url,
+            f"the store itself for {role}: sqlite:///PATH or postgresql://USER@HOST/DATABASE "
+            "(--store URL); what a server stands before, its own machine can reach",
+        )
+
+
+def is_embedded(where: str | StoreSettings | None = None) -> bool:
+    """Whether the store is a file of this machine, with nobody else to watch over it."""
+    return store_settings(where).url.startswith("sqlite:")
+
+
+def store_exists(where: str | StoreSettings | None = None) -> bool:
+    """Whether there is anything to look at: opening a file would make it."""
+    if not is_embedded(where):
+        return True
+    from tidewheel.store.sqlite_file import file_path
+
+    return file_path(store_settings(where).url).exists()
+
+
+def open_store(where: str | StoreSettings | None = None) -> Store:
+    """The store at an address; without one, that of this user."""
+    settings = store_settings(where)
+    match scheme := settings.url.partition(":")[0]:
+        case "sqlite":
+            from tidewheel.store.sqlite import open_sqlite_store
+
+            try:
+                return open_sqlite_store(settings, failpoint=this_failpoint())
+            except OSError as error:
+                raise StoreUnreachable(
+                    f"the store {settings.url} cannot be opened ({error.strerror}); "
+                    "check that its folder is there and can be written"
+                ) from error
+        case "postgresql" | "postgres":
+            _require_psycopg()
+            from tidewheel.store.postgres import open_postgres_store
+
+            return open_postgres_store(settings, failpoint=this_failpoint())
+        case "http" | "https":
+            from tidewheel.store.remote import open_remote_store
+
+            # It has the parts of a Store that can be asked of a server, and refuses the rest.
+            return cast("Store", open_remote_store(settings))
+        case _:
+            # The scheme alone: an address may hold a password.
+            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+def with_readers_of(store: Store, second: Store) -> Store:
+    """A store that writes as the first and looks as the second, on one file."""
+    from tidewheel.store.facade import ScriptedStore
+    from tidewheel.store.shared_writer import SharedWriter
+
+    assert isinstance(store, ScriptedStore) and isinstance(second, ScriptedStore)
+    return SharedWriter(store, second)
+
+
+@cache
+def this_failpoint() -> Failpoint:
+    """One for the whole process: all its parts count together how often they got there."""
+    return failpoint()
+
+
+@asynccontextmanager
+async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[Store]:
+    """A store that is closed at the end of the block."""
+    store = open_store(where)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
+    """Bring a store to the schema of this program."""
+    require_database(where, "a migration")
+    settings = store_settings(where)
+    match scheme := settings.url.partition(":")[0]:
+        case "sqlite":
+            from tidewheel.store.sqlite_file import migrate_sqlite
+
+            return migrate_sqlite(settings)
+        case "postgresql" | "postgres":
+            _require_psycopg()
+            from tidewheel.store.postgres import connect, translated
+            from tidewheel.store.postgres_schema import migrate
+
+            with translated(), connect(settings) as connection:
+                return migrate(connection)
+        case _:
+            # The scheme alone: an address may hold a password.
+            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+
+
+def _require_psycopg() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None:
+        raise UnsafeStore(
+            "PostgreSQL needs the driver psycopg, which is not installed. "
+            "Install it: pip install 'tidewheel[postgres]'"
+        )
