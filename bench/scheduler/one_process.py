@@ -11,7 +11,7 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.definitions.kept import capture, load_options
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.wiring.stores import opened_store
 

@@ -2,10 +2,10 @@
 
 from tests.planted.bug import Bug, Edit
 
-CLAIMS = "services/claims.py"
-HEARTBEATS = "services/heartbeats.py"
+CLAIMS = "services/worker/claims.py"
+HEARTBEATS = "services/worker/heartbeats.py"
 MONITOR = "services/monitor.py"
-WORKPLACE = "services/workplace.py"
+WORKPLACE = "services/worker/workplace.py"
 
 DUE_AT = "return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE"
 
@@ -50,7 +50,7 @@ SERVICE_BUGS = (
                 "",
             ),
             Edit(
-                "services/cancellations.py",
+                "services/worker/cancellations.py",
                 "self._jobs.stop_by_key(key, StopReason.CANCEL)",
                 "del key",
             ),
@@ -65,7 +65,7 @@ SERVICE_BUGS = (
         "a database error drops the end of an attempt",
         (
             Edit(
-                "services/reports.py",
+                "services/worker/reports.py",
                 "        if not self._batch:\n            return ()\n",
                 "        if not self._batch:\n            return ()\n"
                 "        batch, self._batch = self._batch, []\n"
@@ -113,7 +113,7 @@ SERVICE_BUGS = (
         "a worker forgets that a job has nodes for itself",
         (
             Edit(
-                "services/room.py",
+                "services/worker/room.py",
                 "            self._nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
@@ -135,7 +135,7 @@ SERVICE_BUGS = (
         "the lease of a living worker is adopted",
         (
             Edit(
-                "services/adoption.py",
+                "services/worker/adoption.py",
                 "if lease.task.handler is None and not is_alive(lease.process)",
                 "if lease.task.handler is None or is_alive(lease.process)",
             ),
@@ -143,13 +143,19 @@ SERVICE_BUGS = (
     ),
     Bug(
         "a fenced job that outlived its worker is adopted",
-        (Edit("services/adoption.py", "        if task.fence_kill:\n", "        if False:\n"),),
+        (
+            Edit(
+                "services/worker/adoption.py",
+                "        if task.fence_kill:\n",
+                "        if False:\n",
+            ),
+        ),
     ),
     Bug(
         "a lease that was adopted without a job is left to lapse",
         (
             Edit(
-                "services/shift.py",
+                "services/worker/shift.py",
                 "if job is None and fate is Fate.NOBODYS:",
                 "if job is None:",
             ),

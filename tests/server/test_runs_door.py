@@ -25,7 +25,7 @@ from tidewheel.errors import (
     Refused,
     RunHeld,
 )
-from tidewheel.services.definitions import sealed
+from tidewheel.services.definitions.kept import sealed
 from tidewheel.store.remote.store import RemoteStore
 from tidewheel.store.remote.transport import Transport
 from tidewheel.wiring.stores import open_store

@@ -5,7 +5,7 @@ import pytest
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
 from tidewheel.core.runs.registry import Bundle
-from tidewheel.services.registry_door import StoreRegistryDoor
+from tidewheel.services.registry.door import StoreRegistryDoor
 
 CYCLING = """\
 [scheduling]

@@ -23,7 +23,7 @@ from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions import RestoredDefinition, restore
+from tidewheel.services.definitions.kept import RestoredDefinition, restore
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.run_driver import RunDriver

@@ -13,8 +13,8 @@ from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import NewTask, TaskId
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import Surroundings
-from tidewheel.services.shift import Host
-from tidewheel.services.worker import Worker
+from tidewheel.services.worker.shift import Host
+from tidewheel.services.worker.worker import Worker
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.faulty_store import FaultyStore
 from tidewheel.testing.scripted_runner import Script, ScriptedHost

@@ -7,9 +7,9 @@ from random import Random
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import LeaseLost, StoreUnreachable
-from tidewheel.services.attempts import Attempt
-from tidewheel.services.log_streaming import CHUNK_BYTES_MAX, LogStreams, LogWay, Receipt
 from tidewheel.services.service import Surroundings
+from tidewheel.services.worker.attempts import Attempt
+from tidewheel.services.worker.log_streaming import CHUNK_BYTES_MAX, LogStreams, LogWay, Receipt
 from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.sips import COMPOSE, codes, definition, stage
 from tidewheel.core.graph.findings import Findings
-from tidewheel.services.sip_definitions import source_of, stored_files
+from tidewheel.services.definitions.sip import source_of, stored_files
 from tidewheel.sources.sip.bundle import sources_in
 from tidewheel.sources.sip.folder_reading import find_definitions
 from tidewheel.sources.sip.judging import judge

@@ -15,7 +15,7 @@ from tidewheel.core.runs import commands
 from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.tasks.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.services.definitions import check_definition
+from tidewheel.services.definitions.kept import check_definition
 from tidewheel.testing.driven_run import DrivenRun
 
 FILE = "flow-1.0.0.yaml"

@@ -10,7 +10,7 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.requests import RunClaim
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.definitions.kept import capture, load_options
 from tidewheel.services.scheduler.standby import Standby
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.sources.flow_cylc.workflow import load_workflow

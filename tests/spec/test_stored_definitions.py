@@ -9,7 +9,7 @@ import pytest
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import capture, load_options, unpack
+from tidewheel.services.definitions.kept import capture, load_options, unpack
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 
 

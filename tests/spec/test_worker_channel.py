@@ -5,8 +5,8 @@ from itertools import pairwise
 from random import Random
 
 from tidewheel.errors import NotFound, StoreUnreachable
-from tidewheel.services.channel import REFUSED_SECONDS, Channel
 from tidewheel.services.service import Surroundings
+from tidewheel.services.worker.channel import REFUSED_SECONDS, Channel
 from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tidewheel.config import WorkerSettings
 from tidewheel.runners.python import HandlerJob, Handlers, PythonRunner
-from tidewheel.services.shift import Host
-from tidewheel.services.worker import Worker
+from tidewheel.services.worker.shift import Host
+from tidewheel.services.worker.worker import Worker
 from tidewheel.testing.small_world import SmallWorld
 from tidewheel.testing.virtual_time import in_virtual_time
 

@@ -6,7 +6,7 @@ from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.serving import Served
-from tidewheel.services.open_queues import OpenQueues
+from tidewheel.services.worker.open_queues import OpenQueues
 from tidewheel.testing.scripted_runner import Script
 from tidewheel.testing.small_world import SmallWorld
 from tidewheel.testing.virtual_time import in_virtual_time

@@ -14,7 +14,7 @@ from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import restore
+from tidewheel.services.definitions.kept import restore
 from tidewheel.services.workflow_state import (
     SelectedBy,
     StateQuestion,

@@ -31,7 +31,7 @@ from tidewheel.core.sched.events import Event, JobEnd
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import capture, load_options
+from tidewheel.services.definitions.kept import capture, load_options
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.wiring.machine import this_process
 

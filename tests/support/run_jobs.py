@@ -14,7 +14,7 @@ from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
-from tidewheel.services.workplace import JobFolders
+from tidewheel.services.worker.workplace import JobFolders
 from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
 
 RUN = "flows/tide/run1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.cli.run_log_lines import LogTelling
+from tidewheel.cli.runs.log_lines import LogTelling
 
 
 def told_lines(text):

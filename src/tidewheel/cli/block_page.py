@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidewheel.cli.findings_page import show_findings
 from tidewheel.cli.printing import Row, looking_word, note, plural, safe, say, say_table
 from tidewheel.cli.registry_page import parts, remarks
-from tidewheel.cli.run_words import fact, moment, section, state_cell, status_cell
+from tidewheel.cli.runs.words import fact, moment, section, state_cell, status_cell
 
 if TYPE_CHECKING:
     from tidewheel.ports.blocks import Document

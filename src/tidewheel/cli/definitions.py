@@ -17,8 +17,8 @@ from tidewheel.errors import Refused
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.runs.definition import RunOptions
-    from tidewheel.services.definitions import Captured
-    from tidewheel.services.sip_definitions import StageSource, Verdicts
+    from tidewheel.services.definitions.kept import Captured
+    from tidewheel.services.definitions.sip import StageSource, Verdicts
     from tidewheel.sources.flow_cylc.loading import SourceOptions
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 
@@ -108,11 +108,11 @@ class Definition(NamedTuple):
 
     def _load(self, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
         if self.is_python:
-            from tidewheel.services.python_definitions import load_python_file
+            from tidewheel.services.definitions.python import load_python_file
 
             return load_python_file(self.path, how, findings)
         if self.is_sip:
-            from tidewheel.services.sip_definitions import load_sip_file
+            from tidewheel.services.definitions.sip import load_sip_file
 
             return load_sip_file(self.path, how, findings).loaded
         return self._load_text(how, findings)
@@ -121,7 +121,7 @@ class Definition(NamedTuple):
         """The same; of a SIP definition also whether it can be registered and run."""
         if not self.is_sip:
             return self.load(findings), None
-        from tidewheel.services.sip_definitions import load_sip_file
+        from tidewheel.services.definitions.sip import load_sip_file
 
         judged = load_sip_file(self.path, self.load_options(), findings)
         return judged.loaded, judged.verdicts
@@ -133,10 +133,10 @@ class Definition(NamedTuple):
 
         ``workflow`` is what it is called whatever its folder or file says.
         """
-        from tidewheel.services.definitions import capture, captured_sip, load_options
+        from tidewheel.services.definitions.kept import capture, captured_sip, load_options
 
         if self.is_sip:
-            from tidewheel.services.sip_definitions import load_sip_request, read_request
+            from tidewheel.services.definitions.sip import load_sip_request, read_request
 
             request = read_request(options.parameters)
             judged = load_sip_request(self.path, request, findings)

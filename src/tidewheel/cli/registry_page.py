@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.findings_page import refuse, show_findings
 from tidewheel.cli.printing import Row, note, safe, safe_lines, say, say_table
-from tidewheel.cli.run_words import moment
+from tidewheel.cli.runs.words import moment
 from tidewheel.core.graph.findings import (
     Finding,
     Findings,

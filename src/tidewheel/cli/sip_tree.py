@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def sip_tree(definition: Definition) -> Tree:
     """The workflow, its parameters, and each stage as it would run."""
     from tidewheel.core.graph.findings import Findings
-    from tidewheel.services.sip_definitions import load_sip_file
+    from tidewheel.services.definitions.sip import load_sip_file
 
     judged = load_sip_file(definition.path, definition.load_options(), Findings()).judgement
     found = judged.definition if judged is not None else None

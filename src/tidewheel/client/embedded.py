@@ -41,8 +41,8 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
-from tidewheel.services.room import Machine
 from tidewheel.services.service import OnReport
+from tidewheel.services.worker.room import Machine
 from tidewheel.wiring.notifications import build_notifier
 from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
 from tidewheel.wiring.stores import require_database

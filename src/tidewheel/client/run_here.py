@@ -26,7 +26,7 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
-from tidewheel.services.worker import Worker
+from tidewheel.services.worker.worker import Worker
 from tidewheel.wiring.services import build_monitor, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
 

@@ -101,7 +101,7 @@ class Workflows:
 
 def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
     from tidewheel.core.graph.findings import Findings, InvalidDefinition  # noqa: PLC0415
-    from tidewheel.services.local_bundles import read_bundles  # noqa: PLC0415 - heavy
+    from tidewheel.services.registry.local_bundles import read_bundles  # noqa: PLC0415 - heavy
 
     findings = Findings()
     found = read_bundles([Path(one) for one in paths], findings, name=name, version=version)

@@ -102,7 +102,7 @@ class JobCalls:
         if ITEM not in definition.text:  # nearly always: to read all of it takes its time
             return run.options.job_commands
         # Here, since it brings along all that reads definitions: most jobs call nothing.
-        from tidewheel.services.definitions import restore  # noqa: PLC0415
+        from tidewheel.services.definitions.kept import restore  # noqa: PLC0415
 
         folder = self._home / "runs" / run.name
         said = restore(definition, run.options, folder).settings.scheduler.job_commands

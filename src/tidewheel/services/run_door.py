@@ -108,7 +108,7 @@ class StoreRunDoor:
     # ---- beginning and ending ----
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        from tidewheel.services.definitions import check_definition  # noqa: PLC0415
+        from tidewheel.services.definitions.kept import check_definition  # noqa: PLC0415
 
         await asyncio.to_thread(check_definition, definition, new.options)
         await self._store.save_definition(definition)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
-from tidewheel.services.definitions import RestoredDefinition, restore
+from tidewheel.services.definitions.kept import RestoredDefinition, restore
 from tidewheel.services.workflow_state import DefinitionOf, StateRow, answer, question_of_id
 
 Document = dict[str, object]

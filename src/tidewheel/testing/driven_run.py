@@ -39,7 +39,7 @@ from tidewheel.core.tasks.requests import (
 from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import TaskError, TaskId
 from tidewheel.errors import Refused
-from tidewheel.services.definitions import Captured, capture, load_options, read_sip
+from tidewheel.services.definitions.kept import Captured, capture, load_options, read_sip
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.service import ServiceReport, Surroundings

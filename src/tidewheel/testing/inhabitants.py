@@ -11,8 +11,8 @@ from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.tasks.requests import Abilities
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import Service, Surroundings
-from tidewheel.services.shift import Host
-from tidewheel.services.worker import Worker
+from tidewheel.services.worker.shift import Host
+from tidewheel.services.worker.worker import Worker
 from tidewheel.testing.faults import Blow, Strike
 from tidewheel.testing.ground import Ground
 from tidewheel.testing.invariants import BrokenInvariant, Invariants

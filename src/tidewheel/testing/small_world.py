@@ -15,8 +15,8 @@ from tidewheel.core.tasks.views import TaskView
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
-from tidewheel.services.shift import Host
-from tidewheel.services.worker import Worker
+from tidewheel.services.worker.shift import Host
+from tidewheel.services.worker.worker import Worker
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.faulty_store import FaultyStore
 from tidewheel.testing.scripted_runner import (

@@ -45,7 +45,7 @@ def listener_on(port: int) -> str:
 
 def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) -> Path:
     """Where the files of an attempt are, on the host that ran it."""
-    from tidewheel.services.worker import STORE_ID_LENGTH
+    from tidewheel.services.worker.worker import STORE_ID_LENGTH
 
     return home / "tasks" / store_id[:STORE_ID_LENGTH] / str(task_seq) / str(attempt)
 

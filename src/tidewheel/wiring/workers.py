@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tidewheel.runners.messages import MessageServer
     from tidewheel.runners.others import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.services.adoption import IsAlive
     from tidewheel.services.job_calls import SpeakingFor
-    from tidewheel.services.room import Machine
     from tidewheel.services.service import OnReport
-    from tidewheel.services.shift import ServerWays
-    from tidewheel.services.worker import Worker
-    from tidewheel.services.workplace import Supply
+    from tidewheel.services.worker.adoption import IsAlive
+    from tidewheel.services.worker.room import Machine
+    from tidewheel.services.worker.shift import ServerWays
+    from tidewheel.services.worker.worker import Worker
+    from tidewheel.services.worker.workplace import Supply
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -81,8 +81,8 @@ async def built_worker(
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.services.shift import Host
-    from tidewheel.services.worker import Worker
+    from tidewheel.services.worker.shift import Host
+    from tidewheel.services.worker.worker import Worker
 
     handlers, around = fittings.handlers, fittings.around
     make_private_directory(settings.home)
@@ -215,8 +215,8 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
         return None
     from tidewheel.runners.home_identity import known_home_id
     from tidewheel.runners.log_parts import read_part
-    from tidewheel.services.log_streaming import LogWay, Receipt
-    from tidewheel.services.shift import ServerWays
+    from tidewheel.services.worker.log_streaming import LogWay, Receipt
+    from tidewheel.services.worker.shift import ServerWays
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
 

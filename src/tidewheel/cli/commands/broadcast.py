@@ -10,7 +10,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.run_target import Target
+    from tidewheel.cli.runs.target import Target
     from tidewheel.core.runs.commands import Broadcast
 
 EPILOG = """\b
@@ -92,8 +92,8 @@ class _Wishes(NamedTuple):
 @click.option("-d", "--display", is_flag=True, help="Only list what is set.")
 def command(session: Session, words: tuple[str, ...], **options: object) -> int:
     """Change settings of tasks to come; without anything to change, list what was changed."""
-    from tidewheel.cli.run_acting import say_given
-    from tidewheel.cli.run_door import give
+    from tidewheel.cli.runs.acting import say_given
+    from tidewheel.cli.runs.door import give
 
     wishes = _Wishes(**options)  # type: ignore[arg-type]
     if wishes.set_file is not None:
@@ -122,8 +122,8 @@ def settings_in(text: str) -> list[str]:
 
 def _list(session: Session, words: tuple[str, ...]) -> int:
     from tidewheel.cli.printing import Row, note, say_json, say_table
-    from tidewheel.cli.run_door import look
-    from tidewheel.cli.run_words import documents
+    from tidewheel.cli.runs.door import look
+    from tidewheel.cli.runs.words import documents
 
     page = look(session, "broadcasts", words, lambda _: {})
     if session.as_json:

@@ -9,7 +9,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.run_target import Target
+    from tidewheel.cli.runs.target import Target
     from tidewheel.core.runs.commands import ExtTrigger
 
 WORDS_MAX = 2  # behind the run
@@ -29,8 +29,8 @@ def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> i
     One task takes it, the oldest that waits. TRIGGER_ID tells one message from the next and is
     given to the job.
     """
-    from tidewheel.cli.run_acting import say_given
-    from tidewheel.cli.run_door import give
+    from tidewheel.cli.runs.acting import say_given
+    from tidewheel.cli.runs.door import give
 
     def asked(target: Target) -> ExtTrigger:
         from tidewheel.core.runs.commands import ExtTrigger

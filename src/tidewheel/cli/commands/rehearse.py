@@ -200,7 +200,7 @@ def _learnt(
     import asyncio
 
     from tidewheel.cli.printing import note, plural
-    from tidewheel.cli.run_on_server import folder_text
+    from tidewheel.cli.runs.on_server import folder_text
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.doors import run_door

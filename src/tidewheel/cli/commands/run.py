@@ -108,6 +108,6 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     is followed here. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
     2 if the request or the definition was wrong.
     """
-    from tidewheel.cli.running import run_definition
+    from tidewheel.cli.runs.running import run_definition
 
     return run_definition(definition, options)

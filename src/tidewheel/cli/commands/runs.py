@@ -36,8 +36,8 @@ def command(
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them."""
     from tidewheel.cli.printing import note, safe, say, say_json
-    from tidewheel.cli.run_door import with_runs
-    from tidewheel.cli.run_show_page import say_runs
+    from tidewheel.cli.runs.door import with_runs
+    from tidewheel.cli.runs.show_page import say_runs
     from tidewheel.client.runs import Runs
 
     async def delete(runs: Runs) -> list[str]:

@@ -25,11 +25,11 @@ def command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
     needs a running scheduler.
     """
     from tidewheel.cli.printing import say, say_json
-    from tidewheel.cli.run_door import look
-    from tidewheel.cli.run_history_page import say_history
-    from tidewheel.cli.run_show_page import say_run
-    from tidewheel.cli.run_task_page import say_task
-    from tidewheel.cli.run_words import documents
+    from tidewheel.cli.runs.door import look
+    from tidewheel.cli.runs.history_page import say_history
+    from tidewheel.cli.runs.show_page import say_run
+    from tidewheel.cli.runs.task_page import say_task
+    from tidewheel.cli.runs.words import documents
 
     name = "history" if history else "show"
     page = look(session, name, words, lambda target: {"ids": list(target.rest)})

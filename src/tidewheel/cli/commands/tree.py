@@ -33,9 +33,9 @@ def command(
     they are, though no other task leads there.
     """
     from tidewheel.cli.printing import say_json
-    from tidewheel.cli.run_door import Document, look
-    from tidewheel.cli.run_target import Target
-    from tidewheel.cli.run_tree_page import say_tree
+    from tidewheel.cli.runs.door import Document, look
+    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.tree_page import say_tree
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:

@@ -49,7 +49,7 @@ def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -
 
 def _rendered(definition: Definition, findings: Findings) -> SourceText:
     if definition.is_sip:
-        from tidewheel.services.sip_definitions import sip_text
+        from tidewheel.services.definitions.sip import sip_text
 
         return sip_text(definition.path, definition.load_options(), findings)
     from tidewheel.sources.flow_cylc.loading import read_source
@@ -65,7 +65,7 @@ def _plain(definition: Definition, findings: Findings) -> SourceText | None:
     from tidewheel.sources.flow_cylc.source_text import SourceText
 
     if definition.is_sip:
-        from tidewheel.services.sip_definitions import sip_text_as_written
+        from tidewheel.services.definitions.sip import sip_text_as_written
 
         return sip_text_as_written(definition.path, findings)
     found = find_flow_file(definition.path, findings)

@@ -18,9 +18,9 @@ Examples:
 def command(session: Session, words: tuple[str, ...]) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
     from tidewheel.cli.printing import say_json
-    from tidewheel.cli.run_door import Document, look
-    from tidewheel.cli.run_reason_lines import say_why
-    from tidewheel.cli.run_target import Target
+    from tidewheel.cli.runs.door import Document, look
+    from tidewheel.cli.runs.reason_lines import say_why
+    from tidewheel.cli.runs.target import Target
 
     def arguments(target: Target) -> Document:
         if not target.rest:

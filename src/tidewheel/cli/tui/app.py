@@ -14,7 +14,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.run_words import Document
+from tidewheel.cli.runs.words import Document
 from tidewheel.cli.tui.controls import ListRuns, ShowTask, Watch, pressed
 from tidewheel.cli.tui.errands import Errands
 from tidewheel.cli.tui.keys import Keys

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.failures import what_and_advice
 from tidewheel.cli.printing import safe, safe_lines
-from tidewheel.cli.run_answer_page import answer_lines
-from tidewheel.cli.run_door import Given
-from tidewheel.cli.run_verbs import TABLE
-from tidewheel.cli.run_words import Document, documents
+from tidewheel.cli.runs.answer_page import answer_lines
+from tidewheel.cli.runs.door import Given
+from tidewheel.cli.runs.verbs import TABLE
+from tidewheel.cli.runs.words import Document, documents
 from tidewheel.cli.tui.controls import ShowLog
 from tidewheel.cli.tui.panes import (
     QUESTION,

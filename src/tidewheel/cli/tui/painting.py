@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
 from tidewheel.cli.printing import safe
-from tidewheel.cli.run_words import documents
+from tidewheel.cli.runs.words import documents
 from tidewheel.cli.tui.panes import Pane
 from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
 from tidewheel.cli.tui.state import BETWEEN, State

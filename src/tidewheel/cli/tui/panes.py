@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, cast
 
 from tidewheel.cli.palette import TASK_STATES
 from tidewheel.cli.printing import safe
-from tidewheel.cli.run_preview_page import Title, preview_lines
-from tidewheel.cli.run_reason_lines import reason_lines
-from tidewheel.cli.run_task_page import (
+from tidewheel.cli.runs.preview_page import Title, preview_lines
+from tidewheel.cli.runs.reason_lines import reason_lines
+from tidewheel.cli.runs.task_page import (
     ENDED,
     PREREQUISITES,
     XTRIGGERS,
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.run_words import Document, documents, flows_text, moment, texts, took
+from tidewheel.cli.runs.words import Document, documents, flows_text, moment, texts, took
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
 
 if TYPE_CHECKING:
-    from tidewheel.cli.run_verbs import Verb
+    from tidewheel.cli.runs.verbs import Verb
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.cli.run_words import Document
+from tidewheel.cli.runs.words import Document
 from tidewheel.cli.tui.asking import trouble_text
 from tidewheel.errors import NotFound, Refused, TidewheelError
 

@@ -27,7 +27,7 @@ from tidewheel.server.wire.blocks import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.services.block_door import StoreBlockDoor
+    from tidewheel.services.blocks.door import StoreBlockDoor
     from tidewheel.sources.sip.sbi_reading import SbiRequest
 
 MEDIA_TYPES = ("application/json", "application/yaml")
@@ -43,7 +43,7 @@ OBJECTS = f"{API}/objects"
 
 def block_door(call: Call) -> StoreBlockDoor:
     """For this caller; no code of a definition runs here."""
-    from tidewheel.services.block_door import Rights, StoreBlockDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.blocks.door import Rights, StoreBlockDoor  # noqa: PLC0415 - heavy
 
     def permit(request: SbiRequest) -> None:
         call.require_workflows(one.workflow for one in request.blocks)

@@ -15,7 +15,7 @@ from tidewheel.core.sched.preview import Tried, look_ahead, tried
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions import reread, restore
+from tidewheel.services.definitions.kept import reread, restore
 from tidewheel.services.run_views.loading import Looked, run_directory
 from tidewheel.services.run_views.reasons import reason_document
 from tidewheel.services.run_views.run_facts import Document

@@ -17,7 +17,7 @@ from tidewheel.core.sched.records import PutRun
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.run_views.checkpoints import (
     RECENT,
     Before,

@@ -18,7 +18,7 @@ from tidewheel.runners.engine.stage_spec import stage_fields
 from tidewheel.sources.sip.model import NodesNeeded, Stage
 
 if TYPE_CHECKING:
-    from tidewheel.services.sip_definitions import StageSource
+    from tidewheel.services.definitions.sip import StageSource
     from tidewheel.sources.sip.stage_rendering import RenderedStage
 
 SWARM = "swarm"

@@ -14,8 +14,8 @@ from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMa
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.task import Instant
-from tidewheel.services.jobs import START_FAILED
 from tidewheel.services.scheduler.driving import Drive
+from tidewheel.services.worker.jobs import START_FAILED
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
 SEVERITY_DEFAULT = "INFO"

@@ -32,7 +32,7 @@ from tidewheel.services.scheduler.driving import LATE, Drive, timer_key
 from tidewheel.services.scheduler.happenings import tell_failure
 
 if TYPE_CHECKING:
-    from tidewheel.services.sip_definitions import StageSource
+    from tidewheel.services.definitions.sip import StageSource
     from tidewheel.sources.sip.parameters import Values
     from tidewheel.sources.sip.stage_rendering import RenderedStage
 

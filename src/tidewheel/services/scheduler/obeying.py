@@ -18,7 +18,7 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.quantities import parse_duration
-from tidewheel.services.definitions import reread, restore
+from tidewheel.services.definitions.kept import reread, restore
 from tidewheel.services.scheduler.broadcast_rows import rows_of
 from tidewheel.services.scheduler.driving import timer_key
 from tidewheel.services.scheduler.run_files import RunFolderUnusable

@@ -12,7 +12,7 @@ from tidewheel.core.runs.run_log import Line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.texts import printable
-from tidewheel.services.definitions import unpack
+from tidewheel.services.definitions.kept import unpack
 from tidewheel.services.run_supplies import note_definition
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")

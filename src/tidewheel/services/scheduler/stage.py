@@ -32,7 +32,7 @@ from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.platforms import Platform
-from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports

@@ -11,7 +11,7 @@ from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.platforms import Platform
-from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.services.scheduler.nodes import Nodes
 

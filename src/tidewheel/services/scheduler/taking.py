@@ -18,7 +18,7 @@ from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.functions import Functions
-from tidewheel.services.definitions import RestoredDefinition, restore
+from tidewheel.services.definitions.kept import RestoredDefinition, restore
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.services.scheduler.late_stages import LateMeans
 from tidewheel.services.scheduler.mail import MailSettings

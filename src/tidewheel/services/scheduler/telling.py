@@ -13,7 +13,7 @@ from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import Instant
-from tidewheel.services.definitions import RestoredDefinition
+from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.handlers import (
     EventHandlers,

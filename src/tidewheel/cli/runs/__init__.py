@@ -1,0 +1,1 @@
+"""Runs on the command line: beginning them, looking at them, acting on them."""

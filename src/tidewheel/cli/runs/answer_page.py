@@ -1,0 +1,148 @@
+"""The answer of a scheduler to a command, as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tidewheel.cli.printing import safe, say
+from tidewheel.core.runs.commands import Hold, Reload, Stop
+
+if TYPE_CHECKING:
+    from tidewheel.cli.runs.door import Given
+
+SHOWN_MAX = 20
+# What a verb does to the whole run, and to one task of it.
+OF_RUNS = {
+    "pause": "is paused; go on with: tidewheel resume {run}",
+    "resume": "goes on",
+    "stop": "stops",
+    "hold": "holds",
+    "release": "has released everything that was held",
+    "reload": "goes on with the new definition",
+    "broadcast": "tells it to tasks to come",
+}
+OF_TASKS = {
+    "trigger": "will run",
+    "set": "was set",
+    "remove": "is removed",
+    "hold": "is held",
+    "release": "is released",
+    "kill": "is being killed",
+    "poll": "is being polled",
+    "stop": "is the last task: the run stops after it",
+}
+# Keys of an answer that lines below are about; any other is shown as it is.
+_KNOWN = frozenset(
+    {"tasks", "submitted", "killed", "polled", "comes_back", "notices", "status"}
+    | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
+)
+
+
+def say_answer(given: Given) -> None:
+    """Task by task where there are any, else one sentence."""
+    for line in answer_lines(given):
+        say(line)
+
+
+def answer_lines(given: Given) -> Iterator[str]:
+    answer = given.answer
+    named = answer.get("tasks")
+    tasks = named if isinstance(named, Mapping) else {}
+    if tasks:
+        yield from _task_lines(given, tasks)
+    else:
+        yield f"{safe(given.run)} {_became_of_run(given)}"
+    others = [one for one in _list(answer, "submitted") if one not in tasks]
+    if others:
+        yield f"  now runs: {_some(others)}"
+    back = _list(answer, "comes_back")
+    if back:
+        yield f"  comes back: {_some(back)}"
+    for one in _broadcasts(answer)[:SHOWN_MAX]:
+        yield f"  {safe(one)}"
+    for notice in _news(answer, tasks)[:SHOWN_MAX]:
+        yield f"  {safe(notice)}"
+    for name, value in answer.items():
+        if name not in _KNOWN and value not in (None, "", [], {}):
+            yield f"  {safe(name.replace('_', ' '))}: {safe(_text(value))}"
+
+
+def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
+    submitted = set(_list(given.answer, "submitted"))
+    for task_id in list(tasks)[:SHOWN_MAX]:
+        yield f"{safe(task_id)} {_became(given.verb, tasks[task_id], task_id in submitted)}"
+    if len(tasks) > SHOWN_MAX:
+        yield f"and {len(tasks) - SHOWN_MAX} more: --json shows all"
+
+
+def _became(verb: str, flows: object, runs: bool) -> str:
+    where = "" if flows is None else f" in flow {flows}"
+    where = " alone (flow none)" if flows == "none" else where
+    if runs:
+        return f"runs now{where}"
+    if verb == "set" and flows is None:
+        return "is complete"
+    return OF_TASKS.get(verb, "done") + (where if verb in ("trigger", "set") else "")
+
+
+def _became_of_run(given: Given) -> str:
+    """With the bound that was asked for, if there was one."""
+    did = OF_RUNS.get(given.verb, "has heard it").format(run=given.run)
+    command = given.command
+    if isinstance(command, Stop):
+        bounds = {
+            "at point": command.at_point,
+            "after": command.after_task,
+            "at": command.at_time,
+        }
+        if command.flow is not None:
+            return f"stops flow {command.flow}"
+        if command.at_point == "none":
+            return "has no stop point any more"
+        said = [f" {word} {bound}" for word, bound in bounds.items() if bound]
+        return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
+    if isinstance(command, Hold) and command.after:
+        return f"{did} every task after {command.after}"
+    if isinstance(command, Reload) and given.answer.get("changed") is False:
+        return "goes on: the definition is the same as before"
+    return did
+
+
+def _broadcasts(answer: Mapping[str, object]) -> list[str]:
+    found = answer.get("broadcasts")
+    rows = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return [_broadcast_text(one) for one in rows]
+
+
+def _broadcast_text(row: Mapping[str, object]) -> str:
+    value = "taken back" if row.get("value") is None else f"= {row['value']}"
+    return f"{row.get('point')}/{row.get('namespace')}  {row.get('setting')} {value}"
+
+
+def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
+    """Of what was noticed, that which the lines above do not say."""
+    known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
+    return [
+        one
+        for one in _list(answer, "notices")
+        if not any(one == said or one.startswith(f"{said} ") for said in known)
+    ]
+
+
+def _list(answer: Mapping[str, object], name: str) -> list[str]:
+    found = answer.get(name)
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return safe(", ".join(names[:SHOWN_MAX])) + more
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return str(value)

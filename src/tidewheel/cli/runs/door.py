@@ -1,0 +1,124 @@
+"""Where questions and commands about runs go: to the store, or inside a job to its worker.
+
+A job holds no key to the store; it asks its worker, with the secret of its attempt. Whoever
+names a store with --store means that one, wherever they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from tidewheel.cli.runs.target import Target, find_target, target_in_job
+from tidewheel.cli.session import Session
+from tidewheel.errors import Refused
+
+if TYPE_CHECKING:
+    from tidewheel.client.runs import Runs
+    from tidewheel.core.runs.commands import Command
+
+JOB_DIRECTORY, JOB_SECRET, JOB_RUN = (
+    "TIDEWHEEL_JOB_DIR",
+    "TIDEWHEEL_SECRET",
+    "TIDEWHEEL_WORKFLOW_ID",
+)
+
+Document = dict[str, object]
+Result = TypeVar("Result")
+
+
+class Job(NamedTuple):
+    """The job that this command is part of."""
+
+    directory: Path
+    secret: str
+    run: str
+
+
+class Given(NamedTuple):
+    """A command that was obeyed, and what was said about it."""
+
+    run: str
+    command: Command
+    number: int | None  # in the history of the run; None inside a job
+    answer: Document
+
+    @property
+    def verb(self) -> str:
+        return self.command.verb
+
+
+def this_job(session: Session) -> Job | None:
+    """None outside of a job of a run."""
+    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
+    run = os.environ.get(JOB_RUN)
+    if session.store or not directory or not secret or not run:
+        return None
+    return Job(Path(directory), secret, run)
+
+
+def look(
+    session: Session,
+    name: str,
+    words: Sequence[str],
+    arguments: Callable[[Target], Document],
+) -> Document:
+    """A view of the run that the words name; its arguments follow from what stands behind."""
+    job = this_job(session)
+    if job is not None:
+        target = target_in_job(job.run, words)
+        return _call(job, {"look": name, "arguments": {"run": target.run} | arguments(target)})
+
+    async def ask(runs: Runs) -> Document:
+        target = await find_target(runs, words)
+        return await runs.look(name, **({"run": target.run} | arguments(target)))
+
+    return with_runs(session, ask)
+
+
+def give(
+    session: Session,
+    words: Sequence[str],
+    command: Callable[[Target], Command],
+    *,
+    any_word: bool = False,
+    seconds_max: float | None = None,
+) -> Given:
+    """Ask something of the run that the words name, and wait for the answer.
+
+    With `any_word` a first word that names no run is what stands behind it, whatever it is.
+    """
+    import json
+
+    from tidewheel.core.runs.commands import command_text
+
+    job = this_job(session)
+    if job is not None:
+        target = target_in_job(job.run, words, any_word=any_word)
+        asked = command(target)
+        said = json.loads(command_text(asked))
+        if target.run != job.run:
+            raise Refused(f"a job may act on its own run, {job.run}, not on {target.run}")
+        answer = _call(job, {"command": said})
+        return Given(target.run, asked, None, answer)
+
+    async def ask(runs: Runs) -> Given:
+        target = await find_target(runs, words, any_word=any_word)
+        asked = command(target)
+        made = await runs.give(target.run, asked, seconds_max=seconds_max)
+        return Given(made.run, asked, made.number, made.document)
+
+    return with_runs(session, ask)
+
+
+def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Result:
+    """Open the store and ask."""
+    return session.ask(lambda client: ask(client.runs))
+
+
+def _call(job: Job, request: Document) -> Document:
+    from tidewheel.runners.message_client import call_run
+
+    return call_run(job.directory, job.secret, request)

@@ -1,0 +1,323 @@
+"""``tidewheel run`` through a server: the definition is sent, the run is followed from here.
+
+Whoever leaves, leaves it running: a scheduler elsewhere drives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tidewheel.cli.printing import note, plural, safe, safe_lines, say_json
+from tidewheel.cli.runs.log_lines import LogTelling
+from tidewheel.cli.runs.page import CAUSES_MAX, JsonPage, RunPage, print_line
+from tidewheel.cli.runs.registered import (
+    found_run,
+    is_exactly,
+    registered_far,
+    tell_of_namesake_far,
+    the_run,
+)
+from tidewheel.cli.runs.waits import waits_in_vain
+from tidewheel.cli.runs.words import documents, texts
+from tidewheel.client import AsyncClient
+from tidewheel.client.run_here import LEFT, RunEnd
+from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.stall import NOTHING_RAN
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.services.scheduler.choosing import run_to_carry_on
+
+if TYPE_CHECKING:
+    from tidewheel.cli.runs.running import Wanted
+    from tidewheel.client.runs import Runs
+
+WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
+SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
+AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
+NOW = Instant(0.0)  # a server says itself whether a run is driven
+# States of tasks, and how the end of a run calls them.
+ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+ABORTED = "aborted: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How it is shown."""
+
+    server: str
+    detach: bool
+    as_json: bool
+    is_named: bool  # by an option, which the next command needs as well
+
+    @property
+    def option(self) -> str:
+        """How the next command finds the server."""
+        return f" --server {self.server}" if self.is_named else ""
+
+
+def folder_text(folder: str) -> str:
+    """Where a definition lay, told apart from the same folder of another machine."""
+    return f"{socket.gethostname()}:{folder}" if folder else ""
+
+
+def folder_here(text: str) -> str:
+    """The folder, if it is one of this machine."""
+    return text.removeprefix(f"{socket.gethostname()}:")
+
+
+async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> RunEnd | None:
+    """How it ended; None: it was only begun."""
+    async with AsyncClient(where) as client:
+        runs = client.runs
+        run, is_new = await _chosen(client, wanted)
+        offset = 0 if is_new else await _size(runs, run)
+        await _offer(runs, run, wanted, is_new=is_new)
+        if manner.detach:
+            _say_begun(run, manner, is_new=is_new)
+            return None
+        page = (FarJsonPage if manner.as_json else FarPage)(run, is_new=is_new)
+        page.begins(manner)
+        if not await _followed(runs, run, offset, page):
+            page.leaves()
+            return RunEnd(LEFT, "", has_run_anything=True)
+        end = await _end(runs, run, page)
+        page.show_end(end)
+        return end
+
+
+# ---- which run ----
+
+
+async def _chosen(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
+    """The run, and whether it was made now."""
+    runs = client.runs
+    if wanted.captured is None:
+        return await _named(client, wanted)
+    await tell_of_namesake_far(client.workflows, wanted)
+    definition, folder = wanted.captured.definition, folder_text(wanted.folder)
+    if not wanted.is_new and not wanted.name:
+        newest = await _newest(runs, definition.workflow, folder)
+        found = run_to_carry_on(
+            newest,
+            folder,
+            NOW,
+            lambda _: True,
+            goes_further=bool(wanted.options.final),
+            request=wanted.request,
+        )
+        if found is not None:
+            if found.definition != definition.digest:
+                note(
+                    f"the definition has changed since {found.name} took it, which goes on "
+                    f"with the old one; give it the new one: tidewheel reload {found.name}"
+                )
+            return found, False
+    new = NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=wanted.name,
+        options=wanted.options,
+        folder=folder,
+    )
+    return await runs.begin(new, definition), True
+
+
+async def _named(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
+    """A run, or one of a registered workflow."""
+    named = await found_run(client.runs.find, wanted)
+    if is_exactly(named, wanted.name):
+        return named, False
+    asked = wanted.registered
+    found = None if asked is None else await registered_far(client.workflows, asked)
+    if asked is None or found is None:
+        return the_run(named), False
+    if not wanted.is_new and not found.is_new and not asked.name:
+        carried_on = run_to_carry_on(
+            await _newest(client.runs, asked.workflow, found.folder),
+            found.folder,
+            NOW,
+            lambda _: True,
+            goes_further=bool(wanted.options.final),
+            request=found.request,
+        )
+        if carried_on is not None:
+            return carried_on, False
+    return await client.workflows.door.begin(asked), True
+
+
+async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
+    listed = documents(await runs.list(workflow=workflow), "runs")
+    names = [str(one["name"]) for one in listed if one["folder"] == folder]
+    return [await runs.find(name) for name in names[:1]]
+
+
+async def _offer(runs: Runs, run: RunView, wanted: Wanted, *, is_new: bool) -> None:
+    """A run that nobody drives is to be carried on; one that is driven is only followed."""
+    said = replace(wanted.given, now=0.0, compat="", parameters="")
+    if is_new or run.given is not None:
+        return
+    if run.is_driven(NOW):
+        if said != RunOptions(mode=""):
+            raise Refused(
+                f"{run.name} is driven already; follow it without options, or stop it first: "
+                f"tidewheel stop {run.name}"
+            )
+        return
+    await runs.carry_on(run.name, wanted.given)
+
+
+def _say_begun(run: RunView, manner: Manner, *, is_new: bool) -> None:
+    if manner.as_json:
+        say_json({"run": run.name, "is_new": is_new, "server": manner.server})
+    else:
+        verb = "starts" if is_new else "is carried on"
+        print_line(f"{safe(run.name)} {verb} at {manner.server}")
+        name = safe(run.name) + manner.option
+        note(f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}")
+
+
+# ---- following ----
+
+
+async def _size(runs: Runs, run: RunView) -> int:
+    """Where the log ends that an earlier start has left."""
+    with suppress(NotFound):
+        return (await runs.log_part(run.name, {}, bytes_max=1)).size
+    return 0
+
+
+async def _followed(runs: Runs, run: RunView, offset: int, page: FarPage) -> bool:
+    """Whether it was followed to its end; Ctrl-C leaves it."""
+    loop = asyncio.get_running_loop()
+    following = loop.create_task(_follow(runs, run, offset, page))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, following.cancel)
+    try:
+        await following
+    except asyncio.CancelledError:
+        return False
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return True
+
+
+async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    wait, again = SILENT_SECONDS, 0.0
+    rest = ""  # of a line that is not whole yet
+    told: set[str] = set()
+    while True:
+        try:
+            part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
+            if not part.content and not part.over:
+                for line in await _who_is_missing(runs, run):
+                    if line not in told:
+                        page.line(line)
+                    told.add(line)
+        except Unavailable as error:
+            if not again:
+                page.line(f"{error}; trying again")
+            again = min(AGAIN_SECONDS_MAX, again * 2 or 0.5)
+            await asyncio.sleep(again)
+            continue
+        wait = SILENT_SECONDS if part.content else WAIT_SECONDS
+        again, offset = 0.0, part.next_offset
+        text = rest + decoder.decode(part.content)
+        whole, newline, rest = text.rpartition("\n")
+        page.log(whole + newline)
+        if page.telling.has_stalled:
+            with suppress(Unavailable):  # then after the next lines, or at the end
+                page.stalls(await runs.show(run.name))
+        if part.over:
+            page.log(rest)
+            return
+
+
+async def _who_is_missing(runs: Runs, run: RunView) -> list[str]:
+    """Why nothing is heard of a run, if somebody has to do something about it."""
+    if (await runs.find(run.name)).given is not None:
+        return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
+    return await waits_in_vain(runs.door, run.name)
+
+
+async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
+    shown = await runs.show(run.name)
+    facts: Any = shown["run"]
+    page.takes(shown)
+    return RunEnd(
+        facts["status"],
+        facts["reason"],
+        has_run_anything=facts["reason"] != NOTHING_RAN,
+        was_aborted=str(facts["reason"]).startswith(ABORTED),
+    )
+
+
+# ---- what is seen ----
+
+
+class FarPage(RunPage):
+    """The lines of the run's log, and its end."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        super().__init__(run, is_new=is_new)
+        self.telling = LogTelling()
+
+    def begins(self, manner: Manner) -> None:
+        verb = "starts" if self._is_new else "is followed"
+        self._again = self._run.name + manner.option
+        self.line(f"{self._run.name} {verb} at {manner.server}; Ctrl-C leaves it running")
+
+    def leaves(self) -> None:
+        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._again}")
+        note(f"stop it: tidewheel stop {self._again}")
+
+    def log(self, text: str) -> None:
+        """Some of its log; all of it is for `tidewheel log`."""
+        for line in self.telling.lines(safe_lines(text)):
+            print_line(line)
+
+    def stalls(self, shown: dict[str, object]) -> None:
+        """It does not go on by itself: why, and what would help."""
+        self.telling.has_stalled = False
+        self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
+        self._causes = list(_cause_lines(shown))
+        self.tell_stall("stalled", self.telling.stall_waits)
+
+    def takes(self, shown: dict[str, object]) -> None:
+        """What the end shows, from the view of the run."""
+        counts: Any = shown["counts"]
+        self._ends.update({ENDS[k]: v for k, v in counts.items() if k in ENDS})
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+        self._causes = list(_cause_lines(shown))
+
+
+def _cause_lines(shown: dict[str, object]) -> Iterator[str]:
+    found = documents(shown, "causes")
+    for cause in found[:CAUSES_MAX]:
+        for reason in documents(cause, "reasons"):
+            yield str(reason["text"])
+            yield from (f"  {one}" for one in texts(reason, "commands"))
+    if len(found) > CAUSES_MAX:
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
+
+
+class FarJsonPage(JsonPage, FarPage):
+    """One JSON object per line."""
+
+    def log(self, text: str) -> None:
+        for line in text.splitlines():
+            self._tell({"event": "log", "text": line})

@@ -1,0 +1,250 @@
+"""What a person sees of a run that is driven in this terminal: one line per event, and the end.
+
+On a terminal that can be redrawn, `run_live` shows the same as a picture.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from typing import TextIO
+
+from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.cli.session import stop_writing
+from tidewheel.client.run_here import RunEnd
+from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.states import Key
+from tidewheel.quantities import show_duration
+from tidewheel.services.scheduler.outcome import News, Work
+from tidewheel.services.scheduler.stage import Stage
+from tidewheel.services.service import ServiceReport
+
+JOB_FAILED = "job failed"  # the notice that says why
+FAILURES = ("failed", "submission failed")
+CAUSES_MAX = 10
+LOST_MAX = 20
+ENDS = ("succeeded", "failed", "submission failed", "expired")
+# What is said of a task at the moment it happens; the rest is in the log.
+TOLD = ("started", "retry", "submission retry", "blocked", "lost", *ENDS)
+TROUBLE = {
+    "store.unavailable": "{error}; trying again",
+    "store.back": "it works again",
+    "log.unwritten": "{error}; the run goes on without it",
+    "log.written": "the log can be written again",
+    "step.failed": "{summary}; the run is read again from the store",
+    "run.lost": "{reason}; jobs that were started here are followed to their end",
+    "xtrigger.failed": "xtrigger {label}: {error}",
+    "worker.unable": "no job can be started: {error}",
+    "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
+    "notification.given_up": "{rule} could not be told ({kind}): {error}",
+    "notifier.failed": "nobody is told any more: {error}",
+    "lease.adopted": "{task} was found running and is followed again",
+}
+
+
+def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> RunPage:
+    """How a run is shown here: as JSON lines, as a picture, or as plain lines."""
+    if as_json:
+        return JsonPage(run, is_new=is_new)
+    if stream.isatty():
+        from tidewheel.cli.runs.live import LivePage
+
+        return LivePage(run, is_new=is_new)
+    return RunPage(run, is_new=is_new)
+
+
+class RunPage:
+    """Plain lines."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        self._run = run
+        self._is_new = is_new
+        self._begun_at = time.monotonic()
+        self._ends: Counter[str] = Counter()
+        self._lost: dict[str, str] = {}
+        self._causes: list[str] = []
+        self._reasons: dict[Key | None, str] = {}
+        self._stall_option = ""  # without which it would not wait to be mended
+        self._status = ""
+        self._stops = 0
+
+    def __enter__(self) -> RunPage:
+        verb = "starts" if self._is_new else "is carried on"
+        self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    # ---- while it runs ----
+
+    def on_batch(self, stage: Stage, work: Work) -> None:
+        """A batch is in the store."""
+        text = stage.drive.text
+        self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
+        for one in work.news:
+            if one.event in ENDS:
+                self._ends[one.event] += 1
+            if one.event == "lost":
+                self._lost[text(one.key)] = one.text
+            self.on_news(stage, one)
+        self._heed_status(stage)
+
+    def on_news(self, stage: Stage, one: News) -> None:
+        if one.event in TOLD:
+            name = stage.drive.text(one.key)
+            words = one.text.removeprefix(name).strip() if one.text else ""
+            self._line(f"{name} {words or one.event}{self._because(one)}")
+
+    def _because(self, one: News) -> str:
+        """Why a task has failed, as far as its last attempt knows."""
+        reason = self._reasons.get(one.key) if one.event in FAILURES else None
+        told = reason is None or reason in one.text
+        return "" if told else f": {' '.join(str(reason).split())}"
+
+    def _heed_status(self, stage: Stage) -> None:
+        status = str(stage.drive.gave_up or stage.drive.pool.run.status)
+        if status == self._status:
+            return
+        self._status = status
+        self._causes = []
+        if status in ("stalled", "waiting for release"):
+            self._causes = list(causes(stage))
+            waits = stage.timers.stall_seconds != 0.0
+            self._stall_option = "" if waits else " --stall-timeout 1h"
+            self.on_stall(stage, status)
+        elif status == "paused":
+            self._line(f"paused; go on with: tidewheel resume {self._run.name}")
+
+    def on_stall(self, stage: Stage, status: str) -> None:
+        seconds = stage.timers.stall_seconds if status == "stalled" else None
+        self.tell_stall(status, show_duration(seconds) if seconds else "")
+
+    def tell_stall(self, status: str, waits: str) -> None:
+        """Why it does not go on, and how long it waits until it stops."""
+        self._line(f"{status}:")
+        for cause in self._causes:
+            self._line(f"  {cause}")
+        if waits:
+            self._line(f"  it waits {waits} for you, then stops")
+
+    def on_report(self, report: ServiceReport) -> None:
+        """A service met something."""
+        if report.event == "run.lost":
+            self._status = "lost"
+        words = TROUBLE.get(report.event)
+        if words is not None:
+            self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+
+    def stopping(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            self._line("stopping when active tasks have finished; Ctrl-C again leaves at once")
+        elif self._status == "lost":
+            self._line("leaving; jobs that run may be started again by others")
+        else:
+            self._line("leaving; jobs that run go on and are found again")
+
+    # ---- the end ----
+
+    def show_end(self, end: RunEnd) -> None:
+        took = show_duration(time.monotonic() - self._begun_at)
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
+        ends = f": {counts}" if counts else ""
+        print_line(f"{self._run.name} {end.status} after {took}{ends}")
+        for name, chain in list(self._lost.items())[:LOST_MAX]:
+            note(f"warning: {chain or name}")
+        if len(self._lost) > LOST_MAX:
+            note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        self._show_advice(end)
+
+    def _show_advice(self, end: RunEnd) -> None:
+        name = self._run.name
+        if end.status == "completed" and not end.has_run_anything:
+            note("no task was ready at any point; tidewheel graph shows what waits for what")
+        elif end.status == "completed" and not (self._is_new or self._ends):
+            note("it was complete already; go further: --fcp POINT, or begin the next: --new")
+        elif end.status == "stalled":
+            for cause in self._causes:
+                note(f"  {cause}")
+            how = f"tidewheel run {name}{self._stall_option}"
+            note(f"carry it on, and mend it from another terminal: {how}")
+        elif end.status in ("error", "lost") or end.was_aborted:
+            note(end.reason)
+        if end.status in ("stopped", "left"):
+            note(f"carry on with: tidewheel run {name}")
+        elif end.status == "error":
+            note(f"when that is mended, carry on with: tidewheel run {name}")
+
+    def line(self, text: str) -> None:
+        """Something that is no news of the run."""
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+
+
+def print_line(text: str) -> None:
+    """At once. A reader that is gone, or a full disk under it, is no reason to stop a run."""
+    try:
+        say(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    except OSError:
+        pass  # there may be room for the next line
+
+
+class JsonPage(RunPage):
+    """One JSON object per line."""
+
+    def on_news(self, stage: Stage, one: News) -> None:
+        document = {
+            "event": one.event,
+            "task": stage.drive.text(one.key),
+            "submit": one.submit,
+            "text": one.text,
+        }
+        self._tell(document)
+
+    def show_end(self, end: RunEnd) -> None:
+        document: dict[str, object] = {
+            "event": "end",
+            "run": self._run.name,
+            "status": end.status,
+            "reason": end.reason,
+            "ends": dict(self._ends),
+            "lost": self._lost,
+            "causes": self._causes,
+        }
+        self._tell(document)
+
+    def _line(self, text: str) -> None:
+        self._tell({"event": "note", "text": text})
+
+    @staticmethod
+    def _tell(document: dict[str, object]) -> None:
+        print_line(json_line({"at": time.time_ns() / 1e9, **document}))
+
+
+def causes(stage: Stage) -> list[str]:
+    """Why a run does not go on by itself, and the command that would change it."""
+    # Most runs go on by themselves.
+    from tidewheel.core.sched.explain import why
+    from tidewheel.core.sched.stall import root_causes
+    from tidewheel.services.run_views.reasons import command_lines
+
+    pool = stage.drive.pool
+    found = root_causes(pool)
+    lines = []
+    for task in found[:CAUSES_MAX]:
+        reasons = why(pool, task.key)
+        words = "; ".join(reason.text for reason in reasons)
+        command = next((one.command for one in reasons if one.command), "")
+        name = stage.drive.text(task.key)
+        lines.append(words if words.startswith(name) else f"{name}: {words}")
+        lines += [f"  {one}" for one in command_lines(stage.drive.run.name, command)]
+    if len(found) > CAUSES_MAX:
+        lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
+    return lines

@@ -1,0 +1,36 @@
+"""Reasons as people read them: what it is, whether it passes, and the command that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidewheel.cli.printing import looking_word, safe, say
+from tidewheel.cli.runs.words import Document, documents, flows_text, state_cell, texts
+
+
+def say_why(page: Document) -> None:
+    """Of each task that was asked for."""
+    for number, task in enumerate(documents(page, "tasks")):
+        if number:
+            say()
+        flows = flows_text(task)
+        of_flows = f"  flow {flows}" if flows != "none" else ""
+        say(f"{safe(task['id'])}  {looking_word(state_cell(task))}{of_flows}")
+        reasons = documents(task, "reasons")
+        say_reasons(reasons)
+        if not reasons:
+            say("  nothing keeps it from running")
+
+
+def say_reasons(reasons: Sequence[Document]) -> None:
+    for line in reason_lines(reasons):
+        say(line)
+
+
+def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
+    for one in reasons:
+        passes = "passes by itself" if one["passes"] else "needs somebody"
+        yield f"  {safe(one['text'])} ({passes})"
+        commands = texts(one, "commands")
+        if commands:
+            yield f"    {safe('   or   '.join(commands))}"

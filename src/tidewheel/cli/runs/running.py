@@ -1,0 +1,347 @@
+"""From the options of ``tidewheel run`` to the end of the run, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tidewheel.cli.definitions import Definition
+from tidewheel.cli.findings_page import refuse, show_findings
+from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
+from tidewheel.cli.printing import note
+from tidewheel.cli.registry_page import tell_refusal
+from tidewheel.cli.runs.page import RunPage, page_for
+from tidewheel.cli.runs.registered import (
+    TellOfStages,
+    found_run,
+    is_exactly,
+    named_request,
+    registered_here,
+    tell_of_namesake,
+    the_run,
+    with_parameters,
+)
+from tidewheel.cli.runs.waits import waits_in_vain
+from tidewheel.cli.session import GlobalOptions
+from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
+from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.registry import RunRequest
+from tidewheel.core.runs.views import RunView
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.ports.store import Store
+from tidewheel.runners.processes import is_process_alive
+from tidewheel.services.definitions.kept import Captured
+from tidewheel.services.scheduler.choosing import run_to_carry_on
+from tidewheel.services.scheduler.run_owner import last_numbered
+from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.stores import is_remote, opened_store, store_settings
+
+if TYPE_CHECKING:
+    from tidewheel.services.definitions.sip import StageSource
+
+FAILED, UNAVAILABLE = 1, 3
+STAGES_TOLD_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be run: a definition that was read, or the name of a run."""
+
+    captured: Captured | None
+    folder: str
+    options: RunOptions
+    name: str
+    is_new: bool
+    given: RunOptions  # what counts for a run that is carried on: a default is not given
+    registered: RunRequest | None = None  # what the same words would ask of the registry
+
+    @property
+    def request(self) -> str | None:
+        """The parameters, of a SIP definition."""
+        is_sip = self.captured is not None and self.captured.definition.kind == SIP
+        return self.options.parameters if is_sip else None
+
+
+def run_definition(definition: Definition, options: dict[str, Any]) -> int:
+    outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+    where = options["store"] = options["store"] or outer.store
+    try:
+        wanted = _wanted(definition, options)
+        if isinstance(wanted, int):
+            return wanted
+        return _run_wanted(where, wanted, options, as_json=definition.as_json)
+    except InvalidDefinition as error:
+        return tell_refusal(error, as_json=definition.as_json)
+
+
+def _run_wanted(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
+    if is_remote(where):
+        return _run_far(where, wanted, options, as_json=as_json)
+    if options["detach"]:
+        raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
+    spare_garbage_collector()
+    return asyncio.run(_run(where, wanted, _here(options), as_json=as_json))
+
+
+def _here(options: dict[str, Any]) -> RunHereSettings:
+    return RunHereSettings(
+        slots=options["slots"],
+        tie_jobs=options["tie_jobs"],
+        trigger_log=options["trigger_log"],
+        **offered(options),
+    )
+
+
+def _run_far(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
+    from tidewheel.cli.runs.on_server import Manner, run_on_server
+
+    only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
+    for option in click.get_current_context().command.params:
+        if option.name in only_here and _is_said(option.name):
+            raise click.UsageError(
+                f"{option.opts[0]} is for a run that is driven in this process"
+            )
+    server = store_settings(where).url
+    manner = Manner(
+        server=server,
+        detach=options["detach"],
+        as_json=as_json,
+        is_named=where is not None,
+    )
+    end = asyncio.run(run_on_server(where, wanted, manner))
+    return 0 if end is None else _exit_status(end)
+
+
+def _is_said(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
+    """What was asked for, or the exit status if it is wrong."""
+    given = _options(definition, options)
+    if not definition.path.exists():
+        return _wanted_by_name(definition, options, given)
+    findings = Findings()
+    loaded, captured, stages = definition.load_for_run(given, findings)
+    if captured is None:
+        return refuse(findings, loaded.source, as_json=definition.as_json)
+    if not definition.as_json:
+        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+        show_findings(worse, loaded.source, note)
+    if captured.too_large:
+        some = ", ".join(captured.too_large[:3])
+        note(f"too large to be kept with the run, left where they are: {some}")
+    if stages is not None and not is_remote(options["store"]):
+        _tell_of_needs(stages, _here(options))
+    folder = str(definition.path.resolve())
+    return Wanted(
+        captured,
+        folder,
+        given,
+        options["name"],
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+        registered=named_request(definition.path),
+    )
+
+
+def _wanted_by_name(
+    definition: Definition, options: dict[str, Any], given: RunOptions
+) -> Wanted:
+    asked = named_request(definition.path)
+    if definition.is_python or definition.is_sip or (options["is_new"] and asked is None):
+        raise Refused(f"there is no file or folder {definition.path}")
+    if asked is not None:
+        asked = with_parameters(asked, definition, given, options["name"])
+    return Wanted(
+        None,
+        "",
+        given,
+        str(definition.path),
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+        registered=asked,
+    )
+
+
+def _tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
+    """Rather than wait in silence for a worker that nobody has started."""
+    from tidewheel.services.scheduler.container_stage import stages_without
+
+    for runner, names in stages_without(stages, settings.runners).items():
+        option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
+        note(
+            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
+            " they wait for a worker that has it"
+        )
+    assert settings.capacity is not None, "the options say it"
+    short: dict[str, list[str]] = {}
+    for stage in stages.parameters.definition.stages:
+        if options := lacking(stage.asked(), settings.capacity):
+            short.setdefault(options, []).append(stage.id)
+    for options, names in short.items():
+        note(
+            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
+            f"offers it; or say {options}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - STAGES_TOLD_MAX
+    return ", ".join(names[:STAGES_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
+    return RunOptions(
+        compat=definition.compat or "",
+        mode=options["mode"],
+        initial=definition.icp,
+        final=definition.fcp,
+        start=options["start"],
+        start_tasks=tuple(options["start_tasks"]),
+        stop=options["stop"],
+        hold_after=options["hold_after"],
+        paused=options["paused"],
+        now=time.time_ns() / 1e9,
+        abort_if_any_task_fails=options["aborts"],
+        stall_timeout_seconds=options["stall_timeout"],
+        parameters=_parameters(definition),
+        priority=options["priority"],
+    )
+
+
+def _parameters(definition: Definition) -> str:
+    """As they are kept; what is no JSON is told when the definition is read with it."""
+    if not definition.is_sip:
+        return ""
+    given = definition.variables(Findings())
+    return json.dumps(given, default=str, sort_keys=True) if given else ""
+
+
+def _without_defaults(options: RunOptions) -> RunOptions:
+    return options if _is_said("mode") else replace(options, mode="")
+
+
+async def _run(
+    where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
+) -> int:
+    async with opened_store(where) as store:
+        run, is_new = await _choose(
+            store, wanted, lambda stages: _tell_of_needs(stages, settings)
+        )
+        if not is_new:
+            settings = replace(settings, given=wanted.given)
+        page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)
+        here = RunHere(
+            where,
+            store,
+            run,
+            settings,
+            on_batch=page.on_batch,
+            on_report=page.on_report,
+        )
+        loop = asyncio.get_running_loop()
+        telling: list[asyncio.Task[None]] = []
+
+        def ask_stop() -> None:
+            page.stopping()
+            here.ask_stop()
+            if not telling:
+                telling.append(loop.create_task(_tell_who_waits(store, run, page)))
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, ask_stop)
+        with page:
+            end = await here.to_the_end()
+            for task in telling:
+                task.cancel()
+        page.show_end(end)
+        return _exit_status(end)
+
+
+async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
+    """A run that stops awaits its active tasks, also those that nobody will ever take."""
+    with suppress(Unavailable, Refused):
+        for line in await waits_in_vain(run_door(store, home_directory()), run.name):
+            page.line(line)
+
+
+async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> tuple[RunView, bool]:
+    """The run to be driven, and whether it is new."""
+    if wanted.captured is not None:
+        await tell_of_namesake(store, wanted)
+        return await _chosen(store, wanted, wanted.captured.definition)
+    named = await found_run(store.find_run, wanted)
+    if is_exactly(named, wanted.name):
+        return named, False
+    found = await registered_here(store, wanted, tell)
+    if found is not None and found.captured is not None:
+        return await _chosen(store, found, found.captured.definition)
+    return the_run(named), False
+
+
+async def _chosen(
+    store: Store, wanted: Wanted, definition: StoredDefinition
+) -> tuple[RunView, bool]:
+    runs = await store.runs(workflow=definition.workflow)
+    if not wanted.is_new and not wanted.name:
+        found = run_to_carry_on(
+            runs,
+            wanted.folder,
+            await store.now(),
+            is_process_alive,
+            goes_further=bool(wanted.options.final),
+            request=wanted.request,
+        )
+        if found is not None:
+            _tell_of_change(found, definition.digest)
+            return found, False
+    await store.save_definition(definition)
+    new = NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=wanted.name or _unused_name(definition.workflow, runs),
+        options=wanted.options,
+        folder=wanted.folder,
+    )
+    return await store.create_run(new), True
+
+
+def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
+    """Empty: the store finds one, unless folders of runs are left that it does not know."""
+    last = last_numbered(workflow, home_directory())
+    is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
+    return "" if is_known else f"{workflow}/run{last + 1}"
+
+
+def _tell_of_change(run: RunView, digest: str) -> None:
+    if run.definition != digest:
+        note(
+            f"the definition has changed since {run.name} took it, which goes on with the old "
+            f"one; give it the new one once it runs: tidewheel reload {run.name}"
+        )
+
+
+def _exit_status(end: RunEnd) -> int:
+    if end.status in ("lost", "left"):
+        return UNAVAILABLE
+    if end.was_aborted or end.status in ("stalled", "error"):
+        return FAILED
+    return 0 if end.status != "completed" or end.has_run_anything else FAILED

@@ -1,0 +1,198 @@
+"""A run as people read it: status, progress per point, what is active, what keeps it back."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tidewheel.cli.printing import Row, looking_word, plural, safe, say, say_table
+from tidewheel.cli.runs.reason_lines import say_reasons
+from tidewheel.cli.runs.words import (
+    Document,
+    bar,
+    counts_text,
+    documents,
+    fact,
+    flows_text,
+    moment,
+    section,
+    state_cell,
+    status_cell,
+    texts,
+)
+
+POINTS_SHOWN_MAX = 12
+SHOWN_MAX = 20
+NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
+GOES_ON = ("running", "paused", "waiting for release", "stopping")
+
+
+def say_runs(page: Document) -> None:
+    """The list of runs."""
+    rows: list[Row] = [
+        (
+            str(one["name"]),
+            str(one["number"]),
+            status_cell(one["status"]),
+            "yes" if one["driven"] else "no",
+            moment(one, "updated_at"),
+            _list_reason(one),
+        )
+        for one in documents(page, "runs")
+    ]
+    say_table(("RUN", "NUMBER", "STATUS", "DRIVEN", "CHANGED", "REASON"), rows)
+
+
+def _list_reason(run: Document) -> str:
+    if waits := texts(run, "waits"):
+        return f"it waits for {'; '.join(waits)}"
+    if run["offered"] and not run["driven"]:
+        return NO_SCHEDULER
+    if run["status"] in GOES_ON and not run["driven"]:
+        return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+    return str(run["reason"]).removeprefix(f"{run['status']}: ")
+
+
+def say_run(page: Document) -> None:
+    """One run."""
+    run = cast("Document", page["run"])
+    say(f"run {safe(run['name'])}  {looking_word(status_cell(run['status']))}")
+    _say_facts(run, page)
+    _say_points(page)
+    _say_active(page)
+    _say_causes(page)
+    _say_lost(page)
+    _say_flows(page)
+    if held := texts(page, "held"):
+        section("held")
+        say(f"  {safe(', '.join(held[:SHOWN_MAX]))}{_more(len(held))}")
+
+
+def _say_facts(run: Document, page: Document) -> None:
+    scheduler = cast("Document | None", run["scheduler"])
+    bounds = cast("Document", page["bounds"])
+    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
+    fact("because", reason if reason != run["status"] else "")
+    fact("number", run["number"])
+    fact("folder", run["folder"])
+    for wait in documents(page, "waits"):
+        fact("waits", wait["text"])
+    if run["driven"] and scheduler is not None:
+        fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
+    elif run["offered"]:
+        fact("scheduler", NO_SCHEDULER)
+    elif run["status"] not in ("completed",):
+        option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
+        fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
+    fact("begun", moment(run, "created_at"))
+    fact("ended", moment(run, "ended_at"))
+    fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
+    fact("runahead", _runahead_text(bounds))
+    fact("stops", _stop_text(bounds))
+    fact("holds after", bounds["hold_after"])
+    fact("tasks", counts_text(page["counts"]))
+
+
+def _runahead_text(bounds: Document) -> str:
+    if bounds["oldest"] is None:
+        return ""
+    limit = bounds["runahead_limit"]
+    return f"oldest point {bounds['oldest']}" + (f", may go to {limit}" if limit else "")
+
+
+def _stop_text(bounds: Document) -> str:
+    """The stop point is seen coming (R001-31)."""
+    words = []
+    if bounds["stop"] is not None:
+        to_go = bounds["points_to_stop"]
+        left = f"{plural(cast('int', to_go), 'point')} to go" if to_go else "reached"
+        words.append(f"after point {bounds['stop']}" + ("" if to_go is None else f" ({left})"))
+    if bounds["stop_after"] is not None:
+        words.append(f"after task {bounds['stop_after']}")
+    return ", ".join(words)
+
+
+def _say_points(page: Document) -> None:
+    points = documents(page, "points")
+    if not points:
+        return
+    section("progress")
+    if len(points) > POINTS_SHOWN_MAX:
+        say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
+    rows: list[Row] = [
+        (
+            str(one["point"]),
+            f"{one['done']}/{one['tasks']}",
+            bar(cast("int", one["done"]), cast("int", one["tasks"])),
+            counts_text(one["counts"]),
+        )
+        for one in points[-POINTS_SHOWN_MAX:]
+    ]
+    say_table(("POINT", "DONE", "", "TASKS"), rows, indent=2)
+
+
+def _say_active(page: Document) -> None:
+    active = documents(page, "active")
+    if not active:
+        return
+    section("active")
+    rows: list[Row] = [
+        (
+            str(one["id"]),
+            state_cell(one),
+            flows_text(one),
+            f"{one['submit']:02d}",
+            moment(one, "started_at") or moment(one, "submitted_at"),
+            str(one["worker"] or ""),
+        )
+        for one in active[:SHOWN_MAX]
+    ]
+    say_table(("TASK", "STATE", "FLOWS", "SUBMIT", "SINCE", "WORKER"), rows, indent=2)
+    if len(active) > SHOWN_MAX:
+        say(f" {_more(len(active))}")
+
+
+def _say_causes(page: Document) -> None:
+    causes = documents(page, "causes")
+    if not causes:
+        return
+    run = cast("Document", page["run"])
+    section("stalled because" if run["status"] == "stalled" else "will not go on by itself")
+    for one in causes[:SHOWN_MAX]:
+        say_reasons(documents(one, "reasons"))
+    if len(causes) > SHOWN_MAX:
+        say(f" {_more(len(causes))}")
+
+
+def _say_lost(page: Document) -> None:
+    lost = documents(page, "lost")
+    if not lost:
+        return
+    section("will not run")
+    for one in lost[:SHOWN_MAX]:
+        say(f"  {safe(one['chain'])}")
+    if len(lost) > SHOWN_MAX:
+        say(f" {_more(len(lost))}")
+
+
+def _say_flows(page: Document) -> None:
+    """One flow is how every run begins, and no news."""
+    flows = documents(page, "flows")
+    if len(flows) <= 1:
+        return
+    section("flows")
+    rows: list[Row] = [
+        (str(one["flow"]), _flow_state(one), str(one["until"] or ""), str(one["text"]))
+        for one in flows
+    ]
+    say_table(("FLOW", "TASKS", "UNTIL", "REMARK"), rows, indent=2)
+
+
+def _flow_state(flow: Document) -> str:
+    count = cast("int", flow["tasks"])
+    if flow["stopped"]:
+        return f"stopped, {count} left" if count else "stopped"
+    return str(count) if count else "ended"
+
+
+def _more(count: int) -> str:
+    return f" and {count - SHOWN_MAX} more: --json shows all" if count > SHOWN_MAX else ""

@@ -1,0 +1,1 @@
+"""Scheduling block instances and their processing blocks."""

@@ -1,0 +1,165 @@
+"""From the text of a scheduling block instance to runs that can be made, or every finding.
+
+Nothing is written here. Whatever keeps one of its blocks from running refuses all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
+from tidewheel.core.runs.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
+from tidewheel.core.runs.registry import RunRequest
+from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import NotFound
+from tidewheel.ports.store import Store
+from tidewheel.services.registry.making_runs import request_run
+from tidewheel.services.run_door import NOTHING_GIVEN
+from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
+from tidewheel.sources.sip.places import Json
+from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
+
+Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
+
+
+async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
+    """What is asked for, mistakes included; InvalidSbi if nothing at all can be read."""
+    request = await asyncio.to_thread(read_sbi, file, content, findings)
+    if request is None:
+        raise InvalidSbi(file, findings.sorted())
+    return request
+
+
+def fingerprint(request: SbiRequest) -> str:
+    """The same for the same content, in JSON or YAML and in any order of keys."""
+    return hashlib.sha256(_text(request.body, sort_keys=True).encode()).hexdigest()
+
+
+def _text(body: Json, *, sort_keys: bool = False) -> str:
+    return json.dumps(body, sort_keys=sort_keys, ensure_ascii=True)
+
+
+async def new_sbi(
+    store: Store,
+    request: SbiRequest,
+    findings: Findings,
+    *,
+    who: str,
+    code_trusted: bool,
+    sees: Sees,
+) -> NewSbi:
+    """The instance with its runs; InvalidSbi if one of them could not be made."""
+    making = _Making(
+        store, request, findings, await store.now(), sees, code_trusted=code_trusted
+    )
+    blocks = [await making.block(one) for one in request.blocks]
+    if findings.has_errors:
+        raise InvalidSbi(request.id or "(no id)", findings.sorted())
+    return NewSbi(
+        id=request.id,
+        body=_text(request.body),
+        fingerprint=fingerprint(request),
+        who=who,
+        blocks=tuple(one for one in blocks if one is not None),
+        definitions=tuple(making.definitions.values()),
+    )
+
+
+class _Making:
+    """Makes the blocks of one instance."""
+
+    def __init__(
+        self,
+        store: Store,
+        request: SbiRequest,
+        findings: Findings,
+        now: Instant,
+        sees: Sees,
+        *,
+        code_trusted: bool,
+    ) -> None:
+        self._store, self._findings = store, findings
+        self._now, self._code_trusted, self._sees = now, code_trusted, sees
+        self._sbi, self._own = request.id, {one.id for one in request.blocks}
+        self.definitions: dict[str, StoredDefinition] = {}
+
+    async def block(self, asked: BlockRequest) -> NewBlock | None:
+        await self._check_id(asked)
+        await self._check_parents(asked)
+        if not asked.workflow:
+            return None
+        wanted = RunRequest(
+            workflow=asked.workflow,
+            version=asked.version,
+            parameters=asked.parameters,
+            name=asked.id,
+            options=RunOptions(now=float(self._now), priority=asked.priority),
+            code_trusted=self._code_trusted,
+        )
+        found = Findings()
+        try:
+            run, definition = await request_run(self._store, wanted, found)
+        except InvalidDefinition as refused:
+            for one in refused.findings:
+                self._findings.add(_of_block(one, asked))
+            return None
+        self.definitions[definition.digest] = definition
+        for one in found:
+            if one.code == UNUSED_PARAMETER:
+                self._findings.add(_of_block(one, asked))
+        return NewBlock(
+            id=asked.id,
+            run=replace(run, given=NOTHING_GIVEN),
+            needs=asked.needs,
+            body=_text(asked.body),
+        )
+
+    async def _check_id(self, asked: BlockRequest) -> None:
+        known = await self._known(asked.id)
+        if known is None or known.sbi == self._sbi:
+            return
+        whose = f"a block of {known.sbi}" if self._sees(known.run.workflow) else "taken"
+        self._findings.error(
+            "duplicate-block",
+            f"{asked.id} is {whose} already",
+            "give this one an id of its own",
+            asked.position,
+        )
+
+    async def _check_parents(self, asked: BlockRequest) -> None:
+        for name in dict.fromkeys(need.parent for need in asked.needs):
+            if name not in self._own and not await self._may_name(name):
+                self._findings.error(
+                    "unknown-block",
+                    f"{asked.id} waits for {name!r}, which is no block of this instance or of "
+                    "an earlier one",
+                    "name a block that is there: tidewheel blocks",
+                    asked.position,
+                )
+
+    async def _may_name(self, name: str) -> bool:
+        """A block that somebody may not know of is as one that is not there."""
+        known = await self._known(name)
+        return known is not None and self._sees(known.run.workflow)
+
+    async def _known(self, name: str) -> BlockView | None:
+        """What no block can be called is not looked for: it may be any text."""
+        if not is_block_id(name):
+            return None
+        try:
+            return await self._store.block(name)
+        except NotFound:
+            return None
+
+
+def _of_block(finding: Finding, asked: BlockRequest) -> Finding:
+    """What the registry says, with the block that it is about."""
+    elsewhere = finding.position not in (NOWHERE, REQUEST)
+    position = finding.position if elsewhere else asked.position
+    message = f"block {asked.id}: {finding.message}"
+    return replace(finding, message=message, position=position)

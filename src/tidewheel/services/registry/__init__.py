@@ -1,0 +1,1 @@
+"""Workflows by name and version: registered, looked at, run."""

@@ -1,0 +1,289 @@
+"""Archives that come over the network: read in memory, refused whole for one bad entry.
+
+Nothing is ever unpacked to a disk by the names in an archive. What could lead out of a folder
+later, is no plain file, or grows beyond all bounds is refused by what its entry says, before
+its content is read. (RELIABILITY S13)
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple, NoReturn, cast
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.runs.registry import Bundle
+from tidewheel.services.definitions.kept import FILE_BYTES_MAX, FOLDER_BYTES_MAX
+from tidewheel.services.definitions.received import path_findings
+
+ENTRIES_MAX = 10_000
+UNPACKED_BYTES_MAX = 2 * FOLDER_BYTES_MAX  # with the headers of a tar
+GZIP, ZIP = b"\x1f\x8b", b"PK"
+ZIP_ENTRY = b"PK\x01\x02"  # in the directory at the end
+COPY = "put a copy of the file there: only regular files are stored"
+KINDS = "send a tar, a tar.gz or a zip"
+_SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
+_READ_BYTES = 64 * 1024
+ENDS_MAX = 8
+
+
+class _Bad(Exception):
+    """A finding says why."""
+
+
+class Entry(NamedTuple):
+    """What an archive says of one of its files, before its content is read."""
+
+    path: str
+    size: int
+    mode: int
+    problem: str = ""  # what it is instead of a regular file
+
+
+def read_archive(content: bytes, findings: Findings) -> Bundle | None:
+    """The files of an archive; None, with every finding, if it is not accepted."""
+    reading = _Reading(findings)
+    try:
+        if content.startswith(ZIP):
+            reading.read_zip(content)
+        else:
+            reading.read_tar(content)
+    except _Bad:
+        return None
+    for message in path_findings(reading.paths):
+        findings.error("bad-path", message, "paths are relative, such as stages/a/1.0.0/run")
+    if findings.has_errors:
+        return None
+    return Bundle(files=reading.files, executable=frozenset(reading.executable))
+
+
+class _Reading:
+    """What was read so far, and how much of it there is."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.files: dict[str, bytes] = {}
+        self.paths: list[str] = []  # also of what is refused, and of what is there twice
+        self.executable: list[str] = []
+        self._findings = findings
+        self._entries = 0
+        self._bytes = 0
+
+    # ---- tar ----
+
+    def read_tar(self, content: bytes) -> None:
+        raw = _Inflated(content) if content.startswith(GZIP) else _Plain(content)
+        try:
+            # As a stream: an entry can make nobody look backwards or far ahead.
+            file = cast("BinaryIO", raw)
+            with tarfile.open(fileobj=file, mode="r|", errors="strict") as archive:
+                for member in archive:
+                    self._count()
+                    entry = _tar_entry(member)
+                    if not member.isdir() and self._accepts(entry):
+                        inside = archive.extractfile(member)
+                        assert inside is not None, member
+                        self._keep(entry, inside.read(FILE_BYTES_MAX + 1))
+            raw.finish()
+        except _TooLarge:
+            self._refuse_size()
+        except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, OSError):
+            self._refuse("bad-archive", "the archive cannot be read", KINDS)
+
+    # ---- zip ----
+
+    def read_zip(self, content: bytes) -> None:
+        if content.count(ZIP_ENTRY) > ENTRIES_MAX:
+            self._refuse_count()
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                for info in archive.infolist():
+                    self._count()
+                    entry = _zip_entry(info)
+                    if not entry.path.endswith("/") and self._accepts(entry):
+                        with archive.open(info) as file:
+                            self._keep(entry, file.read(FILE_BYTES_MAX + 1))
+        except (
+            *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError),
+            *(OSError, RuntimeError, NotImplementedError),
+        ):
+            self._refuse("bad-archive", "the archive cannot be read", KINDS)
+
+    # ---- both ----
+
+    def _count(self) -> None:
+        self._entries += 1
+        if self._entries > ENTRIES_MAX:
+            self._refuse_count()
+
+    def _accepts(self, entry: Entry) -> bool:
+        """Whether its content is wanted; if not, there is a finding."""
+        self.paths.append(entry.path)
+        where = Position(entry.path[:100])
+        if entry.problem:
+            self._findings.error(
+                "link" if "link" in entry.problem else "not-a-file",
+                f"{entry.path[:100]!r} is {entry.problem}",
+                COPY,
+                where,
+            )
+        elif entry.mode & _SPECIAL:
+            self._findings.error(
+                "special-mode",
+                f"{entry.path[:100]!r} is setuid, setgid or sticky",
+                "take that away: chmod u-s,g-s,-t",
+                where,
+            )
+        elif entry.size > FILE_BYTES_MAX:
+            self._findings.error(
+                "file-too-large",
+                f"{entry.path[:100]!r} has {entry.size} bytes; at most {FILE_BYTES_MAX} are "
+                "accepted",
+                "keep data elsewhere, and name its place in a parameter",
+                where,
+            )
+        else:
+            self._bytes += max(0, entry.size)
+            if self._bytes > FOLDER_BYTES_MAX:
+                self._refuse_size()
+            return True
+        return False
+
+    def _keep(self, entry: Entry, content: bytes) -> None:
+        if len(content) != entry.size:
+            self._refuse(
+                "bad-archive", f"{entry.path[:100]!r} is not as long as it says", KINDS
+            )
+        self.files[entry.path] = content
+        if entry.mode & stat.S_IXUSR:
+            self.executable.append(entry.path)
+
+    def _refuse_count(self) -> NoReturn:
+        self._refuse(
+            "too-many-files",
+            f"the archive has more than {ENTRIES_MAX} entries",
+            "leave out what the workflow does not need",
+        )
+
+    def _refuse_size(self) -> NoReturn:
+        self._refuse(
+            "archive-too-large",
+            f"the archive holds more than {FOLDER_BYTES_MAX} bytes when it is unpacked",
+            "keep data elsewhere, and name its place in a parameter",
+        )
+
+    def _refuse(self, code: str, message: str, hint: str) -> NoReturn:
+        self._findings.error(code, message, hint)
+        raise _Bad
+
+
+class _TooLarge(Exception):
+    """More came out than anything that is accepted can hold."""
+
+
+class _Unpacked(ABC):
+    """A tar as it is read, piece by piece."""
+
+    _ends = 0  # how often it was asked for more than there is
+
+    def read(self, size: int) -> bytes:
+        """Some more of it; EOFError for whoever does not stop at its end.
+
+        An entry may say that it has any number of bytes, and the library skips all of them.
+        """
+        found = self._more(size)
+        self._ends += not found
+        if self._ends > ENDS_MAX:
+            raise EOFError
+        return found
+
+    @abstractmethod
+    def _more(self, size: int) -> bytes: ...
+
+    @abstractmethod
+    def finish(self) -> None:
+        """EOFError if its end is missing, and with it perhaps some files."""
+
+
+class _Plain(_Unpacked):
+    """A tar as it is."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def _more(self, size: int) -> bytes:
+        return self._content.read(size)
+
+    def finish(self) -> None:
+        if not self._content.getvalue().endswith(bytes(tarfile.BLOCKSIZE)):
+            raise EOFError
+
+
+class _Inflated(_Unpacked):
+    """The content of a gzip file, as far as it is read, and never more than is allowed."""
+
+    def __init__(self, content: bytes) -> None:
+        self._parts: Iterator[bytes] = _parts_of(content)
+        self._left = UNPACKED_BYTES_MAX
+        self._inflater = zlib.decompressobj(wbits=31)
+
+    def _more(self, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size and not self._inflater.eof:
+            part = self._inflater.unconsumed_tail or next(self._parts, b"")
+            if not part:
+                break
+            found += self._inflater.decompress(part, size - len(found))
+        self._left -= len(found)
+        if self._left < 0:
+            raise _TooLarge
+        return bytes(found)
+
+    def finish(self) -> None:
+        while self._more(_READ_BYTES):
+            pass
+        if not self._inflater.eof:
+            raise EOFError
+
+
+def _parts_of(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), _READ_BYTES):
+        yield content[start : start + _READ_BYTES]
+
+
+def _plain(path: str) -> str:
+    """`tar` writes `./a` for `a`."""
+    return path.removeprefix("./")
+
+
+def _tar_entry(member: tarfile.TarInfo) -> Entry:
+    problem = ""
+    if member.issym() or member.islnk():
+        problem = "a symbolic link" if member.issym() else "a hard link"
+    elif member.ischr() or member.isblk() or member.isfifo():
+        problem = "a device or a pipe"
+    elif not member.isdir() and (not member.isreg() or member.issparse()):
+        problem = "no regular file"
+    elif member.size < 0:
+        problem = "shorter than nothing"
+    return Entry(_plain(member.name), member.size, member.mode, problem)
+
+
+def _zip_entry(info: zipfile.ZipInfo) -> Entry:
+    mode = info.external_attr >> 16
+    problem = ""
+    if stat.S_ISLNK(mode):
+        problem = "a symbolic link"
+    elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        problem = "a device or a pipe"
+    elif info.flag_bits & 1:
+        problem = "encrypted"
+    elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # Others have no bound on what one read may bring.
+        problem = "packed in a way that is not accepted (deflate is)"
+    # As it stands in the archive: the library cuts a name at its first NUL.
+    return Entry(_plain(info.orig_filename), info.file_size, mode, problem)

@@ -1,0 +1,88 @@
+"""Files and folders of this machine that are to be registered, as bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.runs.definition import StoredFile
+from tidewheel.core.runs.registry import Bundle
+from tidewheel.services.definitions.kept import files_of
+from tidewheel.sources.flow_cylc.loading import FLOW_FILE
+from tidewheel.sources.sip.folder_reading import find_definitions, read_folder
+
+PYTHON_SUFFIX = ".py"
+
+
+def read_bundles(
+    paths: Sequence[Path], findings: Findings, *, name: str = "", version: str = ""
+) -> list[Bundle]:
+    """One for each definition that is named, or lies in a folder that is."""
+    found = [
+        one for path in paths for one in _bundles_at(path, findings, name=name, version=version)
+    ]
+    if (name or version) and len(found) > 1:
+        findings.error(
+            "one-name",
+            f"a name and a version are for one definition, and these are {len(found)}",
+            "register them one by one, or without --name and --version",
+        )
+    return found
+
+
+def _bundles_at(path: Path, findings: Findings, *, name: str, version: str) -> list[Bundle]:
+    if path.suffix == PYTHON_SUFFIX and path.is_file():
+        return _python(path, findings, name, version)
+    if path.name == FLOW_FILE or (path / FLOW_FILE).is_file():
+        folder = path if path.is_dir() else path.parent
+        return _flow(folder, findings, name or folder.resolve().name, version)
+    bundles = []
+    for definition in find_definitions(path, findings):
+        source = read_folder(definition, findings)
+        if source is not None:
+            bundles.append(
+                Bundle(
+                    files=source.files,
+                    executable=source.executable,
+                    folders=source.folders,
+                    file=source.file,
+                    name=name,
+                    version=version,
+                )
+            )
+    return bundles
+
+
+def _flow(folder: Path, findings: Findings, name: str, version: str) -> list[Bundle]:
+    files = _all_files(folder, findings)
+    return [_bundle(files, name=name, version=version, file=FLOW_FILE)]
+
+
+def _python(path: Path, findings: Findings, name: str, version: str) -> list[Bundle]:
+    # A folder of programs: only the file and modules beside it belong to it.
+    files = _all_files(path.parent, findings, PYTHON_SUFFIX)
+    return [_bundle(files, name=name, version=version, file=path.name)]
+
+
+def _all_files(folder: Path, findings: Findings, suffix: str = "") -> Sequence[StoredFile]:
+    """Those that end so."""
+    files, too_large = files_of(folder)
+    for one in [path for path in too_large if path.endswith(suffix)]:
+        findings.error(
+            "file-too-large",
+            f"{one} is too large to be kept with the workflow",
+            "keep data elsewhere; a file may have 1 MiB, a folder 32 MiB and 10000 files",
+            Position(one),
+        )
+    return [one for one in files if one.path.endswith(suffix)]
+
+
+def _bundle(files: Sequence[StoredFile], *, name: str, version: str, file: str) -> Bundle:
+    return Bundle(
+        files={one.path: one.content for one in files},
+        executable=frozenset(one.path for one in files if one.executable),
+        name=name,
+        version=version,
+        file=file,
+    )

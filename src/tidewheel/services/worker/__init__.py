@@ -1,0 +1,1 @@
+"""A worker: what it claims, does, reports and leaves behind."""
