@@ -305,7 +305,8 @@ def test_nothing_of_queues_or_runs_starts_beside_what_has_the_machine_alone(
             waiting, holder = of_run, "one"
 
         def why():
-            return tidewheel("task", waiting, "--json").json.get("why")
+            shown = tidewheel("task", waiting, "--json")  # not found until it is submitted
+            return shown.json.get("why") if shown.status == 0 else None
 
         eventually_told(why, "the other one waits")
         assert why()[0].startswith(f"Task {holder} has nodes of worker-")

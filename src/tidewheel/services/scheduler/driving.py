@@ -38,7 +38,7 @@ from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.recent_past import RecentPast
 
 STEPS_PER_BATCH_MAX = 1_000
-LATE = "late"  # the timer of a task that was submitted and is made in a later pass
+RENDERING = "late-rendering"  # the timer of a task that is submitted, and made in a later pass
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 
 
@@ -195,7 +195,7 @@ class Drive:
             around.players.play(self, one, now)
             return
         if around.is_late is not None and around.is_late(one.task):
-            self.agenda.cancel(timer_key(one.task, LATE))  # of an earlier one
+            self.agenda.cancel(timer_key(one.task, RENDERING))  # of an earlier one
             self.due[one.task] = one
             return
         self.enqueue(around.new_task(one), one)
@@ -210,13 +210,13 @@ class Drive:
         if self._around.players.is_playing(self, one.task):
             self._around.players.kill(self, one, now)
         elif self.due.pop(one.task, None) is not None or self._was_put_off(one.task):
-            self.agenda.cancel(timer_key(one.task, LATE))
+            self.agenda.cancel(timer_key(one.task, RENDERING))
             self.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))
         else:
             self.work.cancellations[self.task_id(one.task, one.submit)] = None
 
     def _was_put_off(self, key: Key) -> bool:
-        return timer_key(key, LATE) in self.agenda
+        return timer_key(key, RENDERING) in self.agenda
 
     # ---- what is written ----
 

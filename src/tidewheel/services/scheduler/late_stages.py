@@ -28,7 +28,7 @@ from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.scheduler.driving import LATE, Drive, timer_key
+from tidewheel.services.scheduler.driving import RENDERING, Drive, timer_key
 from tidewheel.services.scheduler.happenings import tell_failure
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class LateStages:
 
 def _put_off(drive: Drive, now: Instant) -> None:
     for key in drive.due:
-        drive.agenda.set(timer_key(key, LATE), now)
+        drive.agenda.set(timer_key(key, RENDERING), now)
     drive.due = {}
 
 

@@ -40,7 +40,7 @@ from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.scheduler.driving import LATE
+from tidewheel.services.scheduler.driving import RENDERING
 from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.playing import PLAYED
 from tidewheel.services.scheduler.stage import Stage
@@ -231,7 +231,7 @@ class RunDriver(Service):
                 stage.timers.fire(drive, key, now)
             elif key.timer == PLAYED:
                 stage.players.end(drive, key, now)
-            elif key.timer == LATE:
+            elif key.timer == RENDERING:
                 stage.late_stages.take_up(drive, key, now)
             elif not stage.task_timers.fire(drive, key):
                 drive.step(TimerFired((key.point, key.name), key.timer, now))
