@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.door import new_task
 from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import Exponential
+from tidewheel.core.tasks.retry import Exponential, FixedDelays
 from tidewheel.core.tasks.submission import SubmitLimits
 from tidewheel.core.tasks.task import NewTask
 from tidewheel.errors import (
@@ -122,6 +122,23 @@ def test_the_same_task_again_is_the_same_task_whatever_became_of_it(store):
     store.run_through("a")
     assert not store.submit([task])[0].created
     assert store.signals("a") == [None, "claim", "succeed"]
+
+
+@pytest.mark.req("R002-3")
+@pytest.mark.parametrize(
+    ("retry", "in_floats"),
+    [
+        (FixedDelays(seconds=(1, 4)), FixedDelays(seconds=(1.0, 4.0))),
+        (Exponential(first_seconds=4, factor=2), Exponential(first_seconds=4.0, factor=2.0)),
+    ],
+)
+def test_a_number_is_the_same_with_and_without_a_point(store, retry, in_floats):
+    times = {"delay_seconds": 5, "timeout_seconds": 7, "estimated_runtime_seconds": 3}
+    store.submit([new_task("a", **times, retry=retry, resources=Resources(cpu=2))])
+    times = {name: float(value) for name, value in times.items()}
+    task = new_task("a", **times, retry=in_floats, resources=Resources(cpu=2.0))
+    again = store.submit([task])[0]
+    assert (again.id, again.created, again.refused) == ("a", False, None)
 
 
 @pytest.mark.req("R002-3")

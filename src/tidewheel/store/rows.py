@@ -5,7 +5,6 @@ The order of fields is the order of columns in the queries named beside each typ
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -279,18 +278,6 @@ def worker_number(worker: str) -> int:
     number = int(digits) if digits.isdecimal() and len(digits) <= WORKER_DIGITS_MAX else -1
     # "worker-07" is not worker-7: an owner is compared letter by letter.
     return number if kind == "worker" and digits == str(number) else -1
-
-
-# Left out, so that a task has the digest that it had before it could ask for these.
-_ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
-
-
-def digest_of(task: NewTask) -> str:
-    """What makes two submissions under one id the same: everything but the id."""
-    whole = msgspec.json.encode(task, order="deterministic")
-    # The id is the first field. What it says cannot end it: there a quote has a backslash.
-    body = whole[whole.index(b',"queue":') :].replace(_ONE_SHARED_NODE, b"}", 1)
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
 def history_entry(row: Sequence[Any]) -> HistoryEntry:

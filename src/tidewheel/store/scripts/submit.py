@@ -18,7 +18,8 @@ from tidewheel.errors import (
     UnknownDependency,
     WrongStatus,
 )
-from tidewheel.store.rows import digest_of, new_task_row
+from tidewheel.store.digests import digest_of
+from tidewheel.store.rows import new_task_row
 from tidewheel.store.scripts.cascade import Effects, apply, lock_tasks, read_tasks
 from tidewheel.store.scripts.edges import join_graphs, reachable_edges
 from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks

@@ -1,9 +1,9 @@
-"""Rows of the store: what a digest is made of."""
+"""What a digest is made of."""
 
 from dataclasses import replace
 
 from tidewheel.core.tasks.task import Need, NewTask, TaskId
-from tidewheel.store.rows import digest_of
+from tidewheel.store.digests import digest_of
 
 TASK = NewTask(
     id=TaskId('a,"queue":"x"'), queue="q", command="true", needs=(Need(task_id=TaskId("p")),)
