@@ -115,8 +115,9 @@ def test_a_worker_of_another_home_leaves_the_jobs_of_a_dead_one_alone(far, clien
     eventually(far.executions, "it runs")
     first.kill()
     often = {"TIDEWHEEL_ADOPT_INTERVAL_SECONDS": "0.1"}
-    far.worker_afar("another", *WORKING, **often)
-    far.worker(*WORKING, **often)  # beside the store
+    others = far.worker_afar("another", *WORKING, **often), far.worker(*WORKING, **often)
+    for other in others:  # by then the server has answered what the dead one had asked for
+        other.says("worker.registered")
     client.submit(command=far.noting("begin"), id="b")
     until(client, "b", "succeeded")
     pace(0.5)
