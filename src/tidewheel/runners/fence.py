@@ -12,6 +12,7 @@ from tidewheel.runners.keeper import entry
 from tidewheel.runners.processes import identify, watch
 
 KEEPER = "tidewheel.runners.keeper"
+PIPE_BYTES = 4096  # that any pipe holds before anybody reads it
 
 
 class Fence:
@@ -50,16 +51,10 @@ class Fence:
             self._replace(keeper)
 
     def _start(self) -> None:
-        keeper = subprocess.Popen(
-            (sys.executable, "-m", KEEPER, str(os.getpid())),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,  # a signal for the worker's group is not meant for it
-        )
-        self._keeper = keeper
+        said = b"".join(entry(one, fenced=True) for one in self._directories)
+        keeper = self._keeper = _keeper_told(said[:PIPE_BYTES])
         assert keeper.stdin is not None
-        # Waits for the keeper only if there is more to say than a pipe holds.
-        keeper.stdin.write(b"".join(entry(one, fenced=True) for one in self._directories))
+        keeper.stdin.write(said[PIPE_BYTES:])  # waits for the keeper, if there is so much
         keeper.stdin.flush()
         os.set_blocking(keeper.stdin.fileno(), False)
         process = identify(keeper.pid)
@@ -77,6 +72,28 @@ class Fence:
         keeper.wait()
         if self._directories:
             self._start()
+
+
+def _keeper_told(said: bytes) -> subprocess.Popen[bytes]:
+    """One that finds this in its pipe: it knows it even if this process dies at once."""
+    reading, writing = os.pipe()
+    telling = os.fdopen(writing, "wb")
+    try:
+        telling.write(said)
+        telling.flush()
+        keeper = subprocess.Popen(
+            (sys.executable, "-m", KEEPER, str(os.getpid())),
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # a signal for the worker's group is not meant for it
+        )
+    except BaseException:
+        telling.close()
+        raise
+    finally:
+        os.close(reading)
+    keeper.stdin = telling
+    return keeper
 
 
 def _write(keeper: subprocess.Popen[bytes], said: bytes) -> bool:
