@@ -1,5 +1,7 @@
 """Platforms of a definition, as somebody meets them who validates it or waits for a worker."""
 
+from tests.support.patience import eventually_told
+
 FLOW = """[scheduling]
     [[graph]]
         R1 = model
@@ -42,8 +44,8 @@ def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
     assert answer.status == 0
     with tidewheel.started("worker") as worker:
         worker.read_until("serving")
-        how = "tidewheel worker --queue default --runner slurm"
-        assert f"start one: {how}" in tidewheel("task", "a").out
+        how = "start one: tidewheel worker --queue default --runner slurm"
+        eventually_told(lambda: how in tidewheel("task", "a").out, "the worker is known")
 
 
 def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):
