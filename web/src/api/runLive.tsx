@@ -36,7 +36,8 @@ export function RunMoment({ rows, children }: { rows: RowSource; children: React
   return <Rows value={rows}>{children}</Rows>;
 }
 
-function useRows(): RowSource {
+/** Those that are shown here: as they are, or as they were. */
+export function useRows(): RowSource {
   const rows = use(Rows);
   if (rows === null) throw new Error("useLive is for what is drawn on the page of a run");
   return rows;

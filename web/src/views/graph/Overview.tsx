@@ -1,7 +1,7 @@
 /** The whole graph, small, and the part of it that is in sight: drag there to look elsewhere, turn the wheel to come nearer. */
 import { Panel, useReactFlow, useStore, type Viewport } from "@xyflow/react";
 import { useCallback, useEffect, useRef, type PointerEvent, type WheelEvent } from "react";
-import { useLiveStore } from "../../api/runLive";
+import { useRows } from "../../api/runLive";
 import { lookOf } from "../../ui/palette";
 import type { Drawing } from "./drawing";
 import type { Placed } from "./layout";
@@ -26,7 +26,7 @@ export function scaleOf({ width, height }: Pick<Placed, "width" | "height">): Sc
 export function Overview({ drawing, placed, panning }: { drawing: Drawing; placed: Placed; panning: Panning }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const sight = useRef<HTMLDivElement>(null);
-  const live = useLiveStore();
+  const rows = useRows();
   const { setCenter, zoomTo } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
@@ -34,11 +34,11 @@ export function Overview({ drawing, placed, panning }: { drawing: Drawing; place
   useEffect(() => {
     const draw = () => {
       const context = canvas.current?.getContext("2d");
-      if (context) drawBoxes(context, drawing, placed, (id) => live.row(id)?.state);
+      if (context) drawBoxes(context, drawing, placed, (id) => rows.row(id)?.state);
     };
     draw();
     let timer = 0;
-    const unsubscribe = live.subscribe(() => {
+    const unsubscribe = rows.subscribe(() => {
       timer ||= window.setTimeout(() => {
         timer = 0;
         draw();
@@ -48,7 +48,7 @@ export function Overview({ drawing, placed, panning }: { drawing: Drawing; place
       window.clearTimeout(timer);
       unsubscribe();
     };
-  }, [drawing, placed, live]);
+  }, [drawing, placed, rows]);
 
   const show = useCallback(
     ({ x, y, zoom }: Viewport) => {
