@@ -22,6 +22,8 @@ from tidewheel.runners.spool import (
 )
 from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
 
+TURNED_AWAY = 30
+
 
 class Speaker:
     """A job that may speak, seen from both sides."""
@@ -283,19 +285,22 @@ def test_connections_are_limited(tmp_path):
     play(tmp_path, scenario)
 
 
-def test_a_job_that_finds_too_many_others_speaking_says_it_again(tmp_path):
+# The second is longer than a socket holds: it is turned away before it has said all of it.
+@pytest.mark.parametrize("text", ["the file is there", "\x01" * MESSAGE_BYTES_MAX])
+def test_a_job_that_finds_too_many_others_speaking_says_it_again(tmp_path, text):
     async def scenario(server, speaker):
         connect = partial(asyncio.open_unix_connection, server.path)
         idle = [await connect() for _ in range(CONNECTIONS_MAX)]
-        saying = asyncio.create_task(speaker.says("the file is there"))
-        reader, writer = await connect()
-        await reader.readline()  # by now the job was turned away, or is just before it
-        for _, held in [*idle, (reader, writer)]:
+        saying = asyncio.create_task(speaker.says(text))
+        for _ in range(TURNED_AWAY):  # among them the job, once or more often
+            reader, writer = await connect()
+            await reader.readline()
+            writer.close()
+        for _, held in idle:
             held.close()
-            await held.wait_closed()
         async with asyncio.timeout(DEADLINE_SECONDS):
             assert await saying is Delivery.ACCEPTED
-        assert [text for text, _ in speaker.reports.messages] == ["the file is there"]
+        assert [said for said, _ in speaker.reports.messages] == [text]
 
     play(tmp_path, scenario)
 

@@ -9,6 +9,7 @@ ends the campaign with status 1, the seed that shows it again, and the last even
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -67,7 +68,7 @@ def main() -> int:
             say("\n".join(outcome.last_events))
         if options.digests:
             say(f"digest {seed} {outcome.digest}")
-        if options.seconds is not None and tally.seconds >= options.seconds:
+        if tally.seconds >= options.seconds and tally.schedules >= options.at_least:
             break
         if tally.seconds - told_at >= PROGRESS_SECONDS:
             told_at = tally.seconds
@@ -90,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     seed = int(os.environ.get("SIM_SEED") or 1)
     parser.add_argument("--seed", type=int, default=seed, help="of the first schedule")
     parser.add_argument("--schedules", type=int, default=1000, help="how many at most")
-    parser.add_argument("--seconds", type=float, help="start no schedule after so long")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long …")
+    parser.add_argument("--at-least", type=int, default=1, help="… but do so many in any case")
     parser.add_argument("--calm", action="store_true", help="switch every fault off")
     parser.add_argument("--digests", action="store_true", help="print each schedule's digest")
     parser.add_argument("--verbose", action="store_true", help="print every event")

@@ -9,6 +9,7 @@ restarts, which must make no difference at all.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -159,11 +160,13 @@ def report(case: Case, order: int) -> str:
     )
 
 
-def campaign(seed: int, *, graphs: int, seconds: float, shrink: bool = True) -> tuple[int, str]:
+def campaign(
+    seed: int, *, graphs: int, seconds: float, at_least: int = 1, shrink: bool = True
+) -> tuple[int, str]:
     """How many workflows agreed, and the report of the first that did not."""
     ends_at = time.monotonic() + seconds
     for number in range(graphs):
-        if time.monotonic() > ends_at:
+        if number >= at_least and time.monotonic() > ends_at:
             return number, ""
         case = draw(seed + number)
         found, _ = problems(case, seed + number)
@@ -184,14 +187,16 @@ def campaign(seed: int, *, graphs: int, seconds: float, shrink: bool = True) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SIM_SEED") or 1))
-    parser.add_argument("--graphs", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--graphs", type=int, default=1000, help="how many at most")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long …")
+    parser.add_argument("--at-least", type=int, default=1, help="… but do so many in any case")
     parser.add_argument("--as-drawn", action="store_true", help="do not make it smaller")
     options = parser.parse_args()
     count, text = campaign(
         options.seed,
         graphs=options.graphs,
         seconds=options.seconds,
+        at_least=options.at_least,
         shrink=not options.as_drawn,
     )
     if text:

@@ -4,25 +4,14 @@ A failure prints the workflow and the command that shows it again. Once mended, 
 REGRESSIONS. SIM_SEED replays other worlds; `make sim` looks for more.
 """
 
-import os
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.sim.campaigns import (
-    CORES,
-    SCHEDULES_MAX,
-    SEEDS_APART,
-    campaigns_of,
-    output_of,
-)
+from tests.sim.campaigns import Bounds, campaigns_of, output_of
 from tests.sim.joint_world import run_schedule
 
-ROOT = Path(__file__).parents[2]
-CAMPAIGN_SECONDS = 35
-SCHEDULES_MIN = 100
+BOUNDS = Bounds(seconds=35, at_least=100)
 
 # Seeds that show a bug which once was there, and which one. A seed is a world only until the
 # simulator draws differently, so each of these bugs also has a test of its own.
@@ -34,37 +23,15 @@ REGRESSIONS = {
 
 
 @pytest.fixture
-def simulate():
-    with campaigns_of("tests.sim.joint_campaign") as start:
-        yield start
+def campaigns():
+    with campaigns_of("tests.sim.joint_campaign") as campaigns:
+        yield campaigns
 
 
-@pytest.fixture
-def base_seed(request):
-    """New worlds for every commit, which is then green or red and not sometimes either."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    of_commit = int(asked.stdout[:8], 16) if asked.returncode == 0 else 1
-    chosen = int(os.environ.get("SIM_SEED") or of_commit)
-    request.node.user_properties.append(("base seed", chosen))
-    print(f"base seed {chosen}")  # noqa: T201 - shown with a failure
-    return chosen
-
-
-@pytest.mark.timeout(CAMPAIGN_SECONDS + 60)
-def test_a_run_comes_to_the_same_end_whatever_fails(simulate, base_seed, request):
-    runs = [
-        simulate(
-            *("--seed", base_seed + core * SEEDS_APART),
-            *("--schedules", SCHEDULES_MAX, "--seconds", CAMPAIGN_SECONDS),
-        )
-        for core in range(CORES)
-    ]
-    found = [re.search(r"no violation in (\d+) schedules", output_of(run)) for run in runs]
-    schedules = sum(int(one[1]) for one in found if one)
+def test_a_run_comes_to_the_same_end_whatever_fails(campaigns, base_seed, request):
+    schedules = campaigns.count_within(BOUNDS, base_seed, "--schedules")
     request.node.user_properties.append(("schedules", schedules))
-    assert schedules >= SCHEDULES_MIN, "this machine is too slow, or too busy, to tell"
+    assert schedules >= BOUNDS.at_least
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
@@ -73,13 +40,13 @@ def test_what_broke_once_holds(seed):
     assert broken is None, f"{broken}; again: make sim SEED={seed} SCHEDULES=1"
 
 
-def test_without_faults_no_job_is_done_twice(simulate, base_seed):
-    output_of(simulate("--seed", base_seed, "--schedules", 20, "--calm"))
+def test_without_faults_no_job_is_done_twice(campaigns, base_seed):
+    output_of(campaigns.start("--seed", base_seed, "--schedules", 20, "--calm"))
 
 
-def test_one_seed_is_one_history_in_every_process(simulate, base_seed):
+def test_one_seed_is_one_history_in_every_process(campaigns, base_seed):
     options = ("--seed", base_seed, "--schedules", 25, "--digests")
-    runs = [simulate(*options, hash_seed=hash_seed) for hash_seed in (1, 2)]
+    runs = [campaigns.start(*options, hash_seed=hash_seed) for hash_seed in (1, 2)]
     digests = [re.findall(r"^digest .*$", output_of(run), re.MULTILINE) for run in runs]
     assert len(digests[0]) == 25
     assert digests[0] == digests[1]

@@ -3,24 +3,14 @@
 A failure prints the command that shows it again. Once mended, its seed joins REGRESSIONS.
 """
 
-import os
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.sim.campaigns import (
-    CORES,
-    SCHEDULES_MAX,
-    SEEDS_APART,
-    campaigns_of,
-    output_of,
-)
+from tests.sim.campaigns import Bounds, campaigns_of, output_of
 from tidewheel.testing.world import run_schedule
 
-CAMPAIGN_SECONDS = 90
-SCHEDULES_MIN = 500
+BOUNDS = Bounds(seconds=90, at_least=500)
 
 # Seeds that show a bug which once was there, and which one. A seed is a world only until the
 # simulator draws differently, so each of these bugs also has a test of its own.
@@ -34,50 +24,15 @@ REGRESSIONS = {
 
 
 @pytest.fixture
-def simulate():
-    with campaigns_of("tidewheel.testing.simulate") as start:
-        yield start
+def campaigns():
+    with campaigns_of("tidewheel.testing.simulate") as campaigns:
+        yield campaigns
 
 
-def schedules_in(output: str) -> int:
-    found = re.search(r"no violation in (\d+) schedules", output)
-    assert found, output
-    return int(found[1])
-
-
-@pytest.fixture
-def seed(request):
-    """New worlds for every commit, which is then green or red and not sometimes either.
-
-    SIM_SEED replays others; `make sim` looks for more.
-    """
-    chosen = int(os.environ.get("SIM_SEED") or seed_of_the_commit())
-    request.node.user_properties.append(("base seed", chosen))
-    print(f"base seed {chosen}")  # noqa: T201 - shown with a failure
-    return chosen
-
-
-def seed_of_the_commit() -> int:
-    """Its first digits; without a repository (an unpacked release) always the same worlds."""
-    command = ["git", "rev-parse", "HEAD"]
-    asked = subprocess.run(
-        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return int(asked.stdout[:8], 16) if asked.returncode == 0 else 1
-
-
-@pytest.mark.timeout(CAMPAIGN_SECONDS + 30)
-def test_nothing_breaks_whatever_fails(simulate, seed, request):
-    runs = [
-        simulate(
-            *("--seed", seed + core * SEEDS_APART),
-            *("--schedules", SCHEDULES_MAX, "--seconds", CAMPAIGN_SECONDS),
-        )
-        for core in range(CORES)
-    ]
-    schedules = sum(schedules_in(output_of(run)) for run in runs)
+def test_nothing_breaks_whatever_fails(campaigns, base_seed, request):
+    schedules = campaigns.count_within(BOUNDS, base_seed, "--schedules")
     request.node.user_properties.append(("schedules", schedules))
-    assert schedules >= SCHEDULES_MIN, "this machine is too slow, or too busy, to tell"
+    assert schedules >= BOUNDS.at_least
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
@@ -86,13 +41,13 @@ def test_what_broke_once_holds(seed):
     assert broken is None, f"{broken}; again: make sim SEED={seed} SCHEDULES=1"
 
 
-def test_without_faults_nothing_lapses_and_nothing_is_done_twice(simulate, seed):
-    output_of(simulate("--seed", seed, "--schedules", 60, "--calm"))
+def test_without_faults_nothing_lapses_and_nothing_is_done_twice(campaigns, base_seed):
+    output_of(campaigns.start("--seed", base_seed, "--schedules", 60, "--calm"))
 
 
-def test_one_seed_is_one_history_in_every_process(simulate, seed):
-    options = ("--seed", seed, "--schedules", 50, "--digests")
-    runs = [simulate(*options, hash_seed=hash_seed) for hash_seed in (1, 2)]
+def test_one_seed_is_one_history_in_every_process(campaigns, base_seed):
+    options = ("--seed", base_seed, "--schedules", 50, "--digests")
+    runs = [campaigns.start(*options, hash_seed=hash_seed) for hash_seed in (1, 2)]
     digests = [re.findall(r"^digest .*$", output_of(run), re.MULTILINE) for run in runs]
     assert len(digests[0]) == 50
     assert digests[0] == digests[1]

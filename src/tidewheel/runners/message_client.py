@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from enum import Enum
 from pathlib import Path
 
@@ -31,6 +31,9 @@ KNOCK_SECONDS = 0.2
 
 
 NOBODY_THERE = (ConnectionRefusedError, FileNotFoundError)
+# It hung up before it had read the request to its end, so nothing was done: who is turned away
+# may notice that before the reason reaches it.
+NOT_HEARD = (BrokenPipeError, ConnectionResetError)
 REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload")
 
 
@@ -136,9 +139,10 @@ def _ask(
     bytes_max: int = REPLY_BYTES_MAX,
 ) -> dict[str, object]:
     for pause in (*BUSY_PAUSES_SECONDS, None):
-        answer = _ask_once(directory, request, seconds_max, bytes_max)
-        if answer.get("code") != BUSY:
-            return answer
+        with suppress(*NOT_HEARD):
+            answer = _ask_once(directory, request, seconds_max, bytes_max)
+            if answer.get("code") != BUSY:
+                return answer
         if pause is not None:
             time.sleep(pause)
     raise OSError("it hears too many jobs at once")

@@ -7,6 +7,7 @@ ends the run with status 1, the seed that shows it again, and the last events be
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections import Counter
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\n".join(outcome.last_events))
         if options.digests:
             print(f"digest {seed} {outcome.digest}")
-        if options.seconds is not None and tally.seconds >= options.seconds:
+        if tally.seconds >= options.seconds and tally.schedules >= options.at_least:
             break
         if tally.seconds - told_at >= PROGRESS_SECONDS:
             told_at = tally.seconds
@@ -78,7 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
     parser.add_argument("--schedules", type=int, default=1000, help="how many at most")
-    parser.add_argument("--seconds", type=float, help="start no schedule after so long")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long …")
+    parser.add_argument("--at-least", type=int, default=1, help="… but do so many in any case")
     parser.add_argument("--calm", action="store_true", help="switch every fault off")
     parser.add_argument("--digests", action="store_true", help="print each schedule's digest")
     parser.add_argument("--verbose", action="store_true", help="print every event")
