@@ -384,7 +384,10 @@ class NotRunning(Refused):
         do = f"carry it on first: tidewheel run {name}"
         if status == "completed":
             do = f"with a later final point it would go on: tidewheel run {name} --fcp POINT"
-        super().__init__(f"{name} is not running ({status}); {do}")
+        seen = f"{name} is not running ({status})"
+        if status not in ("created", "stopped", "completed", "error"):
+            seen = f"{name} is {status}, but its scheduler is gone"
+        super().__init__(f"{seen}; {do}")
 
 
 class Declined(Refused):

@@ -60,7 +60,10 @@ def test_a_stall_is_explained_and_exits_with_1(tidewheel):
     shown = tidewheel("rehearse", "flow", "--fail", "20300101T06/model_a")
     assert shown.status == 1
     assert "flow stalled" in shown.out
-    assert "20300101T0600Z/model_a failed and is incomplete: it needs succeeded" in shown.out
+    assert (
+        "20300101T0600Z/model_a failed and is incomplete: it needs the output succeeded"
+        in shown.out
+    )
     assert "1 retry, 2 failed" in shown.out
 
 

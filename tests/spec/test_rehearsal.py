@@ -110,7 +110,7 @@ def test_a_named_task_fails_at_every_try():
     run = played("a => b", runtime=retries, fails=["1/a"])
     assert spans(run) == {"1/a/1": (0, 10), "1/a/2": (15, 25), "1/a/3": (32, 42)}
     assert run.status == "stalled"
-    assert reasons(run) == ["1/a failed and is incomplete: it needs succeeded"]
+    assert reasons(run) == ["1/a failed and is incomplete: it needs the output succeeded"]
 
 
 def test_a_named_try_fails_alone():

@@ -27,7 +27,7 @@ def test_a_task_that_runs():
 def test_an_incomplete_task_says_what_it_needs_and_what_helps():
     run = Scenario("a => b").fails("1/a")
     text, passes, command = first(run, "1/a")
-    assert text == "1/a failed and is incomplete: it needs succeeded"
+    assert text == "1/a failed and is incomplete: it needs the output succeeded"
     assert not passes
     assert command == "trigger 1/a, or set 1/a"
 

@@ -15,12 +15,24 @@ from tidewheel.ports.store import Store
 
 POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
 POLL_SECONDS_MAX = 0.25
+HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
 
 
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
-    """The number of the command; NotRunning if nobody could obey."""
+    """The number of the command; NotRunning if nobody could obey.
+
+    A run that is just between two schedulers hears it from the next one.
+    """
     asked = NewCommand(run=run.number, body=command_text(command), who=who)
-    return await store.post_command(asked)
+    give_up_at = asyncio.get_running_loop().time() + HANDOVER_SECONDS
+    while True:
+        try:
+            return await store.post_command(asked)
+        except NotRunning:
+            between = (await store.run(run.number)).wants_scheduler
+            if not between or asyncio.get_running_loop().time() >= give_up_at:
+                raise
+        await asyncio.sleep(POLL_SECONDS_MAX)
 
 
 async def awaited_answer(
@@ -67,7 +79,7 @@ async def _watch(
             pause = min(pause * 1.5, POLL_SECONDS_MAX)
             # A scheduler that lets a run go answers with its last batch, or nobody does.
             now_there = await store.run(run.number)
-            ended = now_there if now_there.owner is None else None
+            ended = None if now_there.wants_scheduler else now_there
 
 
 def _document(answer: str | None) -> Document:

@@ -39,6 +39,12 @@ class RunView:
         """Whether a scheduler holds it."""
         return self.deadline_at is not None and now < self.deadline_at
 
+    @property
+    def wants_scheduler(self) -> bool:
+        """One was asked for, or holds it, or held it when it died and did not let go."""
+        is_open = self.status in ("created", *OPEN_STATUSES)
+        return self.given is not None or (self.owner is not None and is_open)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandView:

@@ -46,8 +46,9 @@ def _why_pooled(pool: Pool, task: Task) -> Iterator[Reason]:
         yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
         return
     if task.standing is Standing.INCOMPLETE:
-        rule = task.plan.completion
-        text = f"{name} {task.ended} and is incomplete: it needs {rule}"
+        rule = str(task.plan.completion)
+        needed = rule if " " in rule else f"the output {rule}"
+        text = f"{name} {task.ended} and is incomplete: it needs {needed}"
         yield Reason(text, passes=False, command=f"trigger {name}, or set {name}")
         return
     if task.held:
