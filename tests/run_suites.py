@@ -48,7 +48,7 @@ SUITES = (
     Suite(
         name="command line",
         paths=("tests/command_line",),
-        budget_seconds=120,
+        budget_seconds=180,  # real processes too: each command is one
         workers=2,
         args=("--timeout=30",),
     ),

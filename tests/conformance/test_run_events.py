@@ -247,7 +247,8 @@ def test_another_process_is_woken_too(world):
     scheduler, worker = world.open(), world.open()
     driver = Driver.of(scheduler)
     ear = RunEar(scheduler)
-    assert ear.hears_of(0) or world.kind == "sqlite"  # the ear is open
+    if world.kind == "postgres":  # where an ear says when it is open
+        assert ear.hears_of(0)
     driver.submit("a")
     held = worker.take(queue=driver.run.queue)[0]
     ear.forget()

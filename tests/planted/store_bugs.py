@@ -65,6 +65,7 @@ END_BUGS = (
     Bug(
         "an end is guarded by its owner but not by its attempt",
         (Edit(LEASE, GUARD, "if task.owner != holder.worker:"),),
+        seed=455,
     ),
     Bug(
         "a cancel overwrites a completed task",
@@ -101,7 +102,7 @@ END_BUGS = (
                 "    if one.end is not None or task.lease is None:\n    " + CHECK,
             ),
         ),
-        seed=430,
+        seed=475,
     ),
     Bug("an output is accepted after the end", (Edit(REPORT, CHECK, LATE_OUTPUT + CHECK),)),
     Bug(
@@ -311,7 +312,7 @@ GRAPH_BUGS = (
                 "task.id for task in expired",
             ),
         ),
-        seed=445,
+        seed=485,
     ),
     Bug(
         "a unique key conflicts with itself",
