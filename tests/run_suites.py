@@ -275,10 +275,10 @@ def outcome_of(suite: Suite, seconds: float, status: int) -> Outcome:
 
 def print_table(outcomes: list[Outcome], seed: int) -> None:
     """One row per suite, then the closing line that CI reads."""
-    print(f"\n{'suite':<22}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'budget':>8}")
+    print(f"\n{'suite':<28}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'budget':>8}")
     for outcome in outcomes:
         print(
-            f"{outcome.suite.name:<22}{outcome.passed:>8}{outcome.failed:>8}"
+            f"{outcome.suite.name:<28}{outcome.passed:>8}{outcome.failed:>8}"
             f"{outcome.skipped:>9}{outcome.seconds:>9.1f}{outcome.suite.budget_seconds:>8}"
             f"  {outcome.note}".rstrip()
         )
