@@ -36,6 +36,7 @@ from tidewheel.server.resources.run_queries import (
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
+from tidewheel.services.home_folders import runs_directory
 
 Document = dict[str, Any]
 
@@ -148,7 +149,7 @@ def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
         "size": str(part.size),
         "found": str(part.found).lower(),
         "over": str(part.over).lower(),
-        "path": quote(str(Path(place.path).relative_to(home / "runs"))),
+        "path": quote(str(Path(place.path).relative_to(runs_directory(home)))),
         "id": quote(place.id or ""),
         "submit": str(place.submit or ""),
         "attempt": str(place.attempt or ""),

@@ -84,7 +84,7 @@ class Shift:
         self,
         equipment: Equipment,
         worker: WorkerId,
-        directory: Path,
+        tasks: Path,
         crew: Crew,
         on_change: Callable[[], None],
         tell: Tell,
@@ -99,8 +99,8 @@ class Shift:
         self._workplace = Workplace(
             worker,
             JobFolders(
-                directory,
-                settings.home.absolute() / "runs",
+                settings.home.absolute(),
+                tasks,
                 host.supply,
                 None if host.server is None else host.server.tell_job,
             ),

@@ -29,6 +29,7 @@ from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.alarm import within
 from tidewheel.services.crew import Crew
+from tidewheel.services.home_folders import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.worker.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.worker.attempts import StopReason
@@ -38,7 +39,6 @@ from tidewheel.services.worker.shift import Equipment, Host, Shift
 FLUSH_SECONDS_MIN = 1.0
 FLUSH_SECONDS_MAX = 5.0
 LEAVING_LOOK_SECONDS = 0.05  # how often a worker that leaves looks whether all is reported
-STORE_ID_LENGTH = 8
 
 
 class Worker(Service):
@@ -130,9 +130,9 @@ class Worker(Service):
                 abilities=host.abilities,
             )
         )
-        directory = settings.home / "tasks" / store_id[:STORE_ID_LENGTH]
+        tasks = tasks_directory(settings.home, store_id)
         self.tell("worker.registered", worker=worker)
-        return Shift(self._equipment, worker, directory, crew, self.wake, self.tell)
+        return Shift(self._equipment, worker, tasks, crew, self.wake, self.tell)
 
     async def _adopt_orphans(self, shift: Shift) -> None:
         host = self._equipment.host
@@ -149,7 +149,7 @@ class Worker(Service):
         if not runners:
             return
         try:
-            name = (await self._store.store_id())[:STORE_ID_LENGTH]
+            name = store_name(await self._store.store_id())
             for removed in await remove_leftovers(self._store, runners, name):
                 self.tell("leftover.removed", task=removed.task_id, attempt=removed.attempt)
         except Unavailable as error:
