@@ -19,7 +19,6 @@ from bench.page.window import BenchWindow
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path
-from tests.support.patience import eventually
 
 HEADER = ("what", "how", "p50", "p95", "worst", "of")
 DRAWN = ".task-box"
@@ -39,11 +38,7 @@ class Bench:
 
     def __init__(self, site: Site, browser: Any, wish: argparse.Namespace) -> None:
         self._site, self._browser, self._wish = site, browser, wish
-        self._run = site.begin("wide", FLOW, "--pause")
-        facts = f"/runs/{in_path(self._run)}/facts"
-        eventually(
-            lambda: site.caller().get(facts).json["run"]["status"] == "paused", "it began"
-        )
+        self._run = site.begin_paused("wide", FLOW)
 
     def rows(self) -> list[tuple[str, ...]]:
         found = []
