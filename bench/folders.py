@@ -10,7 +10,6 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = REPOSITORY / "build"
 VENV = BUILD / "bench-venv"
 NODE = BUILD / "bench-node"
-IN_MEMORY = {"tmpfs", "ramfs"}
 
 
 def ignored_folder(path: Path) -> Path:
