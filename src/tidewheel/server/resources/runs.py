@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import LogPart, RunDoor
@@ -137,7 +136,7 @@ async def log(call: Call) -> object:
     return Answer(
         body=part.content,
         media_type="text/plain; charset=utf-8",
-        headers=_log_headers(part, call.settings.home or home_directory()),
+        headers=_log_headers(part, call.settings.state_directory),
     )
 
 
@@ -173,7 +172,7 @@ async def _log_part(call: Call, query: LogQuery, run: str, what: str) -> LogPart
         more = door.log_part(run, wish, **span, wait_seconds=wait)
         return await unless_stopping(call, call.doors.apart(more)) or part
     except (Refused, OSError) as error:
-        raise _no_log(error, what, call.settings.home or home_directory()) from None
+        raise _no_log(error, what, call.settings.state_directory) from None
 
 
 def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
