@@ -13,7 +13,6 @@ import asyncio
 import random
 import re
 import resource
-import shutil
 import sys
 import time
 from collections import Counter
@@ -24,8 +23,8 @@ from pathlib import Path
 import psutil
 
 from bench.folders import data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.postgres import PostgresServer
 from bench.requests.__main__ import API, started
 
@@ -179,17 +178,10 @@ def main() -> None:
     wish = _arguments()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         rows = _measured(folder, wish)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    text = f"{machine}\n\n{table(HEADER, rows)}\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "event_stream", text)
+    publish(wish.write, "event_stream", facts_text(facts), table(HEADER, rows))
 
 
 def _measured(folder: Path, wish: argparse.Namespace) -> list[list[str]]:

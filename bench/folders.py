@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = REPOSITORY / "build"
 VENV = BUILD / "bench-venv"
 NODE = BUILD / "bench-node"
-IN_MEMORY = {"tmpfs", "ramfs"}
 
 
 def ignored_folder(path: Path) -> Path:
@@ -20,12 +22,17 @@ def ignored_folder(path: Path) -> Path:
     return path
 
 
-def data_folder() -> Path:
+@contextmanager
+def data_folder() -> Iterator[Path]:
     """A fresh folder for databases, on a real disk that the postgres user can reach."""
     parent = ignored_folder(BUILD / "bench-data")
     if not _open_to_others(parent):
         parent = Path(tempfile.gettempdir())
-    return Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+    folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def filesystem_of(path: Path) -> str:

@@ -7,6 +7,7 @@ import platform
 import statistics
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.folders import filesystem_of
@@ -27,6 +28,11 @@ def machine_facts(folder: Path) -> dict[str, str]:
         "node": _first_line("node", "--version"),
         "load before": f"{os.getloadavg()[0]:.1f}",
     }
+
+
+def facts_text(facts: Mapping[str, str]) -> str:
+    """In one line, above the figures."""
+    return "; ".join(f"{name}: {value}" for name, value in facts.items())
 
 
 def fdatasync_ms(folder: Path) -> float:

@@ -1,7 +1,8 @@
-"""Tables as Markdown, and the place between two markers where a document keeps them."""
+"""Figures as Markdown: told to whoever waits for them, and kept in a document."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(_line(cells, widths) for cells in (header, rule, *rows))
 
 
-def write_between_markers(path: Path, name: str, text: str) -> None:
+def publish(path: Path | None, name: str, *parts: str) -> None:
+    """Print what was measured; with a path, keep it there as well."""
+    text = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    sys.stdout.write(text)
+    if path is not None:
+        _write_between_markers(path, name, text)
+
+
+def _write_between_markers(path: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of ``name``; add them at the end if missing."""
     begin, end = f"<!-- bench:{name} begin -->", f"<!-- bench:{name} end -->"
     old = path.read_text() if path.exists() else ""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import shutil
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,8 +19,8 @@ from pathlib import Path
 from bench.folders import data_folder
 from bench.heartbeats.load import LoadReport, LoadSettings, lease_all, run_load
 from bench.heartbeats.server_store import ServerStore
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.postgres import PostgresServer
 from bench.requests.__main__ import API
 from bench.requests.load import Asker, Question
@@ -135,8 +133,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--write", type=Path, metavar="FILE.md")
     wish = parser.parse_args()
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with PostgresServer(folder) as server:
             stores = {
@@ -146,14 +143,8 @@ def main() -> None:
             rows = [
                 asyncio.run(measure(name, url, wish.seconds)) for name, url in stores.items()
             ]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
     load = f"{CROWD} connections, half of them submit and half read, {wish.seconds:g} s"
-    text = "\n\n".join((machine, load, table(HEADER, rows))) + "\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "overload", text)
+    publish(wish.write, "overload", facts_text(facts), load, table(HEADER, rows))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
-import shutil
-import sys
 from pathlib import Path
 
 from bench.claims.stored import StoredTasks, make_stored_tasks
 from bench.folders import data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.postgres import PostgresAddress, PostgresServer
 
 SIZES = (10_000, 1_000_000)
@@ -24,22 +22,15 @@ HEADER = ("store", "tasks are", "batch", "stored", "claim p50 ms", "p99 ms", "p9
 
 def main() -> None:
     wish = _arguments()
-    folder = data_folder()
     rows: list[list[str]] = []
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with PostgresServer(folder) as server:
             for kind in wish.stores:
                 for tasks_are in STATUSES:
                     urls = [_url(kind, server.address, folder, size) for size in wish.sizes]
                     rows += asyncio.run(_measure(kind, tasks_are, urls, wish))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    text = f"{machine}\n\n{table(HEADER, rows)}\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "claims", text)
+    publish(wish.write, "claims", facts_text(facts), table(HEADER, rows))
 
 
 async def _measure(

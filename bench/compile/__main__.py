@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -13,8 +12,8 @@ from pathlib import Path
 from bench.compile.generated import definition, workflow
 from bench.environments import CannotInstall, ensure_own_environment, python_version_of
 from bench.folders import data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 
 LINES = 5_000
 TASKS = (100, 1_000, 10_000)
@@ -25,17 +24,10 @@ CYLC_SCRIPT = Path(__file__).with_name("cylc_seconds.py")  # it imports cylc, we
 
 def main() -> None:
     wish = _arguments()
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
-        text = _beside_cylc(folder, wish.lines) + "\n" + _growth(folder, wish.tasks)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    report = f"{machine}\n\n{text}"
-    sys.stdout.write(report)
-    if wish.write:
-        write_between_markers(wish.write, "compile", report)
+        parts = (_beside_cylc(folder, wish.lines), _growth(folder, wish.tasks))
+    publish(wish.write, "compile", facts_text(facts), *parts)
 
 
 def _beside_cylc(folder: Path, lines: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict
@@ -13,8 +12,8 @@ from pathlib import Path
 from bench.environments import CannotInstall, ensure_python_peer
 from bench.folders import REPOSITORY, data_folder
 from bench.heartbeats.load import LoadSettings
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.postgres import PostgresServer
 
 TIDEWHEEL = "bench.heartbeats.tidewheel_store"
@@ -42,9 +41,8 @@ HEADER = (
 def main() -> None:
     wish = _arguments()
     settings = LoadSettings(workers=wish.workers, leases=wish.leases, seconds=wish.seconds)
-    folder = data_folder()
     rows, failures = [], []
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with PostgresServer(folder) as server:
             for name in wish.only:
@@ -52,15 +50,9 @@ def main() -> None:
                     rows.append(_row(name, _measure(name, server, folder, settings)))
                 except (CannotInstall, subprocess.SubprocessError) as error:
                     failures.append(f"- {name}: not measured: {_reason(error)}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     load = f"{settings.workers} workers × {settings.leases} leases, {settings.seconds:g} s"
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    parts = [machine, load, table(HEADER, rows) if rows else "", "\n".join(failures)]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "heartbeats", text)
+    figures = table(HEADER, rows) if rows else ""
+    publish(wish.write, "heartbeats", facts_text(facts), load, figures, "\n".join(failures))
 
 
 def _measure(

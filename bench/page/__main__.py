@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
 import time
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.folders import data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.page.load import CHANGED, FLOW, NODES, Load
 from bench.page.window import BenchWindow
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path
-from tests.support.patience import eventually
 
 HEADER = ("what", "how", "p50", "p95", "worst", "of")
 DRAWN = ".task-box"
@@ -39,11 +37,7 @@ class Bench:
 
     def __init__(self, site: Site, browser: Any, wish: argparse.Namespace) -> None:
         self._site, self._browser, self._wish = site, browser, wish
-        self._run = site.begin("wide", FLOW, "--pause")
-        facts = f"/runs/{in_path(self._run)}/facts"
-        eventually(
-            lambda: site.caller().get(facts).json["run"]["status"] == "paused", "it began"
-        )
+        self._run = site.begin_paused("wide", FLOW)
 
     def rows(self) -> list[tuple[str, ...]]:
         found = []
@@ -162,19 +156,12 @@ def main() -> None:
     wish = _arguments()
     if MISSING:
         sys.exit(MISSING)
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with Site(CommandLine(folder)).running() as site, chromium() as browser:
             facts["browser"] = f"Chromium {browser.version}, without a GPU"
             rows = Bench(site, browser, wish).rows()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    text = f"{machine}\n\n{table(HEADER, rows)}\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "page", text)
+    publish(wish.write, "page", facts_text(facts), table(HEADER, rows))
 
 
 def _arguments() -> argparse.Namespace:

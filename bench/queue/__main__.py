@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from bench.environments import (
 )
 from bench.folders import REPOSITORY, data_folder
 from bench.machine import machine_facts
-from bench.markdown import write_between_markers
+from bench.markdown import publish
 from bench.postgres import PostgresAddress, PostgresServer
 from bench.queue import figures
 from bench.queue.figures import Figures
@@ -36,23 +35,18 @@ def main() -> None:
     entries = chosen(wish.only)
     tasks = min(wish.tasks, QUICK_TASKS) if wish.quick else wish.tasks
     samples = QUICK_SAMPLES if wish.quick else wish.samples
-    folder = data_folder()
-    try:
+    rounds: dict[Entry, list[Figures]] = {entry: [] for entry in entries}
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with PostgresServer(folder) as server:
-            rounds: dict[Entry, list[Figures]] = {entry: [] for entry in entries}
             for _ in range(wish.rounds):  # interleaved: a slow minute of the machine hits all
                 for entry in entries:
                     _say(f"{entry.name} …")
                     one = _measure(entry, server.address, folder, tasks, samples)
                     rounds[entry].append(one)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     results = {entry: figures.best_of(measured) for entry, measured in rounds.items()}
     text = render(results, {entry: _version(entry) for entry in entries}, facts)
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "queue", text)
+    publish(wish.write, "queue", text)
 
 
 def _measure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench import markdown
+from bench.machine import facts_text
 from bench.queue.figures import DRAIN_1, DRAIN_2, ENQUEUE, Figures
 from bench.queue.goals import verdicts
 from bench.queue.roster import Entry
@@ -33,7 +34,7 @@ Results = Mapping[Entry, Figures]
 def render(results: Results, versions: Mapping[Entry, str], facts: Mapping[str, str]) -> str:
     """The whole report as Markdown."""
     parts = [
-        "; ".join(f"{name}: {value}" for name, value in facts.items()),
+        facts_text(facts),
         markdown.table(HEADER, [_absolute(entry, one) for entry, one in results.items()]),
         _ratio_part(results),
         _list("Goals", verdicts({entry.name: one for entry, one in results.items()})),

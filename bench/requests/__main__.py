@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.folders import REPOSITORY, data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from bench.postgres import PostgresServer, cpu_seconds
 from bench.requests.load import Answers, Question, run_load
 
@@ -55,18 +54,11 @@ OURS = (
 
 def main() -> None:
     wish = _arguments()
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         rows = _measured(folder, wish)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
     load = f"{wish.connections} connections, {wish.seconds:g} s each"
-    text = "\n\n".join((machine, load, table(HEADER, rows))) + "\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "requests", text)
+    publish(wish.write, "requests", facts_text(facts), load, table(HEADER, rows))
 
 
 def _measured(folder: Path, wish: argparse.Namespace) -> list[list[str]]:

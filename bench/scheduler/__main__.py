@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
 from bench.folders import data_folder
 from bench.machine import machine_facts
-from bench.markdown import write_between_markers
+from bench.markdown import publish
 from bench.scheduler import core, growth, live, simulated, startup
 from bench.scheduler.measuring import QUICK, Bench, Sizes, measured_or_listed
 from bench.scheduler.report import Section, render
@@ -33,12 +31,11 @@ PROFILE_REMARK = "**tidewheel ran under a profiler: its figures are of no use he
 
 def main() -> None:
     wish = _arguments()
-    folder = data_folder()
     profile = ""
     if wish.profile:
         profile = str(wish.profile.resolve())
         wish.profile.write_text("")
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         bench = Bench(
             folder=folder,
@@ -47,13 +44,9 @@ def main() -> None:
             versions={"tidewheel": version("tidewheel")},
         )
         sections = [_part(bench, name) for name in wish.only or PARTS]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     remarks = [QUICK_REMARK] * wish.quick + [PROFILE_REMARK] * bool(profile)
     text = render(sections, facts, bench.versions, remarks)
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "scheduler", text)
+    publish(wish.write, "scheduler", text)
 
 
 def _part(bench: Bench, name: str) -> Section:

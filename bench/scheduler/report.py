@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.machine import facts_text
 from bench.markdown import table
 
 DIGITS = 3
@@ -51,7 +52,7 @@ def render(
     remarks: Sequence[str],
 ) -> str:
     """The whole report."""
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
+    machine = facts_text(facts)
     systems = ", ".join(f"{name} {version}" for name, version in versions.items())
     parts = [f"{machine}. Systems: {systems}.", *remarks]
     parts += [section.text() for section in sections]

@@ -6,17 +6,16 @@ import argparse
 import asyncio
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from bench.folders import data_folder
-from bench.machine import machine_facts
-from bench.markdown import table, write_between_markers
+from bench.machine import facts_text, machine_facts
+from bench.markdown import publish, table
 from tests.support.slurm import SlurmCluster, slurm_cluster
-from tests.support.slurm_binaries import missing_reason, program
+from tests.support.slurm_binaries import SLURM, program
 from tests.support.slurm_stage import open_stage
 
 COMMAND = "#SBATCH --hold\ntrue"
@@ -29,20 +28,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--write", type=Path)
     wish = parser.parse_args()
-    if reason := missing_reason():
+    if reason := SLURM.missing_reason():
         sys.exit(reason)
-    folder = data_folder()
-    try:
+    with data_folder() as folder:
         facts = machine_facts(folder)
         with slurm_cluster() as cluster:
             rows = asyncio.run(_measure(cluster, folder, wish.jobs))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    machine = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    text = f"{machine}\n\n{table(HEADER, rows)}\n"
-    sys.stdout.write(text)
-    if wish.write:
-        write_between_markers(wish.write, "slurm", text)
+    publish(wish.write, "slurm", facts_text(facts), table(HEADER, rows))
 
 
 async def _measure(cluster: SlurmCluster, folder: Path, count: int) -> list[tuple[str, ...]]:

@@ -148,7 +148,7 @@ class ServerSettings:
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
     manual: Path | None = None  # the built documentation; None: what was installed with us
-    home: Path | None = None  # where the files of runs are; None: as for this user
+    home: Path | None = None  # the state directory; None: that of this user
     web: Path | None = None  # the built web page; None: the one that was installed with us
 
     def __post_init__(self) -> None:
@@ -160,6 +160,11 @@ class ServerSettings:
         _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
         if self.submit_rate is not None:
             _positive(self, "submit_rate")
+
+    @property
+    def state_directory(self) -> Path:
+        """Where the files of runs are."""
+        return self.home or home_directory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

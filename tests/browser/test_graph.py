@@ -24,11 +24,7 @@ FLOW = """
 
 @pytest.fixture(scope="module")
 def run(site):
-    """It goes nowhere: it is paused."""
-    name = site.begin("graph", FLOW, "--pause")
-    facts = f"/runs/{in_path(name)}/facts"
-    eventually(lambda: site.caller().get(facts).json["run"]["status"] == "paused", "it began")
-    return name
+    return site.begin_paused("graph", FLOW)
 
 
 @pytest.mark.req("R001-51")

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.places import address
-from tests.support.http_server import in_path
-from tests.support.patience import eventually, scaled
+from tests.support.patience import scaled
 
 pytestmark = pytest.mark.skipif(scaled(1) == 1, reason="large: make campaign")
 
@@ -67,9 +66,7 @@ def test_of_a_thousand_parents_those_that_are_open_come_first(site, page):
 
 
 def test_ten_thousand_tasks_are_listed_and_drawn_only_when_narrowed(site, page):
-    run = site.begin("wide", WIDE, "--pause")
-    path = f"/runs/{in_path(run)}/facts"
-    eventually(lambda: site.caller().get(path).json["run"]["status"] == "paused", "it began")
+    run = site.begin_paused("wide", WIDE)
     given = site.tidewheel("set", run, "1/start", "--server", site.url)
     assert given.status == 0, given
     page.goto(address(site, run, "?views=graph,table"))

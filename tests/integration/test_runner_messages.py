@@ -18,11 +18,16 @@ from tidewheel.runners.spool import (
     SPOOL_NAME,
     SpooledMessage,
     append,
-    read_after,
+    read_from,
 )
 from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
 
 TURNED_AWAY = 30
+
+
+def spooled(directory):
+    """What lies in the spool of a job."""
+    return read_from(directory, 0)[0]
 
 
 class Speaker:
@@ -121,7 +126,7 @@ def test_a_message_that_is_sent_twice_counts_once(tmp_path):
         line = request(key="k")
         assert await speaker.sends(line, line) == [{"ok": True}] * 2
         assert speaker.reports.messages == [("hello", None)]
-        assert len(read_after(speaker.directory, 0)) == 1
+        assert len(spooled(speaker.directory)) == 1
 
     play(tmp_path, scenario)
 
@@ -132,9 +137,8 @@ def test_without_a_worker_a_message_waits_in_the_spool(tmp_path):
         await server.stop()
         assert await speaker.says("second", output="ready") is Delivery.SPOOLED
         assert await speaker.says(progress=0.5) is Delivery.DROPPED
-        texts = [(one.text, one.output) for one in read_after(speaker.directory, 0)]
+        texts = [(one.text, one.output) for one in spooled(speaker.directory)]
         assert texts == [("first", None), ("second", "ready")]
-        assert [one.text for one in read_after(speaker.directory, 1)] == ["second"]
         # The worker was only slow: it finds the rest when the attempt ends.
         server.forget(speaker.secret)
         assert speaker.reports.messages == texts
@@ -332,7 +336,7 @@ def test_a_torn_line_in_the_spool_takes_no_other_line_along(tmp_path):
     append(tmp_path, SpooledMessage(key="3", text="three"))
     with open(tmp_path / SPOOL_NAME, "ab") as spool:
         spool.write(b'[7, 8, 9]\n["4", "not yet')
-    assert [message.text for message in read_after(tmp_path, 0)] == ["one", "three"]
+    assert [message.text for message in spooled(tmp_path)] == ["one", "three"]
 
 
 def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
@@ -341,4 +345,4 @@ def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
 
 
 def test_a_job_without_a_directory_has_said_nothing():
-    assert read_after(Path("/nonexistent"), 0) == []
+    assert spooled(Path("/nonexistent")) == []

@@ -265,16 +265,17 @@ def test_tied_jobs_are_refused_where_they_cannot_be_had():
 
 
 SUBREAPER = """
-import asyncio, os, sys
+import asyncio, ctypes, os, sys
 from pathlib import Path
-from tidewheel.runners.reaping import become_subreaper, reap_orphans, takes_in_orphans
+from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     assert not takes_in_orphans()
-    become_subreaper()
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     assert takes_in_orphans()
     own_child = os.posix_spawnp("true", ["true"], os.environ)
     runner = ShellRunner(RunnerParts(environ=os.environ))

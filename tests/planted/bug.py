@@ -1,7 +1,12 @@
-"""A known bug, as the change of source that puts it in."""
+"""A known bug, as the change of source that puts it in, and programs that run with it."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
 
 
 class Edit(NamedTuple):
@@ -30,3 +35,19 @@ class Bug(NamedTuple):
     # Where to begin: a rare one is known to show soon after its own, and on the way there
     # nothing would be learnt but patience.
     seed: int | None = None
+
+    def apply(self, package: Path) -> None:
+        for edit in self.edits:
+            edit.apply(package)
+
+
+def run_with(package: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """``python -m`` with a copy of the package, and with the tests as they are."""
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

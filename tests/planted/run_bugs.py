@@ -7,6 +7,7 @@ from tests.planted.bug import Bug, Edit
 DRIVER = "services/scheduler/run_driver.py"
 DRIVING = "services/scheduler/driving.py"
 HAPPENINGS = "services/scheduler/happenings.py"
+HEARING = "services/scheduler/hearing.py"
 STAGE = "services/scheduler/stage.py"
 BATCH = "store/scripts/run_batch.py"
 EVENTS = "store/scripts/events.py"
@@ -73,9 +74,9 @@ RUN_BUGS = (
         "messages are deleted without being heard",
         (
             Edit(
-                DRIVER,
-                "                stage.reports.said(drive, happening)\n",
-                "                pass\n",
+                HEARING,
+                "            stage.reports.said(drive, happening)\n",
+                "            pass\n",
             ),
         ),
     ),

@@ -4,52 +4,32 @@ Each bug is put into a copy of the package, and the simulator of that copy must 
 invariant within so many schedules. A copy without a bug must pass, or the gate proves nothing.
 """
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import tidewheel
-from tests.planted.bug import Bug, Edit
+from tests.planted.bug import Bug, Edit, run_with
 from tests.planted.service_bugs import SERVICE_BUGS
 from tests.planted.store_bugs import STORE_BUGS
 
-PACKAGE = Path(tidewheel.__file__).parent
 SCHEDULES_MAX = 2_000
 SCHEDULES_OF_CONTROL = 60
 SEED = 400  # the same every time: how soon a bug is found is a fact about the simulation
 
 
-@pytest.fixture
-def package(tmp_path):
-    """A copy of the package, compiled files included: only what is edited is compiled anew."""
-    unfinished = shutil.ignore_patterns("*.pyc.*")  # written by others at this moment
-    return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
-
-
 def simulate(
     package: Path, schedules: int, seed: int = SEED
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tidewheel.testing.simulate"]
-    return subprocess.run(
-        [*command, "--seed", str(seed), "--schedules", str(schedules)],
-        cwd=package.parent,
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = ("--seed", seed, "--schedules", schedules)
+    return run_with(package, "tidewheel.testing.simulate", *given)
 
 
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", [*STORE_BUGS, *SERVICE_BUGS], ids=lambda bug: bug.name)
 def test_the_simulation_finds(bug: Bug, package, request):
-    for edit in bug.edits:
-        edit.apply(package)
+    bug.apply(package)
     run = simulate(package, SCHEDULES_MAX, bug.seed or SEED)
     found = re.search(r"^violation after (\d+) schedules", run.stdout, re.MULTILINE)
     assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"

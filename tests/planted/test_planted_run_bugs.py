@@ -4,42 +4,18 @@ Each bug is put into a copy of the package, in which the simulation must then re
 invariant, or the test that is named must fail. A copy without a bug must pass.
 """
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import tidewheel
-from tests.planted.bug import Bug
+from tests.planted.bug import Bug, run_with
 from tests.planted.run_bugs import NAMED_BUGS, RUN_BUGS, NamedBug
 
-PACKAGE = Path(tidewheel.__file__).parent
-ROOT = Path(__file__).parents[2]
 SCHEDULES_MAX = 500
 SCHEDULES_OF_CONTROL = 20
 SEED = 11_000  # the same every time: how soon a bug is found is a fact about the simulation
-
-
-@pytest.fixture
-def package(tmp_path):
-    """A copy of the package, compiled files included: only what is edited is compiled anew."""
-    unfinished = shutil.ignore_patterns("*.pyc.*")  # written by others at this moment
-    return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
-
-
-def run_with(package: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
@@ -50,8 +26,7 @@ def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", RUN_BUGS, ids=lambda bug: bug.name)
 def test_the_joint_simulation_finds(bug: Bug, package, request):
-    for edit in bug.edits:
-        edit.apply(package)
+    bug.apply(package)
     run = simulate(package, SCHEDULES_MAX)
     found = re.search(r"^violation after (\d+) schedules", run.stdout, re.MULTILINE)
     assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
@@ -63,8 +38,7 @@ def test_the_joint_simulation_finds(bug: Bug, package, request):
 
 @pytest.mark.parametrize("named", NAMED_BUGS, ids=lambda named: named.bug.name)
 def test_the_named_test_finds(named: NamedBug, package):
-    for edit in named.bug.edits:
-        edit.apply(package)
+    named.bug.apply(package)
     run = run_with(package, "pytest", "-q", "-n0", "-p", "no:cacheprovider", named.test)
     assert run.returncode == 1, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
     assert "1 failed" in run.stdout

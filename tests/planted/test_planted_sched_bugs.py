@@ -4,52 +4,31 @@ Each bug is put into a copy of the package, whose runs of random workflows must 
 with the oracle. A copy without a bug must agree, or the gate proves nothing.
 """
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import tidewheel
-from tests.planted.bug import Bug
+from tests.planted.bug import Bug, run_with
 from tests.planted.sched_bugs import SCHED_BUGS
 from tests.sim.sched_oracle_campaign import problems
 from tests.sim.sched_oracle_graphs import draw
 
-PACKAGE = Path(tidewheel.__file__).parent
-ROOT = Path(__file__).parents[2]
 GRAPHS_MAX = 2_000
 GRAPHS_OF_CONTROL = 60
 SEED = 500  # the same every time: how soon a bug is found is a fact about the oracle
 
 
-@pytest.fixture
-def package(tmp_path):
-    """A copy of the package, compiled files included: only what is edited is compiled anew."""
-    unfinished = shutil.ignore_patterns("*.pyc.*")  # written by others at this moment
-    return Path(shutil.copytree(PACKAGE, tmp_path / "copy" / "tidewheel", ignore=unfinished))
-
-
 def compare(package: Path, graphs: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.sim.sched_oracle_campaign", "--as-drawn"]
-    return subprocess.run(
-        [*command, "--seed", str(SEED), "--graphs", str(graphs)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = ("--as-drawn", "--seed", SEED, "--graphs", graphs)
+    return run_with(package, "tests.sim.sched_oracle_campaign", *given)
 
 
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", SCHED_BUGS, ids=lambda bug: bug.name)
 def test_the_oracle_finds(bug: Bug, package, request):
-    for edit in bug.edits:
-        edit.apply(package)
+    bug.apply(package)
     run = compare(package, GRAPHS_MAX)
     found = re.search(
         r"^disagreement after (\d+) graphs\nseed (\d+): (.*)$", run.stdout, re.MULTILINE

@@ -9,12 +9,12 @@ would have come to without all that.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Coroutine
+from dataclasses import replace
 from random import Random
 
 from tests.sim.joint_case import Flow
-from tests.sim.joint_ending import check_ending as check_run
+from tests.sim.joint_ending import check_ending
 from tests.sim.joint_judge import JointInvariants
 from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
@@ -28,69 +28,39 @@ from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import End
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.service import Service
-from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.event_log import EVENTS_KEPT, EventLog
-from tidewheel.testing.faults import QUIET_AT, Blow, FaultPlan, Strike, draw_faults
-from tidewheel.testing.ground import Ground
-from tidewheel.testing.inhabitants import Inhabitant, Make, Scene, monitor, surroundings, worker
+from tidewheel.testing.campaign import Outcome
+from tidewheel.testing.event_log import EVENTS_KEPT
+from tidewheel.testing.faults import QUIET_AT
+from tidewheel.testing.inhabitants import Inhabitant, Make, monitor, surroundings, worker
 from tidewheel.testing.invariants import BrokenInvariant, Call
 from tidewheel.testing.machines import KILLED, TERMINATED, Machine
-from tidewheel.testing.moving_loop import MovingLoop
-from tidewheel.testing.network import Link, Network, run_at_once
+from tidewheel.testing.network import Link, run_at_once
 from tidewheel.testing.processes import Process
-from tidewheel.testing.rules.ending import check_ending as check_queue
-from tidewheel.testing.rules.executions import Execution, check_calm
+from tidewheel.testing.rules.executions import Execution
 from tidewheel.testing.rules.steps import Step
-from tidewheel.testing.virtual_time import Standstill
+from tidewheel.testing.simulated_world import (
+    KEEP_FOR_EVER,
+    Beginning,
+    SimulatedWorld,
+    live_through,
+)
 
 HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended
 IDLE_SECONDS_MAX = 200.0  # of jobs, retries, leases and stalls the longest, and some more
 EPOCHS_MAX = 200  # nobody can be killed, or carry on a stalled run, that often
 WILD_SHARE = 0.2  # of the worlds have an operator who knows no restraint
-LOOK_SECONDS = 1.0
-KEEP_FOR_EVER = float("inf")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How one schedule went."""
-
-    seed: int
-    broken: BrokenInvariant | None
-    steps: int
-    digest: str
-    faults: Counter[str]
-    tasks: int
-    attempts: int
-    epochs: int
-    status: str
-    seconds: float  # of virtual time
-    last_events: list[str]
-    flow: str
 
 
 def run_schedule(seed: int, *, calm: bool = False, events_kept: int = EVENTS_KEPT) -> Outcome:
     """Live through one world; ``calm`` switches every fault off."""
-    loop = MovingLoop()
-    loop.set_exception_handler(lambda _loop, _context: None)  # answers that nobody fetched
-    world = World(seed, loop, calm=calm, events_kept=events_kept)
-    try:
-        loop.run_until_complete(world.run())
-    except Standstill as standstill:
-        world.breaks(BrokenInvariant("D2 time goes on", str(standstill)))
-    finally:
-        loop.turns = 0
-        _cancel_everything(loop)
-        loop.close()
-    return world.outcome()
 
+    def make(loop: asyncio.AbstractEventLoop) -> RunWorld:
+        chance = Random(f"joint {seed}")
+        return RunWorld(
+            Beginning(seed=seed, chance=chance, loop=loop, calm=calm, events_kept=events_kept)
+        )
 
-def _cancel_everything(loop: asyncio.AbstractEventLoop) -> None:
-    """Until nobody is left: while the last ones end, somebody may begin."""
-    while left := asyncio.all_tasks(loop):
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    return live_through(make)
 
 
 def _differing(told: dict[str, object], known: dict[str, object]) -> str:
@@ -118,83 +88,40 @@ class RunMachine(Machine):
             self.jobs.pop((execution.task.seq, execution.task.attempt), None)
 
 
-class World:
-    """Everything that exists in one schedule."""
+class RunWorld(SimulatedWorld):
+    """A run, those who drive it and work for it, and an operator."""
 
-    def __init__(
-        self, seed: int, loop: asyncio.AbstractEventLoop, *, calm: bool, events_kept: int
-    ) -> None:
-        self._seed = seed
-        self._loop = loop
-        self._broken: BrokenInvariant | None = None
-        self._over: asyncio.Future[None] = loop.create_future()
-        self._ground = Ground(loop=loop, log=EventLog(kept=events_kept), on_broken=self.breaks)
-        chance = self._chance = Random(f"joint {seed}")
-        drawn = draw_faults(chance)
-        self._plan = FaultPlan(skewed_clocks=True) if calm else drawn
-        self._flow = Flow(seed, chance)
-        self._judge = JointInvariants(
-            self._ground.database_now,
-            retention_seconds=KEEP_FOR_EVER,
-            gone=self._is_gone,
-            on_step=self._on_step,
+    def __init__(self, beginning: Beginning) -> None:
+        super().__init__(beginning)
+        self._flow = Flow(self._seed, self._chance)
+        self._judge: JointInvariants
+        self.settle(
+            JointInvariants(
+                self._ground.database_now,
+                retention_seconds=KEEP_FOR_EVER,
+                gone=self.is_gone,
+                on_step=self.on_step,
+            )
         )
-        self._store = MemoryStore(
-            self._ground.database_now,
-            chance=Random(chance.random()).random,
-            on_commit=self._judge.on_commit,
-        )
-        dice = Random(chance.random())
-        self._network = Network(self._store, self._judge, self._plan, dice, self._ground)
-        self._scene = Scene(
-            ground=self._ground,
-            network=self._network,
-            judge=self._judge,
-            chance=Random(chance.random()),
-            skewed_clocks=self._plan.skewed_clocks,
-        )
-        self._inhabitants: list[Inhabitant] = []
         self._changed_at = 0.0  # when the run or its queue last did
         self._settled_at: float | None = None  # when the operator had let everything go
 
-    async def run(self) -> None:
-        """From the beginning to the end, or to the first broken invariant."""
-        operator = self._populate()
-        for blow in self._plan.blows:
-            self._loop.call_at(blow.at, self._strike, blow)
-        living = self._loop.create_task(operator.run())
-        living.add_done_callback(self._operator_is_done)
-        self._loop.call_later(LOOK_SECONDS, self._look)
-        await self._over
-        if self._broken is None:
-            self._judge_ending()
-
-    def breaks(self, broken: BrokenInvariant) -> None:
-        """The first broken invariant ends the world."""
-        self._broken = self._broken or broken
-        if not self._over.done():
-            self._over.set_result(None)
-
     def outcome(self) -> Outcome:
-        log, facts = self._ground.log, self._judge.facts
-        return Outcome(
-            seed=self._seed,
-            broken=self._broken,
-            steps=log.count,
-            digest=log.digest,
-            faults=self._network.faults,
-            tasks=len(facts.tasks),
-            attempts=sum(one.attempt for one in facts.tasks.values()),
-            epochs=self._judge.epoch,
-            status=self._view().status,
-            seconds=self._loop.time(),
-            last_events=log.last(),
-            flow=self._flow.definition.text,
-        )
+        status, text = self._view().status, self._flow.definition.text
+        return replace(super().outcome(), end=status, case=text)
+
+    def counts(self) -> dict[str, int]:
+        tasks = self._judge.facts.tasks
+        attempts = sum(one.attempt for one in tasks.values())
+        return {
+            "submissions": len(tasks),
+            "attempts": attempts,
+            "schedulers": self._judge.epoch,
+        }
 
     # ---- who lives here ----
 
-    def _populate(self) -> Operator:
+    def populate(self) -> Coroutine[object, object, None]:
         run = self._create_run()
         scene, chance = self._scene, self._chance
         machines = [
@@ -221,7 +148,7 @@ class World:
         link = self._network.link(process, mortal=False)
         tasks = sorted({f"{point}/{name}" for point, name in self._flow.case.outcomes})
         place = Place(process, link.store, Random(chance.random()))
-        return Operator(place, run, tasks, wild=self._judge.wild)
+        return Operator(place, run, tasks, wild=self._judge.wild).run()
 
     def _create_run(self) -> RunView:
         definition = self._flow.definition
@@ -276,23 +203,10 @@ class World:
 
     # ---- what happens ----
 
-    def _strike(self, blow: Blow) -> None:
-        """Let the store have it, or one of those who live."""
-        living = [one for one in self._inhabitants if one.alive]
-        victim = living[int(blow.victim * len(living))] if living else None
-        self._network.faults[blow.strike.value] += 1
-        self._ground.note(victim.name if victim else "nobody", blow.strike.value, blow.seconds)
-        if blow.strike is Strike.OUTAGE:
-            self._network.goes_down(blow.seconds)
-        elif victim is not None:
-            victim.suffers(blow)
-
-    def _operator_is_done(self, operator: asyncio.Task[None]) -> None:
-        if operator.cancelled():
-            return
-        if (error := operator.exception()) is not None:
-            self.breaks(BrokenInvariant("D2 operators are answered", repr(error)))
-        self._settled_at = self._ground.database_now()
+    def on_people_done(self, living: asyncio.Task[None]) -> None:
+        super().on_people_done(living)
+        if not living.cancelled():
+            self._settled_at = self._ground.database_now()
 
     def _told(self, drive: Drive) -> None:
         """P16: what is stored is what the scheduler has in mind, as long as it is the last."""
@@ -319,40 +233,24 @@ class World:
         settled = self._settled_at is not None and run.ended_at > self._settled_at
         return run.status == "completed" or (run.status == "stalled" and settled)
 
-    def _look(self) -> None:
-        """Every second: whether all is done, or never will be."""
-        if self._is_over(self._view()) and self._is_quiet():
-            self._over.set_result(None)
-        elif self._never_ends():
-            self.breaks(BrokenInvariant("D2 the run comes to its end", self._state()))
-        if not self._over.done():
-            self._loop.call_later(LOOK_SECONDS, self._look)
+    def is_done(self) -> bool:
+        return self._is_over(self._view()) and self.is_quiet()
 
-    def _never_ends(self) -> bool:
+    def never_ends(self) -> BrokenInvariant | None:
         now = self._loop.time()
         idle = now > max(self._changed_at, QUIET_AT) + IDLE_SECONDS_MAX
-        return idle or now > HORIZON or self._judge.epoch > EPOCHS_MAX
-
-    def _is_quiet(self) -> bool:
-        return not self._judge.facts.live and self._judge.executions.quiet
+        if not (idle or now > HORIZON or self._judge.epoch > EPOCHS_MAX):
+            return None
+        return BrokenInvariant("D2 the run comes to its end", self._state())
 
     def _state(self) -> str:
         live = [f"{one.id} {one.status}" for one in self._judge.facts.live.values()]
         view = self._view()
         return f"{view.status} ({view.reason}), not over: {live}"
 
-    def _judge_ending(self) -> None:
-        facts, executions = self._judge.facts, self._judge.executions
-        try:
-            check_queue(self._store, facts, executions, run_at_once)
-            check_run(self._flow, self._judge, self._store, run_at_once)
-            if self._plan.calm:
-                check_calm(facts.tasks.values())
-        except BrokenInvariant as broken:
-            self.breaks(broken)
-
-    def _is_gone(self, name: str) -> bool:
-        return self._scene.processes[self._judge.workers[name]].dead
+    def check_ending(self) -> None:
+        super().check_ending()
+        check_ending(self._flow, self._judge, self._store, run_at_once)
 
     def _on_batch(self, batch: Batch) -> None:
         self._changed_at = self._loop.time()
@@ -362,8 +260,6 @@ class World:
             "  ", batch.number, batch.status, [*batch.consumed], submitted, timers
         )
 
-    def _on_step(self, step: Step) -> None:
+    def on_step(self, step: Step) -> None:
         self._changed_at = self._loop.time()
-        self._ground.note(
-            "  ", step.seq, step.signal, step.to_status, step.attempt, step.worker
-        )
+        super().on_step(step)

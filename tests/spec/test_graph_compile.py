@@ -170,3 +170,17 @@ def test_a_parent_beyond_the_last_point_is_drawn_and_one_before_the_first_is_not
     lines = reference(graph, 2, 2)
     assert 'node "3/a" "a\\n3"' in lines
     assert 'node "1/c" "c\\n1"' not in lines
+
+
+def test_a_warm_start_may_begin_now() -> None:
+    daily = """
+        [scheduling]
+            initial cycle point = 20000101T00Z
+            [[graph]]
+                P1D = a
+        [runtime]
+            [[a]]
+    """
+    cycling = graph_of(daily, start="now").cycling
+    assert cycling.start is not None
+    assert cycling.style.text(cycling.start) == "20300317T1746Z"

@@ -13,7 +13,7 @@ from tests.support.sips import (
     yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.sources.sip.judging import judge, render_stage
+from tidewheel.sources.sip.judging import judge, render_stages
 
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = "n: {{ n }}\n"
@@ -29,8 +29,10 @@ def two(first=None, second=None):
 
 
 def due(judgement, outputs, request=None, name="second"):
+    """A stage that is due when others have made these outputs, and what is said about it."""
     findings = Findings()
-    return render_stage(judgement.parameters, name, request or {}, outputs, findings), findings
+    found = render_stages(judgement.parameters, (name,), request or {}, outputs, findings)
+    return found and found[name], findings
 
 
 @pytest.mark.req("R004-41", "R004-40")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.sip.judging import judge, render_stage
+from tidewheel.sources.sip.judging import judge, render_stages
 from tidewheel.sources.sip.template_child import answers
 
 DEFINITION = """\
@@ -282,13 +282,13 @@ def test_outputs_of_stages_are_values_like_any_other():
     assert judgement.runnable
     findings = Findings()
     evil = "x\n    privileged: true"
-    rendered = render_stage(judgement.parameters, "b", {}, {"a": {"word": evil}}, findings)
-    work = yaml_value(rendered.compose)["services"]["work-0"]
+
+    def rendered(word):
+        return render_stages(judgement.parameters, "b", {}, {"a": {"word": word}}, findings)
+
+    work = yaml_value(rendered(evil)["b"].compose)["services"]["work-0"]
     assert work["command"] == [evil, evil, evil]
-    refused = render_stage(
-        judgement.parameters, "b", {}, {"a": {"word": "\U000f5ee0"}}, findings
-    )
-    assert refused is None
+    assert rendered("\U000f5ee0") is None
     assert codes(findings) == ["reserved-character"]
 
 

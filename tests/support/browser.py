@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.support.command_line import CommandLine
-from tests.support.http_server import Caller
+from tests.support.http_server import Caller, in_path
+from tests.support.patience import eventually
 from tidewheel.server.site import BUILT
 
 CHROMIUM = shutil.which("chromium")
@@ -83,3 +84,12 @@ class Site:
         answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach", *options)
         assert answer.status == 0, answer
         return f"{name}/run1"
+
+    def begin_paused(self, name: str, flow: str) -> str:
+        """The same, of one that goes nowhere; a scheduler has it when this returns."""
+        run = self.begin(name, flow, "--pause")
+        facts = f"/runs/{in_path(run)}/facts"
+        eventually(
+            lambda: self.caller().get(facts).json["run"]["status"] == "paused", "it began"
+        )
+        return run

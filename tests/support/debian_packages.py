@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,9 @@ class Part:
         if os.geteuid() != 0:
             return f"{self.name} of a test runs as root, and this is another user"
         if self._absent():
-            with Path(sys.prefix, ".install-packages.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # pytest-xdist's workers all come here at once
+            with one_at_a_time():
                 if self._absent():
-                    _install(self.name, self.packages)
+                    install(self.name, *self.packages)
         if absent := self._absent():
             return f"there is no {', '.join(absent)}, and apt-get could not install it"
         return ""
@@ -45,8 +45,17 @@ def found(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join((os.environ["PATH"], *FOLDERS)))
 
 
-def _install(name: str, packages: Sequence[str]) -> None:
-    if not shutil.which("apt-get"):
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """pytest-xdist's workers all come at once, and the first one installs for all."""
+    with Path(sys.prefix, ".install-packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def install(name: str, *packages: str) -> None:
+    """If this user can."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
         return
     print(f"Installing {name} for the tests ...", file=sys.stderr)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

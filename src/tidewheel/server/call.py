@@ -87,6 +87,12 @@ class Call:
         assert self.token is not None, "an open route asks for a grant"
         return self.token.grant
 
+    @property
+    def who(self) -> str:
+        """How the caller is called in what is kept."""
+        assert self.token is not None, "an open route asks who calls"
+        return self.token.name
+
     def query_as(self, kind: type[Kind]) -> Kind:
         """The parameters, of the type that the route promises."""
         assert isinstance(self.query, kind), self.query

@@ -20,7 +20,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
-from tidewheel.config import ServerSettings, home_directory
+from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
@@ -79,8 +79,8 @@ class Gateway:
         self._keys = KeysUnderWay()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
-        documents = EventDocuments(store, settings.home or home_directory())
-        self._doors = RunDoors(settings.home or home_directory())
+        documents = EventDocuments(store, settings.state_directory)
+        self._doors = RunDoors(settings.state_directory)
         self._hub = Hub(store, documents, self._authenticator, self._metrics, self.stopping)
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ asks through its worker.
 from __future__ import annotations
 
 from tidewheel.client.log_places import is_submission
-from tidewheel.config import home_directory
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed
@@ -40,7 +39,7 @@ async def operating_own_run(call: Call) -> None:
     """The same, and jobs of that run may do more than speak."""
     await own_run(call)
     run = await call.found_run()
-    home = call.settings.home or home_directory()
+    home = call.settings.state_directory
     if not await JobCalls(run_door(call.store, home), home).allows_commands(run):
         raise NotAllowed(
             f"jobs of {run.name} may send messages and look; "

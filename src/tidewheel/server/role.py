@@ -12,7 +12,7 @@ import uvloop
 from tidewheel.client.embedded import Embedded
 from tidewheel.client.server_file import remove_server_file, write_server_file
 from tidewheel.client.tokens import first_token, local_admin
-from tidewheel.config import ServerSettings, StoreSettings, home_directory
+from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.ports.store import Store
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.reserve import kept_reserve
@@ -48,7 +48,7 @@ class Server(Embedded):
         super().__init__(store, None, wait_for_store_seconds)
         self.settings = settings
         self._on_ready = on_ready
-        self._home = settings.home or home_directory()
+        self._home = settings.state_directory
         self._is_local = local
         self._metrics = metrics
 

@@ -19,6 +19,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Document, RunDoor
+from tidewheel.services.home_folders import run_directory
 
 ANSWER_SECONDS_MAX = 60.0
 HANDLER = "handler"
@@ -104,7 +105,7 @@ class JobCalls:
         # Here, since it brings along all that reads definitions: most jobs call nothing.
         from tidewheel.services.definitions.kept import restore  # noqa: PLC0415
 
-        folder = self._home / "runs" / run.name
+        folder = run_directory(self._home, run.name)
         said = restore(definition, run.options, folder).settings.scheduler.job_commands
         return run.options.job_commands if said is None else said
 

@@ -5,16 +5,12 @@ It says so when the reason changes and when the wait is over, not at every try.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
 
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.service import ServiceReport, Surroundings
-
-WAIT_FOR_EVER = math.inf
-WAIT_FOR_NOTHING = 0.0
 
 
 async def open_patiently(

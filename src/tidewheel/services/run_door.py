@@ -25,6 +25,7 @@ from tidewheel.ports.runs import (
     LogPart,
 )
 from tidewheel.ports.store import Store
+from tidewheel.services.home_folders import run_directory, runs_directory
 from tidewheel.services.run_answers import awaited_answer, post_command
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ class StoreRunDoor:
     async def delete(self, run: str) -> RunView:
         view = await self._store.find_run(run)
         await self._store.delete_run(view.number)
-        runs = (self._home / "runs").resolve()
-        folder = (runs / view.name).resolve()
+        runs = runs_directory(self._home).resolve()
+        folder = run_directory(self._home, view.name).resolve()
         if runs in folder.parents:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return view

@@ -9,6 +9,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.services.definitions.kept import RestoredDefinition, restore
+from tidewheel.services.home_folders import run_directory
 from tidewheel.services.workflow_state import DefinitionOf, StateRow, answer, question_of_id
 
 Document = dict[str, object]
@@ -19,7 +20,7 @@ def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
 
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await store.definition(run.definition)
-        return restore(definition, run.options, home / "runs" / run.name)
+        return restore(definition, run.options, run_directory(home, run.name))
 
     return definition_of
 

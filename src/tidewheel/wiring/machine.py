@@ -1,11 +1,10 @@
-"""This machine for whoever may not know runners: its processes and where files of jobs are."""
+"""This machine for whoever may not know runners: its processes, and private folders."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import TaskId
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
@@ -41,21 +40,6 @@ def listener_on(port: int) -> str:
     from tidewheel.runners import listeners
 
     return listeners.listener_on(port)
-
-
-def attempt_directory(home: Path, store_id: str, task_seq: int, attempt: int) -> Path:
-    """Where the files of an attempt are, on the host that ran it."""
-    from tidewheel.services.worker.worker import STORE_ID_LENGTH
-
-    return home / "tasks" / store_id[:STORE_ID_LENGTH] / str(task_seq) / str(attempt)
-
-
-def submission_directory(home: Path, task_id: TaskId, attempt: int) -> Path:
-    """The same for a submission of a run."""
-    from tidewheel.core.runs.job_names import read_job_name
-
-    name = read_job_name(task_id)
-    return home / "runs" / name.run / name.log_folder(attempt)
 
 
 def make_private_directory(path: Path) -> None:

@@ -91,8 +91,8 @@ def test_any_text_is_a_point_an_interval_an_offset_or_is_refused(reader, text):
         lambda text: reader.initial_point(text, NOW),
         lambda text: reader.initial_point(f"next({text})", NOW),
         lambda text: reader.initial_point(f"previous({text}){text}", NOW),
-        lambda text: reader.start_point(text, initial, NOW),
-        lambda text: reader.stop_point(text, initial),
+        lambda text: reader.start_point(text, initial, None, NOW),
+        lambda text: reader.relative_point(text, initial),
         lambda text: reader.final_point(text, initial),
         CyclingReader,
         lambda text: CyclingReader("gregorian", time_zone=text),
@@ -359,16 +359,16 @@ def test_other_points_may_be_relative_to_the_initial_one():
     write = GREGORIAN.style.text
     assert write(GREGORIAN.final_point("+P1Y", initial)) == "20010101T0600Z"
     assert write(GREGORIAN.final_point("P1M", initial)) == "20000201T0600Z"
-    assert write(GREGORIAN.stop_point("T00", initial)) == "20000102T0000Z"
-    assert write(GREGORIAN.start_point("20000105", initial)) == "20000105T0000Z"
-    assert write(GREGORIAN.start_point("now", initial, NOW)) == "20170615T1230Z"
+    assert write(GREGORIAN.relative_point("T00", initial)) == "20000102T0000Z"
+    assert write(GREGORIAN.start_point("20000105", initial, None, NOW)) == "20000105T0000Z"
+    assert write(GREGORIAN.start_point("now", initial, None, NOW)) == "20170615T1230Z"
     assert INTEGER.final_point("+P5", Point(1)) == 6
     assert INTEGER.final_point("5", Point(1)) == 5
     assert GREGORIAN.relative_point("T06", initial) == initial
     with pytest.raises(BadCycling, match="before the initial one"):
         GREGORIAN.final_point("1999", initial)
     with pytest.raises(BadCycling):
-        GREGORIAN.start_point("now", initial)
+        GREGORIAN.relative_point("now", initial)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from tidewheel.core.runs.commands import (
 
 _FLOW = takes("--flow")
 _WAIT = flag("--wait")
-_ALL_AT_ONCE = 2  # `stop --now --now`
 
 
 class Verb(NamedTuple):

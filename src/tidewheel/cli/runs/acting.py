@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 ANSWER_SECONDS_MAX = 30.0
 TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")  # with --dry-run
 
-Act = Callable[[Session, Sequence[str], Mapping[str, object]], int]
 
-
-def verb_command(name: str, act: Act | None = None) -> click.Command:
-    """The click command of a verb; `act` for one that does more than to be given."""
+def verb_command(name: str) -> click.Command:
+    """The click command of a verb."""
     verb = TABLE[name]
 
     def call(session: Session, words: tuple[str, ...], **options: object) -> int:
-        if act is not None:
-            return act(session, words, options)
         return give_verb(session, name, words, options)
 
     call.__doc__ = verb.help

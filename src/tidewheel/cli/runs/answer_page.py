@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe, say
+from tidewheel.cli.runs.words import SHOWN_MAX, more_text
 from tidewheel.core.runs.commands import Hold, Reload, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.door import Given
 
-SHOWN_MAX = 20
 # What a verb does to the whole run, and to one task of it.
 OF_RUNS = {
     "pause": "is paused; go on with: tidewheel resume {run}",
@@ -72,8 +72,8 @@ def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted = set(_list(given.answer, "submitted"))
     for task_id in list(tasks)[:SHOWN_MAX]:
         yield f"{safe(task_id)} {_became(given.verb, tasks[task_id], task_id in submitted)}"
-    if len(tasks) > SHOWN_MAX:
-        yield f"and {len(tasks) - SHOWN_MAX} more: --json shows all"
+    if more := more_text(len(tasks)):
+        yield more
 
 
 def _became(verb: str, flows: object, runs: bool) -> str:

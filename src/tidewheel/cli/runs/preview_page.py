@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from tidewheel.cli.printing import plural, safe, say
 from tidewheel.cli.runs.reason_lines import reason_lines
 from tidewheel.cli.runs.tree_page import BAR, CORNER, GAP, TEE
-from tidewheel.cli.runs.words import Document, documents, flows_text, section, texts
+from tidewheel.cli.runs.words import Document, documents, flows_text, more_text, section, texts
 
 SHOWN_MAX = 50
 
@@ -60,8 +60,8 @@ def _change_lines(page: Document) -> Iterator[str | Title]:
         yield Title("would change at once")
         for one in changes[:SHOWN_MAX]:
             yield f"  {safe(one['id'])}: {safe(_change_text(one))}"
-        if len(changes) > SHOWN_MAX:
-            yield f"  and {len(changes) - SHOWN_MAX} more: --json shows all"
+        if more := more_text(len(changes), SHOWN_MAX):
+            yield f"  {more}"
     for word in ("killed", "polled"):
         if ids := texts(page, word):
             yield f"  jobs {word}: {safe(', '.join(ids[:SHOWN_MAX]))}"
@@ -76,16 +76,16 @@ def _change_text(one: Document) -> str:
 
 def _drawing(page: Document) -> Iterator[str]:
     """Each job under the last of those that it follows."""
-    runs = documents(page, "runs")[:SHOWN_MAX]
+    runs = documents(page, "runs")
     children: dict[str, list[Document]] = {}
     seen: set[str] = set()
-    for one in runs:
+    for one in runs[:SHOWN_MAX]:
         after = [before for before in texts(one, "after") if before in seen]
         children.setdefault(after[-1] if after else "", []).append(one)
         seen.add(str(one["id"]))
     yield from _branch(children, "", "", top=True)
-    if len(documents(page, "runs")) > SHOWN_MAX:
-        yield f"and {len(documents(page, 'runs')) - SHOWN_MAX} more: --json shows all"
+    if more := more_text(len(runs), SHOWN_MAX):
+        yield more
 
 
 def _branch(

@@ -7,6 +7,7 @@ from typing import cast
 from tidewheel.cli.printing import Row, looking_word, plural, safe, say, say_table
 from tidewheel.cli.runs.reason_lines import say_reasons
 from tidewheel.cli.runs.words import (
+    SHOWN_MAX,
     Document,
     bar,
     counts_text,
@@ -14,6 +15,9 @@ from tidewheel.cli.runs.words import (
     fact,
     flows_text,
     moment,
+    more_text,
+    say_lines,
+    say_more,
     section,
     state_cell,
     status_cell,
@@ -21,7 +25,6 @@ from tidewheel.cli.runs.words import (
 )
 
 POINTS_SHOWN_MAX = 12
-SHOWN_MAX = 20
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
@@ -64,7 +67,7 @@ def say_run(page: Document) -> None:
     _say_flows(page)
     if held := texts(page, "held"):
         section("held")
-        say(f"  {safe(', '.join(held[:SHOWN_MAX]))}{_more(len(held))}")
+        say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
 
 
 def _say_facts(run: Document, page: Document) -> None:
@@ -147,8 +150,7 @@ def _say_active(page: Document) -> None:
         for one in active[:SHOWN_MAX]
     ]
     say_table(("TASK", "STATE", "FLOWS", "SUBMIT", "SINCE", "WORKER"), rows, indent=2)
-    if len(active) > SHOWN_MAX:
-        say(f" {_more(len(active))}")
+    say_more(len(active))
 
 
 def _say_causes(page: Document) -> None:
@@ -159,19 +161,13 @@ def _say_causes(page: Document) -> None:
     section("stalled because" if run["status"] == "stalled" else "will not go on by itself")
     for one in causes[:SHOWN_MAX]:
         say_reasons(documents(one, "reasons"))
-    if len(causes) > SHOWN_MAX:
-        say(f" {_more(len(causes))}")
+    say_more(len(causes))
 
 
 def _say_lost(page: Document) -> None:
     lost = documents(page, "lost")
-    if not lost:
-        return
-    section("will not run")
-    for one in lost[:SHOWN_MAX]:
-        say(f"  {safe(one['chain'])}")
-    if len(lost) > SHOWN_MAX:
-        say(f" {_more(len(lost))}")
+    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
+    say_more(len(lost))
 
 
 def _say_flows(page: Document) -> None:
@@ -192,7 +188,3 @@ def _flow_state(flow: Document) -> str:
     if flow["stopped"]:
         return f"stopped, {count} left" if count else "stopped"
     return str(count) if count else "ended"
-
-
-def _more(count: int) -> str:
-    return f" and {count - SHOWN_MAX} more: --json shows all" if count > SHOWN_MAX else ""

@@ -8,11 +8,13 @@ from typing import cast
 from tidewheel.cli.printing import Row, looking_word, safe, say, say_table
 from tidewheel.cli.runs.reason_lines import say_reasons
 from tidewheel.cli.runs.words import (
+    SHOWN_MAX,
     Document,
     documents,
     fact,
     flows_text,
     moment,
+    say_lines,
     section,
     state_cell,
     texts,
@@ -20,7 +22,6 @@ from tidewheel.cli.runs.words import (
 )
 from tidewheel.exact_json import encode
 
-SHOWN_MAX = 20
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
 PREREQUISITES = "prerequisites (+ satisfied, - not yet, x never)"
 XTRIGGERS = "xtriggers and timers"
@@ -41,19 +42,11 @@ def say_task(page: Document) -> None:
     if page["in_pool"] or page["state"] not in ENDED:
         section("why it does not run")
         say_reasons(documents(page, "why"))
-    _say_prerequisites(page)
-    _say_xtriggers(page)
+    say_lines(PREREQUISITES, prerequisite_lines(page))
+    say_lines(XTRIGGERS, xtrigger_lines(page))
     _say_outputs(page)
-    _say_verdicts(page)
+    say_lines("verdicts", _verdict_lines(page))
     _say_submissions(page)
-
-
-def _say_prerequisites(page: Document) -> None:
-    lines = list(prerequisite_lines(page))
-    if lines:
-        section(PREREQUISITES)
-    for line in lines:
-        say(line)
 
 
 def prerequisite_lines(page: Document) -> Iterator[str]:
@@ -78,14 +71,6 @@ def _atom_text(atom: Document) -> str:
     remarks += ["by hand"] if atom["by_hand"] else []
     remarks += [str(atom["state"])] if sign == "x" else []
     return f"{sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
-
-
-def _say_xtriggers(page: Document) -> None:
-    lines = list(xtrigger_lines(page))
-    if lines:
-        section(XTRIGGERS)
-    for line in lines:
-        say(line)
 
 
 def xtrigger_lines(page: Document) -> Iterator[str]:
@@ -120,12 +105,9 @@ def _remark(output: Document) -> str:
     return ", ".join(words)
 
 
-def _say_verdicts(page: Document) -> None:
-    found = documents(page, "verdicts")
-    if found:
-        section("verdicts")
-        for one in found:
-            say(f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}")
+def _verdict_lines(page: Document) -> Iterator[str]:
+    for one in documents(page, "verdicts"):
+        yield f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}"
 
 
 def _say_submissions(page: Document) -> None:
@@ -148,20 +130,24 @@ def _say_submissions(page: Document) -> None:
     ]
     headers = ("NUMBER", "STATUS", "SUBMITTED", "TOOK", "EXIT", "ATTEMPTS", "WORKER", "REMARK")
     say_table(headers, rows, indent=2)
-    logs = [
-        log for attempt in documents(found[-1], "attempts") for log in texts(attempt, "logs")
-    ]
-    said = documents(found[-1], "messages")
-    if said:
-        section("what the last one said")
-        for one in said[-SHOWN_MAX:]:
-            say(f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}")
-    values = found[-1].get("values")
+    _say_last(found[-1])
+
+
+def _say_last(submission: Document) -> None:
+    """What the last one said and left."""
+    said = documents(submission, "messages")[-SHOWN_MAX:]
+    say_lines(
+        "what the last one said",
+        (
+            f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
+            for one in said
+        ),
+    )
+    values = submission.get("values")
     if isinstance(values, dict):
         section("values for those after it")
-        rows = [(str(name), encode(value)) for name, value in values.items()]
+        rows: list[Row] = [(str(name), encode(value)) for name, value in values.items()]
         say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
-    if logs:
-        section("logs of the last one")
-        for log in logs:
-            say(f"  {safe(log)}")
+    attempts = documents(submission, "attempts")
+    logs = (log for attempt in attempts for log in texts(attempt, "logs"))
+    say_lines("logs of the last one", (f"  {safe(log)}" for log in logs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 import click
@@ -12,6 +12,7 @@ from tidewheel.cli.printing import Looking, on_terminal, safe, say
 
 Document = Mapping[str, object]
 
+SHOWN_MAX = 20  # of a list on a page for people
 LABEL_WIDTH = 14
 BAR_WIDTH = 20
 
@@ -79,6 +80,25 @@ def counts_text(counts: object) -> str:
 def section(title: str) -> None:
     say()
     say(click.style(title, bold=True) if on_terminal() else title)
+
+
+def say_lines(title: str, lines: Iterable[str]) -> None:
+    """A section; nothing is said about what is not there."""
+    for number, line in enumerate(lines):
+        if not number:
+            section(title)
+        say(line)
+
+
+def more_text(count: int, shown_max: int = SHOWN_MAX) -> str:
+    """What follows the first ones of a list; empty if those are all."""
+    return f"and {count - shown_max} more: --json shows all" if count > shown_max else ""
+
+
+def say_more(count: int) -> None:
+    """The same as a line of its own below them."""
+    if text := more_text(count):
+        say(f"  {text}")
 
 
 def fact(label: str, text: object) -> None:

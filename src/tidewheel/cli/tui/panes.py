@@ -17,7 +17,15 @@ from tidewheel.cli.runs.task_page import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.runs.words import Document, documents, flows_text, moment, texts, took
+from tidewheel.cli.runs.words import (
+    SHOWN_MAX,
+    Document,
+    documents,
+    flows_text,
+    moment,
+    texts,
+    took,
+)
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
 
 if TYPE_CHECKING:
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000
-SHOWN_MAX = 20
 
 HELP = (
     ("Move", ""),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 SUBMITTED = "submitted"
 SUBMIT_FAILED = "submit-failed"
 STARTED = "started"
@@ -52,7 +50,3 @@ def standard_name(qualifier: str) -> str:
 def made_by(name: str) -> tuple[str, ...]:
     """The outputs that a qualifier stands for: `:finish` is either end."""
     return (SUCCEEDED, FAILED) if name == FINISHED else (name,)
-
-
-def custom(outputs: Iterable[str]) -> list[str]:
-    return [output for output in outputs if output not in STANDARD]

@@ -8,11 +8,13 @@ whatever a request makes of it.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 FLOW_CYLC = "flow.cylc"
 PYTHON = "python"
 SIP = "sip"
+PYTHON_SUFFIX = ".py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,16 @@ class StoredFile:
     path: str
     content: bytes
     executable: bool = False
+
+
+def stored_files(
+    contents: Mapping[str, bytes], executable: Container[str]
+) -> tuple[StoredFile, ...]:
+    """Files by their path, in the order in which they are kept: a digest depends on it."""
+    return tuple(
+        StoredFile(path, content, path in executable)
+        for path, content in sorted(contents.items())
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.tasks.task import TaskId
 from tidewheel.runners.engine.ends import KILLED
 from tidewheel.runners.engine.memory_ends import out_of_memory
 from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
@@ -23,9 +22,9 @@ from tidewheel.runners.engine.project import (
     Part,
     Phase,
     Plan,
-    Sighting,
     Sightings,
     StageWishes,
+    sighted,
 )
 from tidewheel.runners.engine.values import TARGET, make_outputs_folder
 from tidewheel.runners.engine.words import create_words, whole_seconds, without_chatter
@@ -70,15 +69,10 @@ class ComposeEngine:
 
     async def create(self, plan: Plan, file: Path, files: Path) -> None:
         """Everything, started by nobody."""
-        cli = self.cli
         # Without this version 1 would pass over deploy.resources.
-        compose = (
-            (cli.docker, "compose")
-            if cli.compose_v1 is None
-            else (cli.compose_v1, "--compatibility")
-        )
-        answer = await cli.call(
-            *compose,
+        for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
+        answer = await self.cli.call(
+            *(*self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
             *("up", "--no-start", "--no-build"),
             seconds_max=CREATE_SECONDS_MAX,
@@ -98,20 +92,7 @@ class ComposeEngine:
         rows = json_rows(text)
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
         self._forget_but({row[0] for row in rows})
-        found: dict[str, tuple[Tags, list[Part]]] = {}
-        for id_, state, status, project, store, task, attempt, service in rows:
-            tags = _tags(project, store, task, attempt)
-            part = self._ended.get(id_) or Part(
-                id=id_,
-                service=service,
-                phase=_PHASES.get(state, Phase.RUNNING),
-                is_healthy="(healthy)" in status,
-            )
-            found.setdefault(project, (tags, []))[1].append(part)
-        return {
-            project: Sighting(tags=tags, parts=tuple(parts))
-            for project, (tags, parts) in found.items()
-        }
+        return sighted(self._part_of(row) for row in rows)
 
     async def start(self, parts: Sequence[Part]) -> None:
         """All at once; one that cannot be started has ended."""
@@ -184,6 +165,18 @@ class ComposeEngine:
                     state["OOMKilled"] |= id_ in lacking
                     self._ended[id_] = _ended_part(id_, service, state)
 
+    def _part_of(self, row: Sequence[str]) -> tuple[Tags, Part]:
+        """A row of the list of containers."""
+        id_, state, status, *values = row
+        labels = dict(zip(_LABELS, values, strict=True))
+        part = self._ended.get(id_) or Part(
+            id=id_,
+            service=labels[SERVICE],
+            phase=_PHASES.get(state, Phase.RUNNING),
+            is_healthy="(healthy)" in status,
+        )
+        return Tags.read(NAME, labels), part
+
     def _forget_but(self, ids: set[str]) -> None:
         for gone in self._ended.keys() - ids:
             del self._ended[gone]
@@ -211,8 +204,3 @@ def _ended_part(id_: str, service: str, state: dict[str, Any]) -> Part:
         error=error,
         ended_at=str(state["FinishedAt"]),
     )
-
-
-def _tags(project: str, store: str, task: str, attempt: str) -> Tags:
-    number = int(attempt) if attempt.isdecimal() else 0
-    return Tags(runner=NAME, project=project, store=store, task_id=TaskId(task), attempt=number)

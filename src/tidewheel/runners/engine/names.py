@@ -8,6 +8,7 @@ never share anything.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -33,6 +34,18 @@ class Tags:
     store: str
     task_id: TaskId
     attempt: int
+
+    @classmethod
+    def read(cls, runner: str, labels: Mapping[str, str]) -> Tags:
+        """As an engine shows them; anybody can have written them."""
+        attempt = labels.get(ATTEMPT, "")
+        return cls(
+            runner=runner,
+            project=labels[PROJECT],
+            store=labels.get(STORE, ""),
+            task_id=TaskId(labels.get(TASK, "")),
+            attempt=int(attempt) if attempt.isdecimal() else 0,
+        )
 
     def labels(self) -> dict[str, str]:
         return {

@@ -102,11 +102,10 @@ async def resolve(
     cli: Cli, folder: StageFolder, project: str, variables: Mapping[str, str]
 ) -> Document:
     """What the file means, by docker-compose itself."""
-    plugin = cli.compose_v1 is None
     answer = await cli.call(
-        *((cli.docker, "compose") if cli.compose_v1 is None else (cli.compose_v1,)),
+        *cli.compose,
         *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
-        *("config", *(("--format", "json") if plugin else ())),
+        *("config", *(("--format", "json") if cli.uses_plugin else ())),
         environment=cli.plain_environment() | dict(variables),
     )
     if answer.status != 0:
@@ -225,7 +224,7 @@ def _check_shape(document: Document, project: str) -> None:
 
 def _set_variables(document: Document, variables: Mapping[str, str]) -> None:
     """What the task says counts more than what the file says; it is judged like that."""
-    told = {name: value.replace("$", "$$") for name, value in variables.items()}
+    told = literally(variables)
     for service in document["services"].values() if told else ():
         service["environment"] = as_mapping(service.get("environment")) | told
 
@@ -279,9 +278,7 @@ def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: Plan) -> dict[s
 
 def _mark(document: Document, plan: Plan, told: Mapping[str, str]) -> None:
     """Our labels on everything, our variables in each container."""
-    labels = plan.tags.labels()
-    own = {name: value.replace("$", "$$") for name, value in {**labels}.items()}
-    variables = {name: value.replace("$", "$$") for name, value in told.items()}
+    own, variables = literally(plan.tags.labels()), literally(told)
     for service in document["services"].values():
         service["labels"] = as_mapping(service.get("labels")) | own
         service["environment"] = _told_values(service.get("environment")) | variables
@@ -301,6 +298,11 @@ def _told_values(environment: object) -> dict[str, Any]:
     worker's."""
     given = as_mapping(environment)
     return {name: value for name, value in given.items() if value is not None}
+
+
+def literally(values: Mapping[str, str]) -> dict[str, str]:
+    """For a file that is read once more, in which a $ begins the name of a variable."""
+    return {name: value.replace("$", "$$") for name, value in values.items()}
 
 
 def as_mapping(entries: object) -> dict[str, Any]:

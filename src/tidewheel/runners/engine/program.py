@@ -88,7 +88,9 @@ class Cli:
         if docker is None:
             raise BadSetting("PATH", path, "a path on which there is docker")
         self.docker = docker
-        self.compose_v1 = shutil.which("docker-compose", path=path)
+        version_1 = shutil.which("docker-compose", path=path)
+        self.uses_plugin = version_1 is None
+        self.compose: tuple[str, ...] = (version_1,) if version_1 else (docker, "compose")
         # Helpers that only listen must not outlive a worker that was killed.
         setpriv = shutil.which("setpriv", path=path)
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
@@ -101,10 +103,10 @@ class Cli:
 
     def check_compose(self, runner: str) -> None:
         """BadSetting if nothing here reads compose files: neither program nor plugin."""
-        if self.compose_v1 is not None:
+        if not self.uses_plugin:
             return
         asked = subprocess.run(
-            (self.docker, "compose", "version"),
+            (*self.compose, "version"),
             env=self.environment,
             capture_output=True,
             timeout=CALL_SECONDS_MAX,

@@ -6,7 +6,7 @@ of it, or one service on a Swarm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -75,6 +75,17 @@ class Sighting:
 
 
 Sightings = dict[str, Sighting]  # by project
+
+
+def sighted(parts: Iterable[tuple[Tags, Part]]) -> Sightings:
+    """Parts as an engine lists them, each with its project."""
+    found: dict[str, tuple[Tags, list[Part]]] = {}
+    for tags, part in parts:
+        found.setdefault(tags.project, (tags, []))[1].append(part)
+    return {
+        project: Sighting(tags=tags, parts=tuple(there))
+        for project, (tags, there) in found.items()
+    }
 
 
 class CannotCreate(Exception):

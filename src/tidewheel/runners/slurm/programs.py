@@ -131,15 +131,15 @@ class Slurm:
 
     async def signal(self, ids: Iterable[str], signal_name: str) -> None:
         """Send a signal to every process of running jobs."""
-        await self._for_many("scancel", ("--quiet", "--full", f"--signal={signal_name}"), ids)
+        await self._scancel(ids, "--full", f"--signal={signal_name}")
 
     async def cancel_waiting(self, ids: Iterable[str]) -> None:
         """Take jobs out of Slurm's queue; those that have begun are passed over."""
-        await self._for_many("scancel", ("--quiet", "--state=PENDING"), ids)
+        await self._scancel(ids, "--state=PENDING")
 
     async def cancel(self, ids: Iterable[str]) -> None:
         """End jobs, wherever they are; those that have ended are passed over."""
-        await self._for_many("scancel", ("--quiet",), ids)
+        await self._scancel(ids)
 
     async def exit_code(self, job_id: str) -> tuple[int, int] | None:
         """(exit status, signal) of a job as Slurm remembers it; None if it does not."""
@@ -173,9 +173,9 @@ class Slurm:
                     )
         return found
 
-    async def _for_many(self, program: str, options: Sequence[str], ids: Iterable[str]) -> None:
+    async def _scancel(self, ids: Iterable[str], *options: str) -> None:
         for part in _parts(list(ids)):
-            await self._call(program, *options, *part)
+            await self._call("scancel", "--quiet", *options, *part)
 
     async def _call(self, program: str, *arguments: str, text: str = "") -> str:
         try:

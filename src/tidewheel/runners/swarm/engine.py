@@ -14,19 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.tasks.task import TaskId
 from tidewheel.runners.engine.ends import KILLED
 from tidewheel.runners.engine.memory_ends import out_of_memory
-from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
-from tidewheel.runners.engine.prepared import as_mapping
+from tidewheel.runners.engine.names import PROJECT, RUNNER, Tags
+from tidewheel.runners.engine.prepared import as_mapping, literally
 from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
 from tidewheel.runners.engine.project import (
     CannotCreate,
     Part,
     Plan,
-    Sighting,
     Sightings,
     StageWishes,
+    sighted,
 )
 from tidewheel.runners.engine.words import create_words, whole_seconds
 from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
@@ -57,7 +56,7 @@ class SwarmEngine:
 
     def fit(self, document: dict[str, Any], plan: Plan, stage: StageWishes) -> None:
         """Services that end, that are not started again, and that other services find."""
-        labels = {k: v.replace("$", "$$") for k, v in plan.tags.labels().items()}
+        labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
         document.pop("name", None)
         for service in document["services"].values():
@@ -93,15 +92,11 @@ class SwarmEngine:
         await self._learn_facts(names)
         known = [self._facts[name] for name in names if name in self._facts]
         rows = await self._task_rows([facts.name for facts in known])
-        found: dict[str, tuple[Tags, list[Part]]] = {}
+        parts = []
         for facts in known:
             tasks = [row for row in rows if row.service == facts.name]
-            part = await self._with_memory(part_of(facts, tasks))
-            found.setdefault(facts.tags.project, (facts.tags, []))[1].append(part)
-        return {
-            project: Sighting(tags=tags, parts=tuple(parts))
-            for project, (tags, parts) in found.items()
-        }
+            parts.append((facts.tags, await self._with_memory(part_of(facts, tasks))))
+        return sighted(parts)
 
     async def start(self, parts: Sequence[Part]) -> None:
         """A Swarm starts what it is given by itself."""
@@ -220,17 +215,9 @@ class SwarmEngine:
 
 
 def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
-    project = labels[PROJECT]
+    tags = Tags.read(NAME, labels)
     wanted = (mode.get("Replicated") or {}).get("Replicas")
-    attempt = labels.get(ATTEMPT, "")
-    tags = Tags(
-        runner=NAME,
-        project=project,
-        store=labels.get(STORE, ""),
-        task_id=TaskId(labels.get(TASK, "")),
-        attempt=int(attempt) if attempt.isdecimal() else 0,
-    )
-    short = name.removeprefix(f"{project}_")
+    short = name.removeprefix(f"{tags.project}_")
     return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidewheel.runners.engine.names import Tags
 from tidewheel.runners.engine.project import Part, Phase
@@ -64,46 +64,36 @@ def part_of(facts: ServiceFacts, tasks: Sequence[TaskRow]) -> Part:
     bad = [task for task in tasks if task.state in BAD]
     done = sum(task.state == "Complete" for task in tasks)
     wanted = facts.wanted if facts.wanted is not None else max(1, len(tasks))
-    ids = tuple(task.id for task in tasks)
+    part = Part(
+        id=facts.name,
+        service=facts.service,
+        phase=Phase.RUNNING,
+        tasks=tuple(task.id for task in tasks),
+    )
     if bad:
-        return _bad_part(facts, bad[-1], ids)
+        return _bad_part(part, bad[-1])
     if done >= wanted:
-        return Part(
-            id=facts.name, service=facts.service, phase=Phase.ENDED, exit_status=0, tasks=ids
-        )
+        return replace(part, phase=Phase.ENDED, exit_status=0)
     open_tasks = [task for task in tasks if task.state not in OVER]
     if tasks and not open_tasks and len(tasks) >= wanted:
         words = "it was shut down by its node or by somebody else"
-        return Part(
-            id=facts.name, service=facts.service, phase=Phase.ENDED, error=words, tasks=ids
-        )
+        return replace(part, phase=Phase.ENDED, error=words)
     if all(task.state in WAITING for task in open_tasks):
         error = next((task.error for task in open_tasks if task.error), "")
         if "constraints" in error:
             error += LABEL_ADVICE
-        return Part(
-            id=facts.name, service=facts.service, phase=Phase.PENDING, error=error, tasks=ids
-        )
+        return replace(part, phase=Phase.PENDING, error=error)
     lost = next((task.node for task in open_tasks if task.wanted_state == "Shutdown"), "")
-    error = f"its node {lost} does not answer" if lost else ""
-    return Part(
-        id=facts.name, service=facts.service, phase=Phase.RUNNING, error=error, tasks=ids
-    )
+    return replace(part, error=f"its node {lost} does not answer" if lost else "")
 
 
-def _bad_part(facts: ServiceFacts, task: TaskRow, ids: tuple[str, ...]) -> Part:
-    """Its first failure: the list begins with the newest."""
+def _bad_part(part: Part, task: TaskRow) -> Part:
+    """Ended by its first failure: the list begins with the newest."""
     found = _EXIT.search(task.error)
     error = "" if found else task.error or f"its task is {task.state.lower()}"
     if error and is_about_an_image(error):
         error = create_words(error)
     if error and task.node:
         error = f"{error} (node {task.node})"
-    return Part(
-        id=facts.name,
-        service=facts.service,
-        phase=Phase.ENDED,
-        exit_status=int(found[1]) if found else None,
-        error=error,
-        tasks=ids,
-    )
+    exit_status = int(found[1]) if found else None
+    return replace(part, phase=Phase.ENDED, exit_status=exit_status, error=error)

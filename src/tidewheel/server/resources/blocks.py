@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import RUN_QUEUE, Scope, covers_workflow
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
@@ -52,15 +51,10 @@ def block_door(call: Call) -> StoreBlockDoor:
     return StoreBlockDoor(
         call.store,
         run_door(call),
-        call.settings.home or home_directory(),
+        call.settings.state_directory,
         code_trusted=False,
         rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
     )
-
-
-def _who(call: Call) -> str:
-    assert call.token is not None
-    return call.token.name
 
 
 # ---- instances ----
@@ -70,7 +64,7 @@ async def submit(call: Call) -> object:
     """The text itself is read, so that findings have lines."""
     file = call.query_as(SbiQuery).file
     async with call.doors.beginning:
-        told = await block_door(call).submit_sbi(file, call.raw, who=_who(call))
+        told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
     call.targets.append(str(told["id"]))
     return Answer(body=told, status=CREATED if told["is_new"] else 200)
 
@@ -124,7 +118,7 @@ async def abort(call: Call) -> object:
     block_id = call.path["block"]
     call.targets.append(block_id)
     reason = call.body_as(AbortIn).reason
-    return await block_door(call).abort(block_id, who=_who(call), reason=reason)
+    return await block_door(call).abort(block_id, who=call.who, reason=reason)
 
 
 async def _of_block(call: Call) -> Iterable[str]:
@@ -137,7 +131,7 @@ async def _of_block(call: Call) -> Iterable[str]:
 async def post_objects(call: Call) -> object:
     posted = {one.name: one.facts for one in call.body_as(ObjectsIn).objects}
     call.targets += list(posted)
-    return await block_door(call).post_objects(posted, who=_who(call))
+    return await block_door(call).post_objects(posted, who=call.who)
 
 
 async def list_objects(call: Call) -> object:

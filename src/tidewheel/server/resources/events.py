@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tidewheel.config import home_directory
 from tidewheel.core.runs.stream import EventFilter, EventKind, read_cursor
 from tidewheel.core.tasks.access import Scope
 from tidewheel.errors import BadSetting
@@ -68,7 +67,7 @@ async def snapshot(call: Call) -> object:
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])
     if call.run is not None:
-        home = call.settings.home or home_directory()
+        home = call.settings.state_directory
         return await call.doors.apart(run_snapshot(call.store, call.run, home))
     assert query.queue is not None
     return await queue_snapshot(call.store, query.queue)

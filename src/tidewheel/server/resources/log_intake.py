@@ -9,7 +9,6 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.config import home_directory
 from tidewheel.core.runs.job_names import LATEST, read_job_name
 from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.status import LEASED
@@ -69,7 +68,7 @@ async def take_in(call: Call) -> object:
         raise NotFound("stream", stream)
     task = await call.found_task()
     await _require_attempt(call, task, query)
-    home = call.settings.home or home_directory()
+    home = call.settings.state_directory
     folder = await attempt_folder(call.store, home, (task.id, task.seq), query.attempt)
     write = (home, folder, FILES[stream], query.offset, call.raw)
     try:
@@ -107,7 +106,7 @@ async def _require_attempt(call: Call, task: TaskView, query: ChunkQuery) -> Non
 
 
 async def home(call: Call) -> object:
-    where = call.settings.home or home_directory()
+    where = call.settings.state_directory
     return HomeOut(id=await asyncio.to_thread(home_id, where))
 
 

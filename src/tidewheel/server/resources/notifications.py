@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.config import home_directory, scheduler_settings
+from tidewheel.config import scheduler_settings
 from tidewheel.core.tasks.access import Scope
 from tidewheel.ports.runs import BringsNotifications
 from tidewheel.server.call import Call
@@ -108,7 +108,7 @@ async def send_test(call: Call) -> object:
 
 
 def _desk(call: Call) -> BringsNotifications:
-    home = call.settings.home or home_directory()
+    home = call.settings.state_directory
     return notification_desk(call.store, home, scheduler_settings().smtp)
 
 

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import LogPart, RunDoor
@@ -36,6 +35,7 @@ from tidewheel.server.resources.run_queries import (
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
+from tidewheel.services.home_folders import runs_directory
 
 Document = dict[str, Any]
 
@@ -136,7 +136,7 @@ async def log(call: Call) -> object:
     return Answer(
         body=part.content,
         media_type="text/plain; charset=utf-8",
-        headers=_log_headers(part, call.settings.home or home_directory()),
+        headers=_log_headers(part, call.settings.state_directory),
     )
 
 
@@ -148,7 +148,7 @@ def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
         "size": str(part.size),
         "found": str(part.found).lower(),
         "over": str(part.over).lower(),
-        "path": quote(str(Path(place.path).relative_to(home / "runs"))),
+        "path": quote(str(Path(place.path).relative_to(runs_directory(home)))),
         "id": quote(place.id or ""),
         "submit": str(place.submit or ""),
         "attempt": str(place.attempt or ""),
@@ -172,7 +172,7 @@ async def _log_part(call: Call, query: LogQuery, run: str, what: str) -> LogPart
         more = door.log_part(run, wish, **span, wait_seconds=wait)
         return await unless_stopping(call, call.doors.apart(more)) or part
     except (Refused, OSError) as error:
-        raise _no_log(error, what, call.settings.home or home_directory()) from None
+        raise _no_log(error, what, call.settings.state_directory) from None
 
 
 def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:

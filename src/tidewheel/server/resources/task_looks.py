@@ -10,7 +10,6 @@ import msgspec
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.filters import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
-from tidewheel.config import home_directory
 from tidewheel.core.tasks.access import Scope
 from tidewheel.core.tasks.requests import Page
 from tidewheel.core.tasks.task import TaskId
@@ -253,7 +252,7 @@ async def log(call: Call) -> object:
     stream = call.path["stream"]
     if stream not in STREAMS:
         raise NotFound("stream", stream)
-    home = call.settings.home or home_directory()
+    home = call.settings.state_directory
     attempt = query.attempt or max(1, task.attempt)
     path = await attempt_log(call.store, home, (task.id, task.seq), stream, attempt)
     root = home / path.relative_to(home).parts[0]

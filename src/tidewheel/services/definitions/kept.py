@@ -23,6 +23,7 @@ from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
 from tidewheel.core.runs.definition import (
     FLOW_CYLC,
     PYTHON,
+    PYTHON_SUFFIX,
     SIP,
     RunOptions,
     StoredDefinition,
@@ -34,7 +35,7 @@ from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.loading import SourceOptions
 from tidewheel.sources.flow_cylc.points import PointTexts
 from tidewheel.sources.flow_cylc.settings import FlowSettings
-from tidewheel.sources.flow_cylc.source_text import SourceText, origin
+from tidewheel.sources.flow_cylc.source_text import SourceText
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts
 from tidewheel.sources.flow_cylc.workflow import (
     LoadedWorkflow,
@@ -100,11 +101,11 @@ def capture(
 
 def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
     assert loaded.workflow is not None, "a definition with errors is not kept"
-    is_python = path.suffix == ".py"
+    is_python = path.suffix == PYTHON_SUFFIX
     folder = path.parent if is_python or path.is_file() else path
     files, too_large = files_of(folder)
     if is_python:  # a folder of programs: only the file and modules beside it belong to it
-        files = [one for one in files if one.path.endswith(".py")]
+        files = [one for one in files if one.path.endswith(PYTHON_SUFFIX)]
     definition = sealed(
         StoredDefinition(
             digest="",
@@ -276,6 +277,4 @@ def _errors(findings: Findings) -> list[str]:
 
 
 def _source(text: str, directory: Path) -> SourceText:
-    lines = text.splitlines()
-    origins = [origin(0, number) for number in range(1, len(lines) + 1)]
-    return SourceText(directory, (FLOW_CYLC,), lines, origins)
+    return SourceText.as_written(directory, (FLOW_CYLC,), text.splitlines())

@@ -11,7 +11,7 @@ from tidewheel.core.graph.node import NodeDef
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
 from tidewheel.sources.flow_cylc.settings import FlowSettings
-from tidewheel.sources.flow_cylc.source_text import SourceText, origin
+from tidewheel.sources.flow_cylc.source_text import SourceText
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 from tidewheel.sources.python_api.loading import load_python
 from tidewheel.sources.python_api.points import ReadOptions
@@ -60,8 +60,7 @@ def _source(path: Path) -> SourceText:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         lines = []
-    origins = [origin(0, number) for number in range(1, len(lines) + 1)]
-    return SourceText(Path(), (str(path),), lines, origins)
+    return SourceText.as_written(Path(), (str(path),), lines)
 
 
 def _family_nodes(workflow: WorkflowDef) -> dict[str, NodeDef]:

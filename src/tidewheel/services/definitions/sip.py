@@ -12,7 +12,7 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.definition import SIP, StoredDefinition, StoredFile
+from tidewheel.core.runs.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
@@ -172,7 +172,7 @@ def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
         workflow=workflow,
         kind=SIP,
         text=source.file,
-        files=stored_files(source),
+        files=stored_files(source.files, source.executable),
     )
 
 
@@ -184,14 +184,6 @@ def compiled(judgement: Judgement, findings: Findings) -> tuple[WorkflowDef, Gra
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)
     return workflow, graph
-
-
-def stored_files(source: SipSource) -> tuple[StoredFile, ...]:
-    """All files of a definition, as they are kept with it."""
-    return tuple(
-        StoredFile(path, content, path in source.executable)
-        for path, content in sorted(source.files.items())
-    )
 
 
 def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
@@ -260,8 +252,7 @@ def _source_text(folder: Path, source: SipSource, text: DefinitionText) -> Sourc
     files = (source.file, *(name for name in source.files if name != source.file))
     if text.rendered is None:
         lines = text.text.removesuffix("\n").split("\n")
-        origins = [origin(0, number) for number in range(1, len(lines) + 1)]
-        return SourceText(folder, files, lines, origins)
+        return SourceText.as_written(folder, files, lines)
     rendered = text.rendered
     lines = [filled_text(line, rendered.values).replace("\n", "\\n") for line in rendered.lines]
     kept = [number for number, line in enumerate(lines) if line.strip()]

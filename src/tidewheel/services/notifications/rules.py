@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 STALL, BLOCKED, FAILED, LATE = "stall", "blocked", "failed", "late"
 ERROR, STOPPED, COMPLETED = "error", "stopped", "completed"
 EVENTS = (STALL, BLOCKED, FAILED, LATE, ERROR, STOPPED, COMPLETED)
-OF_TASKS = (BLOCKED, FAILED, LATE)  # these name the tasks that they happened to
 
 EVERY_SECONDS = {"webhook": 0.0, "mail": 60.0, "command": 0.0}
 SUBJECT_DEFAULT = "[tidewheel] {event}: {run}"

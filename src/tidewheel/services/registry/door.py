@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import Bundle, RunRequest, WorkflowView, in_order
 from tidewheel.core.runs.views import RunView
 from tidewheel.ports.registry import Document, Parameters
@@ -73,7 +73,6 @@ class StoreRegistryDoor:
         versions = await self._store.workflows(view.name, WORKFLOWS_MAX)
         return _listed(view) | {
             "findings": json.loads(view.findings),
-            "parameters": json.loads(view.parameters),
             "versions": [one.version for one in in_order(versions)],
             "files": [
                 {"path": one.path, "size": len(one.content), "executable": one.executable}
@@ -86,9 +85,7 @@ class StoreRegistryDoor:
     ) -> Document:
         from tidewheel.services.registry import making_runs  # noqa: PLC0415 - with all that reads them
 
-        view = await found_workflow(self._store, name, version)
-        kept = await self._store.definition(view.definition)
-        asked = await self._asked(view, parameters)
+        view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
         told = await asyncio.to_thread(making_runs.checked, kept, asked, is_request=is_request)
         return _listed(view) | told
@@ -98,9 +95,7 @@ class StoreRegistryDoor:
     ) -> Document:
         from tidewheel.services.registry import making_runs  # noqa: PLC0415
 
-        view = await found_workflow(self._store, name, version)
-        kept = await self._store.definition(view.definition)
-        asked = await self._asked(view, parameters)
+        view, kept, asked = await self._asked(name, version, parameters)
         rendered = await asyncio.to_thread(making_runs.rendered, kept, asked)
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
 
@@ -110,23 +105,26 @@ class StoreRegistryDoor:
         """Who would wait for whom from one point to another; "" is the first, or a few on."""
         from tidewheel.services.registry import making_runs  # noqa: PLC0415
 
-        view = await found_workflow(self._store, name, version)
-        kept = await self._store.definition(view.definition)
-        asked = await self._asked(view, parameters)
+        view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(making_runs.graphed, kept, asked, *points)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
 
-    async def _asked(self, view: WorkflowView, parameters: Parameters | None) -> RunRequest:
-        return RunRequest(
+    async def _asked(
+        self, name: str, version: str, parameters: Parameters | None
+    ) -> tuple[WorkflowView, StoredDefinition, RunRequest]:
+        """The workflow that is meant, what is kept of it, and a run of it with these."""
+        view = await found_workflow(self._store, name, version)
+        kept = await self._store.definition(view.definition)
+        asked = RunRequest(
             workflow=view.name,
             version=view.version,
             parameters=parameters or {},
             options=RunOptions(now=float(await self._store.now())),
             code_trusted=self._code_trusted,
         )
+        return view, kept, asked
 
     async def remove(self, name: str, version: str = "") -> Document:
-        """Without a version, the only one there is."""
         view = await only_workflow(self._store, name, version)
         return _listed(await self._store.remove_workflow(view.name, view.version))
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.runs.definition import StoredFile
+from tidewheel.core.runs.definition import PYTHON_SUFFIX, StoredFile
 from tidewheel.core.runs.registry import Bundle
 from tidewheel.services.definitions.kept import files_of
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE
 from tidewheel.sources.sip.folder_reading import find_definitions, read_folder
-
-PYTHON_SUFFIX = ".py"
 
 
 def read_bundles(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 from tidewheel.core.graph.findings import (
     Finding,
@@ -40,6 +41,7 @@ from tidewheel.services.registry.registering import judged_sip, load_flow
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.sources.sip.judging import judge
+from tidewheel.sources.sip.parameters import Values
 from tidewheel.sources.sip.stage_rendering import RenderedStage
 
 
@@ -84,7 +86,7 @@ def _made(
     options = asked.options
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
-        load_sip(source, Path(), dict(asked.parameters), findings)  # type: ignore[arg-type]
+        load_sip(source, Path(), _values(asked), findings)
         if not findings.has_errors:  # else they may be no JSON
             options = replace(options, parameters=asked.parameters_text)
     elif kept.kind == FLOW_CYLC:
@@ -97,6 +99,11 @@ def _made(
     if findings.has_errors:
         raise InvalidDefinition(str(asked), findings.sorted())
     return kept, options
+
+
+def _values(asked: RunRequest) -> Values:
+    """The parameters of a SIP definition; what is no JSON among them becomes a finding."""
+    return cast("Values", dict(asked.parameters))
 
 
 @contextmanager
@@ -137,7 +144,7 @@ def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> D
     """Whether a run could begin; of a SIP definition without a request, whether any could."""
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
-        judgement = judge(source, dict(asked.parameters) if is_request else None)  # type: ignore[arg-type]
+        judgement = judge(source, _values(asked) if is_request else None)
         return judged_sip(source, judgement).document()
     findings = Findings()
     try:
@@ -168,7 +175,7 @@ def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
             stages: dict[str, Document] = {}
     else:
         source = source_of(kept.text, kept.files)
-        judged = load_sip(source, Path(), dict(asked.parameters), findings)  # type: ignore[arg-type]
+        judged = load_sip(source, Path(), _values(asked), findings)
         text = judged.loaded.source.text
         found = judged.judgement.rendered if judged.judgement is not None else {}
         stages = {name: _stage_document(one) for name, one in found.items()}
@@ -187,8 +194,7 @@ def graphed(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) ->
             drawn = _drawn(loaded, start, stop)
     else:
         source = source_of(kept.text, kept.files)
-        request = dict(asked.parameters) or None
-        loaded = load_sip(source, Path(), request, findings).loaded  # type: ignore[arg-type]
+        loaded = load_sip(source, Path(), _values(asked) or None, findings).loaded
         drawn = _drawn(loaded, start, stop)
     if drawn is None:
         raise InvalidDefinition(str(asked), findings.sorted())

@@ -24,9 +24,10 @@ from tidewheel.core.graph.findings import (
 from tidewheel.core.runs.definition import (
     FLOW_CYLC,
     PYTHON,
+    PYTHON_SUFFIX,
     RunOptions,
     StoredDefinition,
-    StoredFile,
+    stored_files,
 )
 from tidewheel.core.runs.registry import (
     NO_VERSION,
@@ -47,7 +48,6 @@ from tidewheel.sources.sip.judging import Judgement, judge
 from tidewheel.sources.sip.parameters import ParameterSpec
 from tidewheel.sources.sip.sip_source import SipSource
 
-PYTHON_SUFFIX = ".py"
 _META_VERSION = re.compile(
     r"^\s*\[meta\]\s*$(?:\n(?!\s*\[).*)*?\n\s*version\s*=([^\n#]*)", re.MULTILINE
 )
@@ -154,13 +154,6 @@ def _inside(bundle: Bundle) -> Bundle:
     )
 
 
-def stored_files(bundle: Bundle) -> tuple[StoredFile, ...]:
-    return tuple(
-        StoredFile(path, content, path in bundle.executable)
-        for path, content in sorted(bundle.files.items())
-    )
-
-
 # ---- SIP ----
 
 
@@ -257,7 +250,7 @@ def _judged_flow(bundle: Bundle, manner: Manner) -> Judged:
             workflow=bundle.name,
             kind=FLOW_CYLC,
             text=text,
-            files=stored_files(bundle),
+            files=stored_files(bundle.files, bundle.executable),
         )
     )
     findings, refusing = Findings(), Findings()
@@ -322,8 +315,9 @@ def _judged_python(bundle: Bundle, manner: Manner) -> Judged:
     if not manner.code_trusted:
         _refuse_python(findings)
         raise InvalidDefinition(bundle.name or bundle.file, findings)
+    files = stored_files(bundle.files, bundle.executable)
     definition = StoredDefinition(
-        digest="", workflow="", kind=PYTHON, text=bundle.file, files=stored_files(bundle)
+        digest="", workflow="", kind=PYTHON, text=bundle.file, files=files
     )
     with TemporaryDirectory() as folder:
         unpack(definition, Path(folder))

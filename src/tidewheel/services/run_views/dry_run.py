@@ -16,7 +16,8 @@ from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import reread, restore
-from tidewheel.services.run_views.loading import Looked, run_directory
+from tidewheel.services.home_folders import run_directory
+from tidewheel.services.run_views.loading import Looked
 from tidewheel.services.run_views.reasons import reason_document
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of

@@ -25,7 +25,7 @@ from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import restore
-from tidewheel.services.run_views.loading import run_directory
+from tidewheel.services.home_folders import run_directory
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import FUTURE, TaskWords, memory_words, row_words
 from tidewheel.vocabulary import time_text

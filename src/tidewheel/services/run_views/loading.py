@@ -47,11 +47,6 @@ class Looked(NamedTuple):
         return f"{self.pool.plan.text(key[0])}/{key[1]}"
 
 
-def run_directory(home: Path, run: str) -> Path:
-    """Where the files of a run are, on the host that runs it."""
-    return home / "runs" / run
-
-
 async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, Pool, RunView]:
     """The graph and the pool of a run, named as people name it."""
     looked = await gather(store, await store.find_run(run), home)

@@ -9,15 +9,14 @@ from tidewheel.core.runs.job_names import JobName, read_job_name
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
+from tidewheel.services.home_folders import runs_directory, submission_directory
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
 from tidewheel.services.run_views.log_files import (
     TEXT_BYTES_MAX,
     found_files,
     job_file,
-    job_folder,
     last_text,
     run_log,
-    runs_folder,
 )
 from tidewheel.services.run_views.run_facts import Document
 
@@ -79,13 +78,13 @@ async def job_place(
             "name one of these"
         )
     job = JobName(view.name, point, key[1], submit)
-    return job_folder(home, job, attempt), submit, attempt
+    return submission_directory(home, job, attempt), submit, attempt
 
 
 def _content(home: Path, path: Path, what: str, wish: LogWish) -> Document:
     files = found_files(path.parent)
     try:
-        text, cut = last_text(runs_folder(home), path, wish.bytes_max)
+        text, cut = last_text(runs_directory(home), path, wish.bytes_max)
     except FileNotFoundError:
         if wish.awaited:
             return {"path": str(path), "files": files, "text": "", "cut": False}

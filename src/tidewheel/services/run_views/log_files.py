@@ -1,4 +1,4 @@
-"""The files that a run leaves on the host where it ran: where they are, and their last lines.
+"""The files that a run leaves on the host where it ran: how people call them, what is in them.
 
 A path is put together from a run's name, a point and a node's name that were looked up before,
 and from the names below; nothing else of what people write becomes part of it.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tidewheel.core.runs.job_names import JobName
 from tidewheel.errors import Refused
 from tidewheel.runners.plain_files import open_plain
-from tidewheel.services.run_views.loading import run_directory
+from tidewheel.services.home_folders import run_directory
 
 TEXT_BYTES_MAX = 1024 * 1024
 RUN_LOG = Path("log", "scheduler", "log")
@@ -35,17 +34,8 @@ SHORT_NAMES = {
 }
 
 
-def runs_folder(home: Path) -> Path:
-    """Nothing outside of it is read for anybody who looks at a run."""
-    return home / "runs"
-
-
 def run_log(home: Path, run: str) -> Path:
     return run_directory(home, run) / RUN_LOG
-
-
-def job_folder(home: Path, job: JobName, attempt: int = 1) -> Path:
-    return run_directory(home, job.run) / job.log_folder(attempt)
 
 
 def job_file(word: str) -> str:

@@ -12,8 +12,9 @@ from tidewheel.core.runs.job_names import JobName, read_job_name
 from tidewheel.core.runs.views import RunView
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store
+from tidewheel.services.home_folders import runs_directory, submission_directory
 from tidewheel.services.run_views.loading import submissions_by_task
-from tidewheel.services.run_views.log_files import job_file, job_folder, part_of_file
+from tidewheel.services.run_views.log_files import job_file, part_of_file
 from tidewheel.services.run_views.looks import Ground, look
 
 LOOK_SECONDS = 0.2  # between two looks at a file that may grow
@@ -56,7 +57,7 @@ async def log_part(
 
 
 def _read(home: Path, place: LogPlace, span: Span) -> LogPart:
-    read = part_of_file(home / "runs", Path(place.path), span.offset, span.bytes_max)
+    read = part_of_file(runs_directory(home), Path(place.path), span.offset, span.bytes_max)
     content, offset, size = (b"", span.offset or 0, 0) if read is None else read
     return LogPart(place, content, offset, size, found=read is not None, over=False)
 
@@ -86,7 +87,8 @@ async def _exact_place(
     job = next((one for one in found if one.submit == submit), None)
     if job is None:
         return None
-    path = job_folder(home, job, attempt) / job_file(str(wish.get("file") or "out"))
+    folder = submission_directory(home, job, attempt)
+    path = folder / job_file(str(wish.get("file") or "out"))
     return LogPlace(f"{job.point}/{job.node}", submit, attempt, str(path))
 
 

@@ -1,6 +1,6 @@
 """One door to every view of a run: by name, with arguments as they come from JSON.
 
-The command line, jobs and later REST ask here; the answer is a document for any of them.
+The command line, jobs and REST ask here; the answer is a document for any of them.
 """
 
 from __future__ import annotations

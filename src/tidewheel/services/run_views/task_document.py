@@ -17,11 +17,12 @@ from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import AttemptView, OutputView
 from tidewheel.ports.store import Store
+from tidewheel.services.home_folders import submission_directory
 from tidewheel.services.run_views.conditions import prerequisites, suicides
 from tidewheel.services.run_views.environment import environment_document
 from tidewheel.services.run_views.hand_work import SetByHand, outputs_set
 from tidewheel.services.run_views.loading import Looked, submissions_by_task
-from tidewheel.services.run_views.log_files import found_files, job_folder
+from tidewheel.services.run_views.log_files import found_files
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import verdict_word, words_of
@@ -249,9 +250,9 @@ def _submission_document(one: Submission, home: Path) -> Document:
         "exit_status": view.exit_status,
         "error": view.error,
         "worker": view.worker,
-        "folder": str(job_folder(home, job)),
+        "folder": str(submission_directory(home, job)),
         "attempts": [
-            _attempt_document(attempt, job_folder(home, job, attempt.attempt))
+            _attempt_document(attempt, submission_directory(home, job, attempt.attempt))
             for attempt in one.attempts
         ],
         "messages": [

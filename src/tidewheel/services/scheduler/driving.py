@@ -105,11 +105,6 @@ class Drive:
             if task.is_active:
                 self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
 
-    @property
-    def was_running(self) -> bool:
-        """Whether the job had started whose end is being heard."""
-        return self.stage_before is Stage.RUNNING
-
     # ---- names ----
 
     def text(self, key: Key) -> str:

@@ -23,26 +23,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tidewheel.core.runs.requests import (
-    Batch,
-    CommandAnswer,
-    CommandGiven,
-    Happening,
-    JobOver,
-    JobSaid,
-    JobStarted,
-    RunLease,
-)
+from tidewheel.core.runs.requests import Batch, RunLease
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.scheduler.driving import RENDERING
+from tidewheel.services.scheduler.hearing import (
+    hear_happenings,
+    hear_objects,
+    hear_timers,
+    hear_xtriggers,
+)
 from tidewheel.services.scheduler.outcome import Work
-from tidewheel.services.scheduler.playing import PLAYED
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
@@ -167,13 +161,11 @@ class RunDriver(Service):
         drive, now = stage.drive, inbox.now
         if not stage.begun:
             stage.begin(now)
-        # Commands first: who gave one saw the run without what was reported since.
-        for happening in sorted(inbox.happenings, key=_is_report):
-            await self._hear(stage, happening)
-        await self._find_objects(stage)
-        self._hear_xtriggers(stage, now)
-        self._is_cut = len(inbox.happenings) == INBOX_MAX
-        self._tick(stage, now)
+        await hear_happenings(stage, inbox.happenings)
+        await hear_objects(stage, self._store)
+        hear_xtriggers(stage, now)
+        all_heard = hear_timers(stage, now)
+        self._is_cut = len(inbox.happenings) == INBOX_MAX or not all_heard
         await self._submit_late(stage, now)
         stage.timers.heed(drive, now)
         await self._write(stage, now)
@@ -186,59 +178,6 @@ class RunDriver(Service):
         if self.pace_seconds and early > 0.0:
             await self._clock.sleep(early)
         self._passed_at = self._clock.monotonic()
-
-    async def _hear(self, stage: Stage, happening: Happening) -> None:
-        drive = stage.drive
-        drive.work.consumed.append(happening.seq)
-        match happening:
-            case JobStarted():
-                stage.reports.started(drive, happening)
-            case JobSaid():
-                stage.reports.said(drive, happening)
-            case JobOver():
-                stage.reports.over(drive, happening)
-            case CommandGiven():
-                await self._obey(stage, happening)
-        drive.drain()
-
-    async def _obey(self, stage: Stage, given: CommandGiven) -> None:
-        try:
-            answer = await stage.commands.obey(stage, given)
-        except Refused as refused:
-            answer = CommandAnswer(given.number, refused=str(refused))
-        stage.drive.work.answers.append(answer)
-
-    async def _find_objects(self, stage: Stage) -> None:
-        """Buffer objects that stages wait for; whoever posts one wakes this run."""
-        names = stage.awaited_objects()
-        for one in await self._store.objects_there(names) if names else ():
-            stage.xtriggers.hear(one.name, one.name)
-
-    @staticmethod
-    def _hear_xtriggers(stage: Stage, now: Instant) -> None:
-        drive = stage.drive
-        for one in stage.xtriggers.take_satisfied():
-            # First: a task that is submitted by this step finds the results.
-            stage.broadcast(stage.xtriggers.broadcasts(one))
-            drive.step(XtriggerSatisfied(one.label, one.keys, now))
-            drive.drain()
-        drive.work.xtriggers += stage.xtriggers.take_rows()
-
-    def _tick(self, stage: Stage, now: Instant) -> None:
-        drive = stage.drive
-        for key in drive.agenda.due(now):
-            if key.point is None:
-                stage.timers.fire(drive, key, now)
-            elif key.timer == PLAYED:
-                stage.players.end(drive, key, now)
-            elif key.timer == RENDERING:
-                stage.late_stages.take_up(drive, key, now)
-            elif not stage.task_timers.fire(drive, key):
-                drive.step(TimerFired((key.point, key.name), key.timer, now))
-            drive.drain()
-            if not drive.has_room:
-                self._is_cut = True
-                return
 
     # ---- writing ----
 
@@ -363,7 +302,3 @@ class RunDriver(Service):
 def _in_words(error: Exception) -> str:
     """A refusal says what is wrong with the run; anything else is wrong with the program."""
     return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
-
-
-def _is_report(happening: Happening) -> bool:
-    return not isinstance(happening, CommandGiven)

@@ -21,10 +21,6 @@ STATUS_BYTES_MAX = 1024 * 1024  # of job.status, when a job is polled
 LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kept
 
 
-def run_directory(home: Path, run_name: str) -> Path:
-    return home / "runs" / run_name
-
-
 class RunFolderUnusable(Unavailable):
     """The directory of a run cannot be written."""
 

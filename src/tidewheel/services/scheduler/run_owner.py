@@ -14,7 +14,7 @@ from pathlib import Path
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import write_whole
-from tidewheel.services.scheduler.run_files import run_directory
+from tidewheel.services.home_folders import run_directory
 
 OWNER = Path("log", "config", "run")
 _NUMBERED = re.compile(r"run([0-9]{1,9})")

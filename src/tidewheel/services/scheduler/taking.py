@@ -19,13 +19,14 @@ from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.functions import Functions
 from tidewheel.services.definitions.kept import RestoredDefinition, restore
+from tidewheel.services.home_folders import run_directory
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.services.scheduler.late_stages import LateMeans
 from tidewheel.services.scheduler.mail import MailSettings
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.pace import at_once
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.services.scheduler.run_files import RunFiles, run_directory
+from tidewheel.services.scheduler.run_files import RunFiles
 from tidewheel.services.scheduler.stage import GivenAnew, Stage, Taken
 from tidewheel.services.scheduler.telling import Telling
 from tidewheel.services.scheduler.xtrigger_calls import RunContext

@@ -65,7 +65,7 @@ class Fate(Enum):
 
 
 class Adoption:
-    """Goes on with what dead workers left; made once, when a worker starts."""
+    """Asks for the leases of dead workers, and finds their jobs."""
 
     def __init__(
         self, store: TaskStore, runners: Sequence[Runner], workplace: Workplace

@@ -84,7 +84,7 @@ class Shift:
         self,
         equipment: Equipment,
         worker: WorkerId,
-        directory: Path,
+        tasks: Path,
         crew: Crew,
         on_change: Callable[[], None],
         tell: Tell,
@@ -99,8 +99,8 @@ class Shift:
         self._workplace = Workplace(
             worker,
             JobFolders(
-                directory,
-                settings.home.absolute() / "runs",
+                settings.home.absolute(),
+                tasks,
                 host.supply,
                 None if host.server is None else host.server.tell_job,
             ),
@@ -108,6 +108,7 @@ class Shift:
             Room(settings.slots, host.machine or Machine(settings.capacity)),
             self.reporter.outbox,
         )
+        self._adoption = Adoption(store, equipment.runners, self._workplace)
         self._logs: LogStreams | None = None
         if host.server is not None:
             self._logs = LogStreams(host.server.log_way, surroundings, on_change)
@@ -146,16 +147,15 @@ class Shift:
 
     async def adopt(self, lease: HeldLease, persist: Persist) -> None:
         """Go on with a job that a dead worker left, if the store agrees."""
-        equipment, asked_at = self._equipment, self._equipment.surroundings.clock.monotonic()
-        adoption = Adoption(equipment.store, equipment.runners, self._workplace)
-        fate = await persist(lambda: adoption.ask_for(lease))
+        asked_at = self._equipment.surroundings.clock.monotonic()
+        fate = await persist(lambda: self._adoption.ask_for(lease))
         if fate is None or fate is Fate.THEIRS:
             return
         attempt = self._workplace.attempt(lease.task, asked_at)
         attempt.messages_stored = lease.messages
         attempt.spoke_last = fate is Fate.NOBODYS
         try:
-            job = await adoption.find_job(attempt)
+            job = await self._adoption.find_job(attempt)
         except Exception as error:  # one that cannot be adopted keeps nobody from work
             attempt.spoke_last = True
             self.tell("lease.left", task=lease.task.id, error=repr(error))

@@ -18,17 +18,19 @@ Requests come from signal handlers, which belong to the command line.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.config import OnStop, WorkerSettings
-from tidewheel.core.tasks.requests import HeldLease, NewWorker
+from tidewheel.core.tasks.requests import NewWorker
 from tidewheel.core.tasks.serving import Served
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.alarm import within
 from tidewheel.services.crew import Crew
+from tidewheel.services.home_folders import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.worker.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.services.worker.attempts import StopReason
@@ -38,7 +40,6 @@ from tidewheel.services.worker.shift import Equipment, Host, Shift
 FLUSH_SECONDS_MIN = 1.0
 FLUSH_SECONDS_MAX = 5.0
 LEAVING_LOOK_SECONDS = 0.05  # how often a worker that leaves looks whether all is reported
-STORE_ID_LENGTH = 8
 
 
 class Worker(Service):
@@ -130,18 +131,19 @@ class Worker(Service):
                 abilities=host.abilities,
             )
         )
-        directory = settings.home / "tasks" / store_id[:STORE_ID_LENGTH]
+        tasks = tasks_directory(settings.home, store_id)
         self.tell("worker.registered", worker=worker)
-        return Shift(self._equipment, worker, directory, crew, self.wake, self.tell)
+        return Shift(self._equipment, worker, tasks, crew, self.wake, self.tell)
 
-    async def _adopt_orphans(self, shift: Shift) -> None:
+    async def _adopt_orphans(self, shift: Shift, served: Served | None = None) -> None:
+        """Only those in these queues, if any are named. What is tied died with its worker."""
         host = self._equipment.host
         if self._settings.tie_jobs:
             return
         find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
-        orphans: list[HeldLease] = await self.persist(find) or []
-        for lease in orphans:
-            await shift.adopt(lease, self.persist)
+        for lease in await self.persist(find) or []:
+            if served is None or lease.task.queue in served:
+                await shift.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
         """What cannot be removed now is tried again later; it keeps nobody from work."""
@@ -149,7 +151,7 @@ class Worker(Service):
         if not runners:
             return
         try:
-            name = (await self._store.store_id())[:STORE_ID_LENGTH]
+            name = store_name(await self._store.store_id())
             for removed in await remove_leftovers(self._store, runners, name):
                 self.tell("leftover.removed", task=removed.task_id, attempt=removed.attempt)
         except Unavailable as error:
@@ -168,15 +170,10 @@ class Worker(Service):
 
     async def _adopt_from_the_dead(self, shift: Shift) -> None:
         """Only what is in our queues: other workers may keep their files elsewhere."""
-        host, served = self._equipment.host, Served(self._settings.queues)
-        if self._settings.tie_jobs:
-            return
+        host = self._equipment.host
         look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
-        if await self.persist(look):
-            find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
-            for lease in await self.persist(find) or []:
-                if lease.task.queue in served:
-                    await shift.adopt(lease, self.persist)
+        if not self._settings.tie_jobs and await self.persist(look):
+            await self._adopt_orphans(shift, Served(self._settings.queues))
 
     async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:
         flush_seconds = _flush_seconds(self._settings.grace_seconds)
@@ -194,8 +191,7 @@ class Worker(Service):
             return
         shift.jobs.stop_all(StopReason.YIELD, 0.0)
         await self._settle(shift, claiming, flush_seconds / 2)
-        leave = partial(self._store.stop_worker, shift.worker)
-        await self.persist(lambda: within(self._clock, flush_seconds / 2, leave()))
+        await self._say_goodbye(shift, flush_seconds / 2)
 
     def _leaves(self) -> bool:
         return self._mode is OnStop.LEAVE
@@ -204,26 +200,32 @@ class Worker(Service):
         self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
         """Go without a word about jobs that run: who adopts them will speak for them."""
-        end_at = self._clock.monotonic() + seconds_max
-        while not (shift.reporter.idle and claiming.done()) and not self._at_once:
-            rest = end_at - self._clock.monotonic()
-            if rest <= 0.0:
-                break
-            await self._alarm.wait(min(rest, LEAVING_LOOK_SECONDS))
+        await self._wait_until(
+            lambda: shift.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
+        )
         if not len(shift.jobs):
-            leave = partial(self._store.stop_worker, shift.worker)
-            await self.persist(lambda: within(self._clock, seconds_max, leave()))
+            await self._say_goodbye(shift, seconds_max)
 
     async def _settle(
         self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
-        """Wait until all is done and reported, for the time given, or until asked again."""
+        """Wait until all is done and reported; whoever reports the last of it rings."""
+        await self._wait_until(lambda: shift.settled and claiming.done(), seconds_max)
+
+    async def _wait_until(
+        self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
+    ) -> None:
+        """For the time given, or until asked again to stop."""
         end_at = self._clock.monotonic() + seconds_max
-        while not (shift.settled and claiming.done()) and not self._at_once:
+        while not is_done() and not self._at_once:
             rest = end_at - self._clock.monotonic()
             if rest <= 0.0:
                 return
-            await self._alarm.wait(rest)
+            await self._alarm.wait(min(rest, look_seconds))
+
+    async def _say_goodbye(self, shift: Shift, seconds_max: float) -> None:
+        leave = partial(self._store.stop_worker, shift.worker)
+        await self.persist(lambda: within(self._clock, seconds_max, leave()))
 
 
 def _flush_seconds(grace_seconds: float) -> float:

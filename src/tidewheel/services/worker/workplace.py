@@ -10,6 +10,11 @@ from tidewheel.core.runs.job_names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.ports.runners import Assignment
+from tidewheel.services.home_folders import (
+    attempt_directory,
+    run_directory,
+    submission_directory,
+)
 from tidewheel.services.worker.attempts import Attempt, AttemptKey, Listener
 from tidewheel.services.worker.heartbeats import LeaseBook
 from tidewheel.services.worker.room import Room
@@ -23,17 +28,16 @@ TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environ
 class JobFolders:
     """Where the files of attempts are, and what has to be brought there or told."""
 
-    tasks: Path  # <home>/tasks/<store>
-    runs: Path  # <home>/runs
+    home: Path
+    tasks: Path  # below it, of the worker's store
     supply: Supply | None = None
     tell_job: TellJob | None = None
 
     def directory(self, task: Claimed) -> Path:
         """Of this attempt alone."""
         if task.run is None:
-            return self.tasks / f"{task.seq}/{task.attempt}"
-        name = read_job_name(task.id)
-        return self.runs / name.run / name.log_folder(task.attempt)
+            return attempt_directory(self.tasks, task.seq, task.attempt)
+        return submission_directory(self.home, read_job_name(task.id), task.attempt)
 
     def environment(self, task: Claimed) -> dict[str, str]:
         """What a job is told about where it is."""
@@ -49,7 +53,7 @@ class JobFolders:
 
     def run_directory(self, task: Claimed) -> Path:
         """Of the run that a task belongs to."""
-        return self.runs / read_job_name(task.id).run
+        return run_directory(self.home, read_job_name(task.id).run)
 
 
 class Workplace:

@@ -121,15 +121,11 @@ class CyclingReader:
             return self._writable(text, here)
         return self._writable(text, find_initial(stripped, here, self._expressions(here)))
 
-    def start_point(self, text: str, initial: Point, now: float | None = None) -> Point:
-        """Where a warm start begins."""
-        if text.strip() == NOW and now is not None and self.calendar is not Calendar.INTEGER:
+    def start_point(self, text: str, initial: Point, final: Point | None, now: float) -> Point:
+        """Where a warm start begins: now, or a point, maybe relative to the initial one."""
+        if text.strip() == NOW and self.calendar is not Calendar.INTEGER:
             return self._writable(text, now_in(self.calendar, now))
-        return self.relative_point(text, initial)
-
-    def stop_point(self, text: str, initial: Point) -> Point:
-        """After which point nothing is released; may be relative to the initial one."""
-        return self.relative_point(text, initial)
+        return self.relative_point(text, initial, final)
 
     def final_point(self, text: str, initial: Point) -> Point:
         """Where the graph ends; may be relative to the initial one."""

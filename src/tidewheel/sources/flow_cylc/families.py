@@ -29,14 +29,6 @@ class Families:
     def is_family(self, name: str) -> bool:
         return name in self.members
 
-    def first_ancestors(self, name: str) -> list[str]:
-        """The families around it, innermost first, without root's own parent."""
-        ancestors: list[str] = []
-        while name != ROOT and len(ancestors) < ANCESTORS_MAX:
-            name = self.first_parents.get(name, ROOT)
-            ancestors.append(name)
-        return ancestors
-
 
 @dataclass(frozen=True, slots=True)
 class InheritanceProblem:

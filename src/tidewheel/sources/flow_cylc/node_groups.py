@@ -52,9 +52,10 @@ def _delays(values: Values, name: str) -> tuple[float, ...]:
     return cast("tuple[float, ...]", values.get(name) or ())
 
 
-def _flag(values: Values, name: str, default: bool) -> bool:
+def _is_on(values: Values, name: str) -> bool:
+    """Unless it was switched off."""
     value = values.get(name)
-    return default if value is None else bool(value)
+    return True if value is None else bool(value)
 
 
 def pairs(values: Values) -> Pairs:
@@ -114,8 +115,8 @@ def simulation(values: Values) -> Simulation:
         speedup_factor=_seconds(own, "speedup factor"),
         time_limit_buffer_seconds=30.0 if buffer is None else buffer,
         fail_points=_texts(own, "fail cycle points"),
-        fail_first_try_only=_flag(own, "fail try 1 only", True),
-        handlers_disabled=_flag(own, "disable task event handlers", True),
+        fail_first_try_only=_is_on(own, "fail try 1 only"),
+        handlers_disabled=_is_on(own, "disable task event handlers"),
     )
 
 
@@ -123,7 +124,7 @@ def skip(values: Values) -> Skip:
     own = _section(values, "skip")
     return Skip(
         outputs=_texts(own, "outputs"),
-        handlers_disabled=_flag(own, "disable task event handlers", True),
+        handlers_disabled=_is_on(own, "disable task event handlers"),
     )
 
 

@@ -89,13 +89,9 @@ class _Points:
         return self._reader, replace(
             cycling,
             final=final,
-            start=self._relative(Placed(self._given.start, COMMAND_LINE), initial, final),
+            start=self._start(initial, final),
             stop=self._relative(
-                Placed(self._given.stop, COMMAND_LINE)
-                if self._given.stop
-                else self._settings.stop_after,
-                initial,
-                final,
+                self._chosen(self._given.stop, self._settings.stop_after), initial, final
             ),
             hold_after=self._relative(self._settings.hold_after, initial, final),
             runahead=self._runahead(),
@@ -126,6 +122,14 @@ class _Points:
         if point is not None:
             self._check_constraints(point, self._settings.final_constraints, text, "final")
         return point
+
+    def _start(self, initial: Point, final: Point | None) -> Point | None:
+        text = Placed(self._given.start, COMMAND_LINE)
+        if not text or text.text.lower() == "none":
+            return None
+        return self._read(
+            text, lambda: self._reader.start_point(text.text, initial, final, self._now)
+        )
 
     @staticmethod
     def _chosen(given: str, written: Placed) -> Placed:

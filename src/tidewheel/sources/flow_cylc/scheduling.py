@@ -140,7 +140,6 @@ class SchedulingReader:
             stop_after=self._own("stop after cycle point"),
             cycling_mode=self._own("cycling mode"),
             runahead_limit=self._runahead_limit(),
-            sequential_xtriggers=bool(values.get("sequential xtriggers")),
         )
 
     def _runahead_limit(self) -> Placed:

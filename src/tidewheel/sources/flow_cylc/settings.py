@@ -87,7 +87,6 @@ class SchedulingSettings:
     stop_after: Placed = NOT_GIVEN
     cycling_mode: Placed = NOT_GIVEN
     runahead_limit: Placed = Placed("P4")
-    sequential_xtriggers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

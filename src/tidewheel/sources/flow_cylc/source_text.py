@@ -26,6 +26,11 @@ class SourceText:
     origins: Sequence[int]
     templated: bool = False
 
+    @classmethod
+    def as_written(cls, folder: Path, files: tuple[str, ...], lines: list[str]) -> SourceText:
+        """Lines that stand in the first file as they are here."""
+        return cls(folder, files, lines, [origin(0, one) for one in range(1, len(lines) + 1)])
+
     @property
     def text(self) -> str:
         """What a person would see who had written it without includes and templates."""

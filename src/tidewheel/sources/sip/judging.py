@@ -1,8 +1,8 @@
 """Whether a definition can be registered and whether it can run: two verdicts, all findings.
 
 `judge` reads everything that is stored of a definition and changes nothing. Without a request
-it checks what is true for every request; with one, whether that one can run. `render_stage`
-gives one stage its values when it is due.
+it checks what is true for every request; with one, whether that one can run. `render_stages`
+gives stages their values when they are due.
 """
 
 from __future__ import annotations
@@ -239,18 +239,6 @@ class _Judge:
             obstacles=self._obstacles,
             undeclared=undeclared,
         )
-
-
-def render_stage(
-    parameters: ParameterSource,
-    stage_id: str,
-    request: Values,
-    outputs: Mapping[str, Values],
-    findings: Findings,
-) -> RenderedStage | None:
-    """A stage that is due, with the outputs of those before it; None after an error."""
-    rendered = render_stages(parameters, (stage_id,), request, outputs, findings)
-    return None if rendered is None else rendered.get(stage_id)
 
 
 def render_stages(

@@ -19,9 +19,9 @@ class Asking:
         self.transport = transport
         self._limits = limits or SubmitLimits()
 
-    async def get_fields(self, path: str, query: Query | None = None) -> Fields:
+    async def get_fields(self, path: str) -> Fields:
         """The fields of what is there."""
-        return (await self.transport.call("GET", path, query=query)).read(Fields)
+        return (await self.transport.call("GET", path)).read(Fields)
 
     async def get_all(
         self, kind: type[Kind], path: str, name: str, query: Query | None = None

@@ -6,8 +6,6 @@ from typing import Any
 
 from tidewheel.store.remote.asking import Asking
 
-TEST_SECONDS_MAX = 120.0
-
 
 class RemoteNotifications(Asking):
     """``ports.runs.BringsNotifications`` through a server."""

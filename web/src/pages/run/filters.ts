@@ -9,8 +9,6 @@ export interface Filters {
   flow: string; // a number
 }
 
-export const FILTER_KEYS = ["state", "name", "point", "flow"] as const;
-
 export function readFilters(search: Record<string, string>): Filters {
   return {
     states: (search.state ?? "").split(",").filter(Boolean),

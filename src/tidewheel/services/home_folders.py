@@ -1,0 +1,44 @@
+"""Where the files of runs and of tasks lie below a state directory: the one place that knows.
+
+runs/<run>/                          a run: its definition's files, log, share, work
+runs/<run>/log/job/<point>/<name>/   its submissions, see ``core.runs.job_names``
+tasks/<store>/<task>/<attempt>/      an attempt of a task that belongs to no run
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidewheel.core.runs.job_names import JobName
+
+STORE_NAME_LENGTH = 8
+
+
+def runs_directory(home: Path) -> Path:
+    """Nothing outside of it is read for anybody who looks at a run."""
+    return home / "runs"
+
+
+def run_directory(home: Path, run: str) -> Path:
+    """The files of a run, on a host that has to do with it."""
+    return runs_directory(home) / run
+
+
+def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:
+    """The files of an attempt of a submission, on the host that ran it."""
+    return run_directory(home, job.run) / job.log_folder(attempt)
+
+
+def store_name(store_id: str) -> str:
+    """How a store is called in folders and labels: enough of its id to tell it from others."""
+    return store_id[:STORE_NAME_LENGTH]
+
+
+def tasks_directory(home: Path, store_id: str) -> Path:
+    """The files of all tasks of a store that belong to no run."""
+    return home / "tasks" / store_name(store_id)
+
+
+def attempt_directory(tasks: Path, task_seq: int, attempt: int) -> Path:
+    """The files of one attempt of these, on the host that ran it."""
+    return tasks / f"{task_seq}/{attempt}"

@@ -1,0 +1,71 @@
+"""What tests, benches and documents take from our own modules is there.
+
+Nothing runs the benches in a build, and types are checked in the package alone: a name that
+moved would be missed by nobody until somebody measures again.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.tidy.repository import ROOT, broken, python_files
+
+OWN = {"tidewheel": ROOT / "src", "tests": ROOT, "bench": ROOT}
+FOLDERS = ("src", "tests", "bench", "docs", "examples")
+
+
+def place_of(module: str) -> Path | None:
+    """The file or folder of a module of ours."""
+    path = OWN[module.partition(".")[0]].joinpath(*module.split("."))
+    file = path.with_suffix(".py")
+    return file if file.is_file() else path if path.is_dir() else None
+
+
+@cache
+def names_in(module: str) -> frozenset[str] | None:
+    """All that a module may have; None if there is no such module."""
+    place = place_of(module)
+    if place is None:
+        return None
+    file = place / "__init__.py" if place.is_dir() else place
+    return frozenset(_bound(file.read_text(encoding="utf-8")) if file.is_file() else ())
+
+
+def _bound(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Name(ctx=ast.Store()):
+                yield node.id
+            case ast.Import() | ast.ImportFrom():
+                yield from (one.asname or one.name for one in node.names)
+
+
+def missing_imports(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.ImportFrom) or node.module is None or node.level:
+            continue
+        if node.module.partition(".")[0] not in OWN:
+            continue
+        known = names_in(node.module)
+        for one in node.names:
+            if known is None or not (
+                one.name in known or place_of(f"{node.module}.{one.name}")
+            ):
+                yield f"line {node.lineno}: there is no {one.name} in {node.module}"
+
+
+def test_every_name_that_is_imported_from_a_module_of_ours_is_there():
+    assert broken(missing_imports, python_files(*FOLDERS)) == []
+
+
+def test_a_name_or_module_that_has_moved_is_found():
+    assert list(missing_imports("from bench.folders import BUILD, moved")) == [
+        "line 1: there is no moved in bench.folders"
+    ]
+    assert list(missing_imports("from tests.support.gone import anything")) == [
+        "line 1: there is no anything in tests.support.gone"
+    ]
+    assert not list(missing_imports("from tests.support import fleet\nfrom os import path"))
