@@ -47,6 +47,7 @@ RUN_OPERATIONS = (
     "write_batch",
     "post_command",
     "delete_run",
+    "delete_definitions",
 )
 # Within the transaction of a batch: after the events that it deals with, its rows of the pool,
 # its submissions, and its timers.

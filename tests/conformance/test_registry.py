@@ -109,6 +109,14 @@ def test_a_run_keeps_its_definition_when_the_workflow_is_removed(store):
     assert store.definition(store.run(run.number).definition) == one.definition
 
 
+def test_the_definition_of_a_registered_workflow_stays_however_old_it_is(store, clock):
+    store.register([new()])
+    clock.advance(100.0)
+    assert store.delete_definitions(50.0, 10) == 0
+    store.remove_workflow("vis", "1.0.0")
+    assert store.delete_definitions(50.0, 10) == 1
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_of_many_who_register_different_content_at_once_one_wins(world):
     def register(content, *names):

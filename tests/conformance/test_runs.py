@@ -356,6 +356,36 @@ def test_retention_lets_runs_go_as_a_whole_and_leaves_their_tasks_alone(store, c
     assert store.expired_runs(DAY, 10) == [crashed.run.number]
 
 
+def test_a_definition_goes_when_nothing_names_it_and_it_was_saved_last_long_ago(store, clock):
+    def saved(digest):
+        store.save_definition(StoredDefinition(digest=digest, workflow="wf", text="graph"))
+
+    def kept():
+        return {one for one in digests if is_kept(one)}
+
+    def is_kept(digest):
+        try:
+            return bool(store.definition(digest))
+        except NotFound:
+            return False
+
+    digests = {"old 1", "old 2", "saved again", "of a run", "young"}
+    for digest in sorted(digests - {"young", "of a run"}):
+        saved(digest)
+    run = make_run(store, definition="of a run")
+    clock.advance(DAY)
+    saved("saved again")
+    saved("young")
+    assert store.delete_definitions(DAY, 10) == 0
+    clock.advance(0.001)
+    assert store.delete_definitions(DAY, 1) == 1
+    assert store.delete_definitions(DAY, 10) == 1
+    assert kept() == {"saved again", "of a run", "young"}
+    store.delete_run(run.number)
+    assert store.delete_definitions(DAY, 10) == 1
+    assert kept() == {"saved again", "young"}
+
+
 # ---- clients ----
 
 

@@ -320,9 +320,25 @@ async def test_a_deletion_of_a_run_that_was_interrupted_is_gone_on_with():
 
 
 @in_virtual_time
-async def test_runs_are_kept_for_ever_where_everything_is():
+async def test_runs_and_definitions_are_kept_for_ever_where_everything_is():
     world = SmallWorld(at_once)
     await run_of(world, "old")
-    await world.monitor(retention_seconds=None).start()
-    await world.passes(1_000.0)
+    await world.store.save_definition(StoredDefinition(digest="unused", workflow="wf"))
+    await world.monitor(retention_seconds=None, interval_seconds=60.0).start()
+    await world.passes(DAY)
     assert len(await world.store.runs()) == 1
+    assert await world.store.definition("unused")
+
+
+@in_virtual_time
+async def test_a_definition_goes_after_its_last_run_and_what_was_just_saved_stays():
+    world = SmallWorld(at_once)
+    await run_of(world, "old")
+    await world.monitor(retention_seconds=10.0, interval_seconds=60.0).start()
+    await world.passes(1_800.0)
+    assert await world.store.runs() == []
+    assert await world.store.definition("d")  # a run that is begun now would need it
+    await world.passes(1_900.0)
+    with pytest.raises(NotFound):
+        await world.store.definition("d")
+    assert [one.facts for one in world.events("definitions.forgotten")] == [{"count": 1}]

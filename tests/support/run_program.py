@@ -47,6 +47,7 @@ OPERATIONS: dict[str, Callable[[Store], Coroutine[object, object, object]]] = {
         NewCommand(run=1, body='{"verb": "pause"}', who="me")
     ),
     "delete_run": lambda store: store.delete_run(2),
+    "delete_definitions": lambda store: store.delete_definitions(0.0, 10),
 }
 
 

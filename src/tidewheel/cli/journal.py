@@ -22,6 +22,7 @@ SENTENCES = {
     "worker.stopped": "{outcome}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
+    "definitions.forgotten": "{count} definitions that nothing names any more",
     "workers.forgotten": "{count} workers that are long gone",
     "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
     "store.awaited": "{error}; waiting {limit}",

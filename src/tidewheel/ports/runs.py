@@ -83,6 +83,11 @@ class RunStore(Protocol):
         """A part that is quickly done, and whether the run is gone by now."""
         ...
 
+    async def delete_definitions(self, retention_seconds: float, count_max: int) -> int:
+        """How many were: those saved last longer ago, which neither a run nor the registry
+        names."""
+        ...
+
     # schedulers
     async def claim_run(self, claim: RunClaim) -> RunLease:
         """Epoch + 1. RunHeld while another's lease runs, unless that one is dead for sure."""

@@ -11,8 +11,8 @@ a database clock that did not move as the local one did (the machine slept, or s
 clock).
 
 Any number of monitors may run: the store decides each lease once, and deleting twice is
-nothing. Every transaction is short: leases, expired tasks and runs, and workers that are long
-gone are worked off in batches.
+nothing. Every transaction is short: leases, expired tasks and runs, definitions that
+nothing names, and workers that are long gone are worked off in batches.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 BATCHES_PER_PASS_MAX = 100
 # Every worker that lives and can reach the store is heard within this time.
 HEARD_SECONDS_MAX = 60.0
+UNNAMED_SECONDS_MIN = 3600.0  # a definition is saved before anything names it
 STANDSTILL_SECONDS_MIN = 1.0  # a shorter one is not worth a full lease of patience
 
 
@@ -96,6 +97,7 @@ class Monitor(Service):
             if self._clock.monotonic() >= self._retention_at:
                 reports += await self._keep_retention()
                 reports += await self._let_runs_go()
+                reports += await self._forget_definitions()
                 reports += await self._forget_workers()
         except Unavailable:
             self._watch.lost()
@@ -150,6 +152,18 @@ class Monitor(Service):
         except Refused:  # somebody was faster: it is driven again, or gone
             return []
         return [self.report("run.deleted", run=expired[0])] if gone else []
+
+    async def _forget_definitions(self) -> list[ServiceReport]:
+        """What was only saved, or whose runs are all gone."""
+        if self._settings.retention_seconds is None:
+            return []
+        retention_seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)
+        count_max = self._settings.deleted_per_batch_max
+        forgotten = await self._store.delete_definitions(retention_seconds, count_max)
+        self._answered()
+        if forgotten == count_max:
+            self._retention_at = self._clock.monotonic()
+        return [self.report("definitions.forgotten", count=forgotten)] if forgotten else []
 
     async def _forget_workers(self) -> list[ServiceReport]:
         """After an outage all workers seem silent until they are heard again."""

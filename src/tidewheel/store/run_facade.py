@@ -127,6 +127,14 @@ class RunOperations(ABC):
 
         return await self.look(lambda tx: runs.expired_runs(tx, retention_seconds, count_max))
 
+    async def delete_definitions(self, retention_seconds: float, count_max: int) -> int:
+        from tidewheel.store.scripts import runs
+
+        return await self._write(
+            "delete_definitions",
+            lambda tx, _: runs.delete_definitions(tx, retention_seconds, count_max),
+        )
+
     # ---- schedulers ----
 
     async def claim_run(self, claim: RunClaim) -> RunLease:

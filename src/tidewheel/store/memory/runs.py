@@ -19,6 +19,7 @@ from tidewheel.store.transaction import Row
 
 __all__ = [
     "claim_run",
+    "delete_definitions",
     "delete_facts",
     "delete_memory",
     "delete_pool",
@@ -55,8 +56,8 @@ _DIGITS_MAX = 9
 
 
 def save_definition(t: Tables, **row: Any) -> list[Row]:
-    if row["digest"] not in t.definition:
-        t.definition[row["digest"]] = row
+    kept = t.definition.get(row["digest"], row)
+    t.definition[row["digest"]] = kept | {"saved_at": t.clock()}
     return []
 
 
@@ -266,6 +267,19 @@ def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> lis
         )
     ]
     return [(number,) for number in found[:count]]
+
+
+def delete_definitions(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:
+    before = t.clock() - retention_seconds
+    named = {one["definition"] for one in (*t.run.values(), *t.workflow.values())}
+    old = sorted(
+        digest
+        for digest, row in t.definition.items()
+        if digest not in named and row["saved_at"] < before
+    )
+    for digest in old[:count]:
+        del t.definition[digest]
+    return [(digest,) for digest in old[:count]]
 
 
 def find_run_tasks(t: Tables, *, run: int, count: int) -> list[Row]:

@@ -282,6 +282,12 @@ def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
     return [row[0] for row in tx.rows("read_tasks", seqs=seqs) if row[-1] is not None]
 
 
+def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:
+    """How many that nobody names were removed."""
+    count = page_count(count_max)
+    return len(tx.rows("delete_definitions", retention_seconds=retention_seconds, count=count))
+
+
 def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
     """The numbers of runs that retention lets go, oldest first."""
     found = tx.rows(
