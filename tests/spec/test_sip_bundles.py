@@ -4,7 +4,8 @@ import pytest
 
 from tests.support.sips import COMPOSE, codes, definition, stage
 from tidewheel.core.graph.findings import Findings
-from tidewheel.services.definitions.sip import source_of, stored_files
+from tidewheel.core.runs.definition import stored_files
+from tidewheel.services.definitions.sip import source_of
 from tidewheel.sources.sip.bundle import sources_in
 from tidewheel.sources.sip.folder_reading import find_definitions
 from tidewheel.sources.sip.judging import judge
@@ -41,7 +42,7 @@ def test_a_bundle_holds_several_definitions_each_with_the_files_of_its_stages():
 @pytest.mark.req("R004-5")
 def test_what_is_stored_of_a_definition_is_all_that_it_needs():
     (one, _), _ = read(BUNDLE)
-    again = source_of(one.file, stored_files(one))
+    again = source_of(one.file, stored_files(one.files, one.executable))
     assert again == one
     assert judge(again).runnable
 
