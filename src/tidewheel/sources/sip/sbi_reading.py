@@ -39,6 +39,7 @@ from tidewheel.sources.sip.sbi_keys import (
 )
 from tidewheel.sources.sip.text_files import SUFFIXES, decoded, file_name, read_plain
 
+_BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
 _SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _CONDITIONS = {
@@ -164,9 +165,7 @@ class _Reading:
 
     def _block(self, item: Node, number: int) -> BlockRequest | None:
         if not isinstance(item, Fields):
-            workflow: Json = {"id": "…"}
-            example: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": workflow}
-            self._not_a_mapping(item, f"processing block {number}", example)
+            self._not_a_mapping(item, f"processing block {number}", _BLOCK_EXAMPLE)
             return None
         named = item.get("id")
         what = f"processing block {number}"
