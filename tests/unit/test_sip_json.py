@@ -69,7 +69,7 @@ def test_what_json_refuses_is_refused_with_a_place(text):
         ('{"a": 1', 1, 8, "',' or '}' is missing at the end of the file"),
         ('{"a": 1\n\n', 1, 8, "',' or '}' is missing at the end of the file"),
         ('{"a": 1 : 2}', 1, 9, "',' or '}' is missing before ':'"),
-        ("", 1, 1, "a value is missing at the end of the file"),
+        ("[", 1, 2, "a value is missing at the end of the file"),
         ('{"a": "\\x"}', 1, 7, "a text has an escape that JSON does not know"),
         ('["\\ud800"]', 1, 2, "a text has an escape that JSON does not know"),
         ("{1: 2}", 1, 2, "a key has no double quotes"),
@@ -113,9 +113,18 @@ def test_a_missing_comma_is_reported_behind_the_value_where_it_belongs(
     assert error.hint == "write ',' there, since another one follows"
 
 
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_a_file_that_says_nothing_is_told_so(text):
+    node, findings = read(text)
+    assert node is None
+    assert [(one.code, one.position.line) for one in findings] == [("empty-file", 1)]
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
+        ('{"a":\n [1, {"b": 1\n]}', "the '{' of line 2 is not closed before that"),
+        ('{"a":\n [1\n', "the '[' of line 2 is not closed before that"),
         ('{"a": True}', "write true"),
         ('{"a": None}', "write null"),
         ('{\n // x\n "a": 1}', "JSON has no comments"),

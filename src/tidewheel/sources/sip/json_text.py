@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.document import Builder, Node, Scalar, TooMuch
 from tidewheel.sources.sip.places import PLACE
-from tidewheel.sources.sip.yaml_text import PositionOf
+from tidewheel.sources.sip.yaml_text import EMPTY, PositionOf
 
 _TOKEN = re.compile(
     r'[ \t\r\n]*(?:([{}\[\],:])|"([^"\\\n]*(?:\\.[^"\\\n]*)*)("?)|([^\s{}\[\],:"]+)|\Z)'
@@ -62,6 +62,9 @@ def read_json(
         line = bisect_right(starts, at) - 1
         return position_of(line, at - starts[line])
 
+    if not text.strip():
+        findings.error(*EMPTY, position(0))
+        return None
     try:
         return _Reader(text, position, builder, findings).read()
     except _Bad as bad:
@@ -129,7 +132,9 @@ class _Reader:
                 return None, self._key(inner, token, tokens)
             if token.sign != end:
                 at = token.at if token.sign else self._ends[0]
-                raise _Bad(at, f"',' or '{end}' is missing {_before(token.sign)}")
+                begin = f"the '{'{' if inner.is_mapping else '['}' of line "
+                hint = f"{begin}{self._position(inner.at).line} is not closed before that"
+                raise _Bad(at, f"',' or '{end}' is missing {_before(token.sign)}", hint)
             node = self._closed(opened.pop())
         token = next(tokens)
         if token.sign or token.node is not None:

@@ -112,6 +112,14 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
             root.position,
         )
         return None
+    if root.get("stages") is not None and root.get("processing_blocks") is None:
+        findings.error(
+            "sbi-kind",
+            "this is a workflow definition, no scheduling block instance",
+            f"register it, and ask for it in an instance: tidewheel register {file}",
+            root.position,
+        )
+        return None
     return _Reading(findings).read(root)
 
 

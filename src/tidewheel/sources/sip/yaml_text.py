@@ -25,6 +25,11 @@ from yaml.events import (
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.document import Builder, Node, TooMuch
 
+EMPTY = (
+    "empty-file",
+    "the file says nothing",
+    "write into it what belongs there, or remove it",
+)
 PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
 
@@ -81,12 +86,7 @@ class _Reader:
                     pass  # beginnings and ends of streams and documents
         found = opened[0][2]
         if not found:
-            self._findings.error(
-                "empty-file",
-                "the file says nothing",
-                "write into it what belongs there, or remove it",
-                self._position_of(0, 0),
-            )
+            self._findings.error(*EMPTY, self._position_of(0, 0))
         return found[0] if found else None
 
     def _closed(self, is_mapping: bool, here: Position, nodes: list[Node]) -> Node:
