@@ -66,8 +66,11 @@ def parse_size(text: str | int, what: str = "size") -> int:
     if isinstance(text, bool) or number is None or number[2].lower() not in _BYTES:
         raise BadSetting(what, text, SIZES_ACCEPTED)
     unit = _BYTES[number[2].lower()]
-    # Whole numbers stay whole: a float would round sizes above 2**53.
-    return int(number[1]) * unit if number[1].isdigit() else int(float(number[1]) * unit)
+    try:
+        # Whole numbers stay whole: a float would round sizes above 2**53.
+        return int(number[1]) * unit if number[1].isdigit() else int(float(number[1]) * unit)
+    except (ValueError, OverflowError):  # thousands of digits
+        raise BadSetting(what, text, SIZES_ACCEPTED) from None
 
 
 def show_duration(seconds: float) -> str:

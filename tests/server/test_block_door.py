@@ -186,6 +186,33 @@ def test_findings_name_the_file_and_the_line(visitor, tmp_path):
     assert ("unknown-key", "request.yaml:5:5") in places
 
 
+@pytest.mark.req("R004-54", "R004-56")
+def test_what_is_not_there_is_told_where_it_is_named(visitor, tmp_path):
+    path = tmp_path / "request.yaml"
+    path.write_text(
+        f"id: {SBI}\nversion: '2.0'\nprocessing_blocks:\n  - id: {A}\n    type: offline\n"
+        f"    workflow:\n      id: nothing\n    dependencies:\n"
+        f"      - {{type: processing_block, value: {B}, condition: complete}}\n"
+    )
+    with pytest.raises(InvalidSbi) as refused:
+        visitor.submit(path)
+    errors = [one for one in refused.value.findings if one.severity is Severity.ERROR]
+    assert {(one.code, one.position.line) for one in errors} == {
+        ("unknown-block", 9),
+        ("unknown-workflow", 7),
+    }
+
+
+@pytest.mark.req("R004-43", "R004-46", "R004-47")
+def test_parameters_may_be_given_to_one_stage_by_its_id(visitor):
+    given = {"a": {"site": "north"}}
+    told = visitor.submit(sbi(block(A, parameters=given)))
+    assert told["findings"] == []
+    assert told["blocks"][0]["parameters"] == given
+    wrong = sbi(block(B, parameters={"b": {"site": "north"}}), name="SBI-20261115-sip-2")
+    assert visitor.codes(wrong) == ["missing-parameter"]
+
+
 # ---- blocks ----
 
 

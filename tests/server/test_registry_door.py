@@ -188,6 +188,17 @@ def test_two_files_that_are_one_workflow_are_refused(registry, folder):
     assert registry.names() == []
 
 
+@pytest.mark.req("R004-1")
+def test_a_scheduling_block_instance_beside_a_definition_is_left_alone(registry, folder):
+    instance = '{"id": "SBI-20190117-test-001", "version": "2.0", "processing_blocks": []}\n'
+    put(folder, {"example_sbi.json": instance})
+    registry.register(folder)
+    assert registry.names() == ["vis/1.0.0"]
+    with pytest.raises(InvalidDefinition) as refused:
+        registry.register(folder / "example_sbi.json")
+    assert codes(refused) == ["no-definition"]
+
+
 def test_there_must_be_something_to_register(registry, tmp_path):
     (tmp_path / "empty").mkdir()
     for path, code in (("empty", "no-definitions"), ("nowhere", "no-such-file")):

@@ -134,7 +134,7 @@ WRONG = [
     (sbi(block(prority=1)), ["unknown-key"]),
     (sbi(*(block(f"{A}{n}") for n in range(1001))), ["too-many"]),
     ([1], ["sbi-kind"]),
-    (b"", ["json-syntax"]),
+    (b"", ["empty-file"]),
     (b"{", ["json-syntax"]),
 ]
 
@@ -167,6 +167,15 @@ def test_what_is_wrong_with_a_block_does_not_hide_the_rest_of_it():
     first, second = request.blocks
     assert (first.workflow, first.needs) == ("vis", (Need(B, BlockCondition.COMPLETE),))
     assert second.workflow == ""  # the registry has nothing to say about it
+
+
+@pytest.mark.req("R004-53")
+def test_a_workflow_definition_is_no_instance_and_told_what_to_do_with_it():
+    request, findings = read({"schema_version": "2.0", "stages": []}, "vis-1.0.0.json")
+    assert request is None
+    (error,) = findings
+    assert error.code == "sbi-kind"
+    assert "tidewheel register vis-1.0.0.json" in error.hint
 
 
 @pytest.mark.parametrize("missing", ["processing_blocks", "scheduling_block"])

@@ -13,6 +13,7 @@ from tests.support.sips import (
     sip,
     stage,
     with_compose,
+    yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.sources.sip.folder_reading import read_folder
@@ -174,7 +175,11 @@ def test_a_broken_file_refuses_the_registration(files, code):
         ("services: []\n", "compose-services"),
         ("- a\n", "compose-services"),
         ("services: {a: busybox}\n", "compose-service"),
+        ("services: {a: }\n", "compose-service"),
         ("services: {a: {command: x}}\n", "compose-image"),
+        ("services: {a: {image: }}\n", "compose-image"),
+        ("services: {a: {image: x, command: {python: run.py}}}\n", "compose-command"),
+        ("services: {a: {image: x, entrypoint: [run, {n: 1}]}}\n", "compose-command"),
         ("services: [\n", "yaml-syntax"),
         ("", "empty-file"),
     ],
@@ -186,6 +191,26 @@ def test_a_compose_file_is_yaml_with_services(compose, code):
     template = judge(sip(ONE, {"a": {"docker_compose.yaml.j2": compose}}))
     assert codes(template.obstacles) == [code]
     assert template.registrable
+
+
+@pytest.mark.req("R004-39")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("{{ args }}", ['{"n":1,"words":["a","b"]}']),
+        ("['{{ args }}']", ['{"n":1,"words":["a","b"]}']),
+        ("[run, {{ args }}]", ["run", '{"n":1,"words":["a","b"]}']),
+        ("{{ args.words }}", ["a", "b"]),
+        ("run {{ args.n }}", "run 1"),
+    ],
+)
+def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, words):
+    compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
+    files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\nwords: [a, b]\n"}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert judgement.runnable and not list(judgement.findings)
+    read = yaml_value(judgement.rendered["a"].compose)
+    assert read["services"]["work"]["command"] == words
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,9 @@ def test_what_json_refuses_is_refused_with_a_place(text):
         ('{"a": 01}', 1, 7, "'01' is no value"),
         ('{"a": 1} {', 1, 10, "something follows the end of the value"),
         ('{"a": 1', 1, 8, "',' or '}' is missing at the end of the file"),
-        ('["a" "b"]', 1, 6, "',' or ']' is missing at the end of the file"),
-        ("", 1, 1, "a value is missing at the end of the file"),
+        ('{"a": 1\n\n', 1, 8, "',' or '}' is missing at the end of the file"),
+        ('{"a": 1 : 2}', 1, 9, "',' or '}' is missing before ':'"),
+        ("[", 1, 2, "a value is missing at the end of the file"),
         ('{"a": "\\x"}', 1, 7, "a text has an escape that JSON does not know"),
         ('["\\ud800"]', 1, 2, "a text has an escape that JSON does not know"),
         ("{1: 2}", 1, 2, "a key has no double quotes"),
@@ -89,11 +90,69 @@ def test_a_missing_quote_is_reported_and_the_rest_is_read():
     assert [(one.code, one.position.line) for one in findings] == [
         ("json-quote", 2),
         ("json-quote", 6),
-        ("json-syntax", 7),
     ]
+    assert plain_value(node) == {"pool": {"low": 1}, "b": "x", "c": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "said"),
+    [
+        ('{"version": "1"\n "type": "setup"}', 1, 15, "',' or '}'"),
+        ('{"a": {"b": 1}\n\n\n "c": 2}', 1, 14, "',' or '}'"),
+        ('["a"\n, 1 [2]]', 2, 3, "',' or ']'"),
+        ('[{"a": 1}\n {"b": 2}]', 1, 9, "',' or ']'"),
+    ],
+)
+def test_a_missing_comma_is_reported_behind_the_value_where_it_belongs(
+    text, line, column, said
+):
+    _, findings = read(text)
+    (error,) = findings
+    assert (error.position.line, error.position.column) == (line, column)
+    assert error.message == f"this is no JSON: {said} is missing behind this value"
+    assert error.hint == "write ',' there, since another one follows"
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_a_file_that_says_nothing_is_told_so(text):
+    node, findings = read(text)
     assert node is None
-    node, findings = read('{\n  "pool:\n  {\n    "low": 1\n  }\n}')
-    assert plain_value(node) == {"pool": {"low": 1}}
+    assert [(one.code, one.position.line) for one in findings] == [("empty-file", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('{"a":\n [1, {"b": 1\n]}', "the '{' of line 2 is not closed before that"),
+        ('{"a":\n [1\n', "the '[' of line 2 is not closed before that"),
+        ('{"a": True}', "write true"),
+        ('{"a": None}', "write null"),
+        ('{\n // x\n "a": 1}', "JSON has no comments"),
+        ('{"a": 1,\n # x\n "b": 1}', "JSON has no comments"),
+        ("{'a': 1}", "put texts in double quotes"),
+    ],
+)
+def test_words_of_other_languages_are_told_how_json_writes_them(text, hint):
+    _, findings = read(text)
+    (error,) = findings
+    assert hint in error.hint
+
+
+def test_a_missing_comma_hides_nothing_that_comes_after_it():
+    node, findings = read('{"a": 1\n "b": 2,\n "b": 3\n "c": [4 5]}')
+    assert plain_value(node) == {"a": 1, "b": 2, "c": [4, 5]}
+    assert sorted((one.code, one.position.line) for one in findings) == [
+        ("duplicate-key", 3),
+        ("json-syntax", 1),
+        ("json-syntax", 3),
+        ("json-syntax", 4),
+    ]
+
+
+def test_a_file_without_any_comma_is_not_reported_value_by_value():
+    node, findings = read("[" + "1 " * 10_000 + "]")
+    assert node is None
+    assert 1 < len(list(findings)) < 50
 
 
 @pytest.mark.parametrize("sign", ["[", '{"a":'])

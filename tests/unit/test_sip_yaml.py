@@ -97,7 +97,7 @@ BOMB = "a: &a [x, x]\n" + "".join(
         ("", "empty-file", 1),
         ("# only a remark\n", "empty-file", 1),
         ("a: b: c", "yaml-syntax", 1),
-        ("a: [1, 2\nb: 3", "yaml-syntax", 2),
+        ("a: [1, 2\nb: 3", "yaml-syntax", 1),
         ("a: 'x", "yaml-syntax", 1),
         ("a: 1\n b: 2", "yaml-syntax", 2),
         ("a: \x01", "yaml-syntax", 1),

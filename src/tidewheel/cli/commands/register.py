@@ -41,7 +41,7 @@ def command(
     content under the same name and version is refused. A definition may be registered that
     cannot run as it is: what would have to change is said.
     """
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.printing import note, say_json
     from tidewheel.cli.registry_page import say_registered, tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition
 
@@ -52,7 +52,10 @@ def command(
             )
         )
     except InvalidDefinition as error:
-        return tell_refusal(error, as_json=session.as_json)
+        status = tell_refusal(error, as_json=session.as_json)
+        if not session.as_json:
+            note("nothing was registered")
+        return status
     if session.as_json:
         say_json(told)
     else:

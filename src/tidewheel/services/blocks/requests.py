@@ -128,7 +128,7 @@ class _Making:
             "duplicate-block",
             f"{asked.id} is {whose} already",
             "give this one an id of its own",
-            asked.position,
+            asked.places.id,
         )
 
     async def _check_parents(self, asked: BlockRequest) -> None:
@@ -139,7 +139,7 @@ class _Making:
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "
                     "an earlier one",
                     "name a block that is there: tidewheel blocks",
-                    asked.position,
+                    asked.places.needs[name],
                 )
 
     async def _may_name(self, name: str) -> bool:
@@ -159,7 +159,7 @@ class _Making:
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:
     """What the registry says, with the block that it is about."""
-    elsewhere = finding.position not in (NOWHERE, REQUEST)
-    position = finding.position if elsewhere else asked.position
+    places = {NOWHERE: asked.places.workflow, REQUEST: asked.places.parameters}
+    position = places.get(finding.position, finding.position)
     message = f"block {asked.id}: {finding.message}"
     return replace(finding, message=message, position=position)

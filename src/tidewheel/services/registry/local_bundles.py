@@ -10,6 +10,7 @@ from tidewheel.core.runs.definition import PYTHON_SUFFIX, StoredFile
 from tidewheel.core.runs.registry import Bundle
 from tidewheel.services.definitions.kept import files_of
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE
+from tidewheel.sources.sip.definition_text import definitions_among
 from tidewheel.sources.sip.folder_reading import find_definitions, read_folder
 
 
@@ -35,21 +36,19 @@ def _bundles_at(path: Path, findings: Findings, *, name: str, version: str) -> l
     if path.name == FLOW_FILE or (path / FLOW_FILE).is_file():
         folder = path if path.is_dir() else path.parent
         return _flow(folder, findings, name or folder.resolve().name, version)
-    bundles = []
-    for definition in find_definitions(path, findings):
-        source = read_folder(definition, findings)
-        if source is not None:
-            bundles.append(
-                Bundle(
-                    files=source.files,
-                    executable=source.executable,
-                    folders=source.folders,
-                    file=source.file,
-                    name=name,
-                    version=version,
-                )
-            )
-    return bundles
+    read = [read_folder(one, findings) for one in find_definitions(path, findings)]
+    sources = [source for source in read if source is not None]
+    return [
+        Bundle(
+            files=source.files,
+            executable=source.executable,
+            folders=source.folders,
+            file=source.file,
+            name=name,
+            version=version,
+        )
+        for source in definitions_among(sources)
+    ]
 
 
 def _flow(folder: Path, findings: Findings, name: str, version: str) -> list[Bundle]:

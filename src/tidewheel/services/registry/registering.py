@@ -44,6 +44,7 @@ from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.sources.sip.bundle import is_definition, sources_in
+from tidewheel.sources.sip.definition_text import definitions_among
 from tidewheel.sources.sip.judging import Judgement, judge
 from tidewheel.sources.sip.parameters import ParameterSpec
 from tidewheel.sources.sip.sip_source import SipSource
@@ -177,10 +178,10 @@ def _judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[
         )
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)
-    for source in found:
-        if bundle.file in ("", source.file):
-            whole = replace(source, folders=source.folders | bundle.folders)
-            yield judged_sip(whole, judge(whole), strict=manner.strict)
+    wanted = [one for one in found if one.file == bundle.file]
+    for source in wanted or definitions_among(found):
+        whole = replace(source, folders=source.folders | bundle.folders)
+        yield judged_sip(whole, judge(whole), strict=manner.strict)
 
 
 def judged_sip(source: SipSource, judgement: Judgement, *, strict: bool = False) -> Judged:

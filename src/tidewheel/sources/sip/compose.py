@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.sources.sip.document import KINDS, Fields, Node, Scalar
-from tidewheel.sources.sip.plain_values import is_null
+from tidewheel.sources.sip.document import KINDS, Fields, Items, Node, Scalar
+from tidewheel.sources.sip.places import text_of_value
+from tidewheel.sources.sip.plain_values import is_null, plain_value
 
 TOP_KEYS = (
     *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
@@ -33,6 +35,7 @@ DEPLOY_KEYS = (
     *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
     *("restart_policy", "placement", "endpoint_mode"),
 )
+WORDS_KEYS = ("command", "entrypoint")  # a text, or a list of words
 DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 
 
@@ -58,13 +61,14 @@ def check_compose(
             _check_keys(root, "a compose file", TOP_KEYS, warnings)
         return False
     _check_keys(root, "a compose file", TOP_KEYS, warnings)
+    what = f"a service of stage {stage}"  # without its name: a loop makes many of one line
     for _, service in services.entries:
         if isinstance(service, Fields):
-            _check_service(service, stage, errors, warnings)
+            _check_service(service, what, errors, warnings)
         else:
             errors.error(
                 "compose-service",
-                f"a service of stage {stage} is {KINDS[type(service)]}",
+                f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}",
                 "write image: and what else it needs under its name",
                 service.position,
             )
@@ -75,15 +79,18 @@ def _is_empty(node: Node) -> bool:
     return is_null(node) or (isinstance(node, Fields) and not node.entries)
 
 
-def _check_service(service: Fields, stage: str, errors: Findings, warnings: Findings) -> None:
+def _check_service(service: Fields, what: str, errors: Findings, warnings: Findings) -> None:
     _check_keys(service, "a service", SERVICE_KEYS, warnings)
-    if service.get("image") is None and service.get("build") is None:
+    image = service.get("image")
+    if (image is None or is_null(image)) and service.get("build") is None:
         errors.error(
             "compose-image",
-            f"a service of stage {stage} has no image",
+            f"{what} has no image",
             "write image: name:tag",
-            service.position,
+            service.position if image is None else image.position,
         )
+    for key in WORDS_KEYS:
+        _check_words(service.get(key), f"{key} of {what}", errors)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
         return
@@ -98,6 +105,72 @@ def _check_service(service: Fields, stage: str, errors: Findings, warnings: Find
             f"{guess}Accepted are {', '.join(DEPLOY_MODES)}",
             mode.position,
         )
+
+
+def _check_words(node: Node | None, what: str, errors: Findings) -> None:
+    """No engine takes a structure for words."""
+    words = node.items if isinstance(node, Items) else () if node is None else (node,)
+    wrong = next((one for one in words if not _is_word(one)), None)
+    if wrong is not None:
+        errors.error(
+            "compose-command",
+            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
+            "write a text, or a list of texts: [program, argument]",
+            wrong.position,
+        )
+
+
+def _is_word(node: Node) -> bool:
+    return isinstance(node, Scalar) or node.printed
+
+
+def with_words(root: Node) -> Node:
+    """As engines take it: arguments that a template printed as a command are one word of it.
+
+    `command: {{ args }}` means what `command: ['{{ args }}']` says; as a text its quotes would
+    be taken for those of a shell.
+    """
+    if not isinstance(root, Fields):
+        return root
+    return _changed(root, "services", lambda services: _each(services, _service_with_words))
+
+
+def _service_with_words(service: Node) -> Node:
+    for key in WORDS_KEYS:
+        service = _changed(service, key, _words)
+    return service
+
+
+def _words(node: Node) -> Node:
+    if isinstance(node, Fields):
+        return Items((_word(node),), node.position)
+    if isinstance(node, Items):
+        return replace(node, items=tuple(map(_word, node.items)))
+    return node
+
+
+def _word(node: Node) -> Node:
+    if isinstance(node, Scalar):
+        return node
+    return Scalar(text_of_value(plain_value(node)), True, node.position)
+
+
+def _changed(node: Node, key: str, change: Callable[[Node], Node]) -> Node:
+    if not isinstance(node, Fields):
+        return node
+    entries = (
+        entry._replace(value=change(entry.value)) if entry.key.text == key else entry
+        for entry in node
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def _each(node: Node, change: Callable[[Node], Node]) -> Node:
+    if not isinstance(node, Fields):
+        return node
+    return replace(
+        node, entries=tuple(entry._replace(value=change(entry.value)) for entry in node)
+    )
 
 
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:

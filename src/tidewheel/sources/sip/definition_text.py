@@ -6,15 +6,18 @@ of them unknown. Whatever a request says, the stages must be the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.sources.sip.document import Fields
 from tidewheel.sources.sip.model import SipDefinition
 from tidewheel.sources.sip.names import name_and_version
 from tidewheel.sources.sip.places import Json
-from tidewheel.sources.sip.reading import read_definition
+from tidewheel.sources.sip.plain_values import is_null
+from tidewheel.sources.sip.reading import is_instance, read_definition
 from tidewheel.sources.sip.rendering import Moment, RenderedText, Template, render_all
+from tidewheel.sources.sip.sip_source import SipSource
 from tidewheel.sources.sip.text_files import (
     TEMPLATE_SUFFIX,
     decoded,
@@ -34,6 +37,7 @@ class DefinitionText:
     text: str = ""
     rendered: RenderedText | None = None
     is_template: bool = False
+    lacks_stages: bool = False  # the key is there, and nothing under it
 
 
 def is_template(file: str, text: str) -> bool:
@@ -46,6 +50,24 @@ def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
     findings = Findings()
     read = read_text(file, content, {}, findings, Moment.CHECK)
     return [(one.id, one.version) for one in read.definition.stages] if read.definition else []
+
+
+def definitions_among(sources: Sequence[SipSource]) -> Sequence[SipSource]:
+    """Of the files of a folder, those that could be definitions; all, if none could.
+
+    People keep scheduling block instances beside the workflows that they ask for.
+    """
+    return [one for one in sources if not _is_instance(one)] or sources
+
+
+def _is_instance(source: SipSource) -> bool:
+    content = source.files[source.file]
+    if b"processing_blocks" not in content or file_name(source.file).is_template:
+        return False
+    findings = Findings()
+    text = decoded(source.file, content, findings)
+    root = None if text is None else read_plain(source.file, text, findings)
+    return root is not None and is_instance(root)
 
 
 def read_text(
@@ -72,7 +94,14 @@ def read_text(
     definition = None
     if root is not None:
         definition = read_definition(root, name_and_version(file_name(file)), findings)
-    return DefinitionText(definition, text, rendered, is_template(file, text))
+    stages = root.get("stages") if isinstance(root, Fields) else None
+    return DefinitionText(
+        definition,
+        text,
+        rendered,
+        is_template(file, text),
+        lacks_stages=stages is not None and is_null(stages),
+    )
 
 
 def _check_name(file: str, findings: Findings) -> None:

@@ -9,7 +9,7 @@ can ever be read as structure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -29,10 +29,11 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """A list; ``printed`` if a template printed it, and nothing else, in this place."""
 
     items: tuple[Node, ...]
     position: Position = field(compare=False)
+    printed: bool = field(default=False, compare=False)
 
 
 class Entry(NamedTuple):
@@ -44,10 +45,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A mapping; keys are texts and occur once."""
+    """A mapping; keys are texts and occur once. ``printed`` as of a list."""
 
     entries: tuple[Entry, ...]
     position: Position = field(compare=False)
+    printed: bool = field(default=False, compare=False)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -82,7 +84,8 @@ class Builder:
         alone = None if quoted else PLACE.fullmatch(text)
         value = self._values[int(alone[1])].value if alone is not None else None
         if isinstance(value, dict | list):
-            return self._structure(value, position)
+            node = self._structure(value, position)
+            return node if isinstance(node, Scalar) else replace(node, printed=True)
         return self._filled(text, quoted, position)
 
     def items(self, items: list[Node], position: Position) -> Node:

@@ -18,8 +18,15 @@ from tidewheel.quantities import (
     parse_size,
 )
 from tidewheel.sources.sip.document import KINDS, Entry, Fields, Items, Node, Scalar
-from tidewheel.sources.sip.keys import RESERVED_KEYS, Absent, Key, Kind
-from tidewheel.sources.sip.limits import NAME_LENGTH_MAX
+from tidewheel.sources.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, Kind, owners
+from tidewheel.sources.sip.limits import (
+    NAME_LENGTH_MAX,
+    NUMBER_MAX,
+    SIZE_BYTES_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from tidewheel.sources.sip.notation import pair, written
+from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.plain_values import boolean, is_null, number
 
 _SHOWN_MAX = 60
@@ -46,10 +53,12 @@ class FieldReader:
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
-        advice = f"write {name}: {key.example or _EXAMPLES[key.kind]} ({key.about})"
-        if key.choices:
-            one_of = "with one of " if len(key.choices) > 1 else ""
-            advice = f"write {name}: {one_of}{', '.join(key.choices)}"
+        example = _EXAMPLES[key.kind] if key.example is None else key.example
+        advice = f"write {pair(name, example, self.position)} ({key.about})"
+        if len(key.choices) == 1:
+            advice = f"write {pair(name, key.choices[0], self.position)}"
+        elif key.choices:
+            advice = f"write {name} with one of {', '.join(key.choices)}"
         if key.absent is Absent.REFUSED:
             self._findings.error(
                 "missing-key", f"{self._what} has no {name}", advice, self.position
@@ -141,7 +150,7 @@ class FieldReader:
             seconds = parse_duration(found.text)
         except BadSetting:
             seconds = 0.0
-        if seconds <= 0:
+        if not 0 < seconds <= TIMEOUT_SECONDS_MAX:
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
             return None
         return seconds
@@ -151,10 +160,13 @@ class FieldReader:
         if found is None or found.unknown:
             return None
         try:
-            return parse_size(found.text)
+            size = parse_size(found.text)
         except BadSetting:
+            size = SIZE_BYTES_MAX + 1
+        if size > SIZE_BYTES_MAX:
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
             return None
+        return size
 
     def number(self, name: str) -> float | None:
         found = self.scalar(name)
@@ -162,7 +174,7 @@ class FieldReader:
             return None
         value = number(found.text)
         is_count = self._keys[name].kind is Kind.COUNT
-        if value is None or value <= 0 or (is_count and value != int(value)):
+        if value is None or not 0 < value <= NUMBER_MAX or (is_count and value != int(value)):
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
             return None
         return value
@@ -195,9 +207,9 @@ class FieldReader:
         accepted = f"accepted is {_ACCEPTED[key.kind]}"
         if key.choices:
             accepted = f"accepted are {', '.join(key.choices)}"
-        elif key.example:
-            accepted += f", such as {key.example}"
-        if key.kind in _EMPTY and (key.absent is Absent.FINE or not key.example):
+        elif key.example is not None:
+            accepted += f", such as {written(key.example, self.position)}"
+        if key.kind in _EMPTY and (key.absent is Absent.FINE or key.example is None):
             accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
         self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
 
@@ -233,13 +245,25 @@ class FieldReader:
             message, hint = RESERVED_KEYS[key.text]
             self._findings.error("reserved-key", message, hint, key.position)
             return
-        lower = key.text.lower()
+        seen, hint = "which is unknown", self._advice(key.text)
+        beside, instead = FORMER_KEYS.get(key.text, ("", ""))
+        if beside in self._keys:
+            seen, hint = "which belongs to an earlier version of the format", instead
         self._findings.error(
             "unknown-key",
-            f"{self._what} has the key {_shown(key.text)}, which is unknown",
-            guess(SYNONYMS.get(lower, lower), tuple(self._keys), "known"),
+            f"{self._what} has the key {_shown(key.text)}, {seen}",
+            hint,
             key.position,
         )
+
+    def _advice(self, key: str) -> str:
+        """What was probably meant: another key, or another place for it."""
+        if key == "<<":
+            return "YAML's merging is not accepted: write the keys out"
+        lower, known = key.lower(), tuple(self._keys)
+        if (others := owners(key, self._keys)) and SYNONYMS.get(lower) not in known:
+            return f"it belongs to {' or '.join(others)}: check its indentation"
+        return guess(SYNONYMS.get(lower, lower), known, "known")
 
 
 def guess(word: str, choices: tuple[str, ...], what: str) -> str:
@@ -261,27 +285,29 @@ SYNONYMS = {
     **dict.fromkeys(("exists", "available", "there"), "present"),
     **dict.fromkeys(("depends_on", "needs", "requires"), "dependencies"),
     **{"name": "id", "count": "number", "task": "stage", "object": "buffer_object"},
+    **{"value": "number", "number": "value", "amount": "value", "size": "value"},
 }
 _OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 _ACCEPTED = {
     Kind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
     Kind.VERSION: "a version such as 1.0.0",
-    Kind.DURATION: f"a time above zero: {DURATIONS_ACCEPTED}",
-    Kind.SIZE: f"a size: {SIZES_ACCEPTED}",
-    Kind.NUMBER: "a number above zero",
-    Kind.COUNT: "a whole number from 1",
+    Kind.DURATION: f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
+    Kind.SIZE: f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
+    Kind.NUMBER: f"a number above zero, up to {NUMBER_MAX}",
+    Kind.COUNT: f"a whole number from 1 to {NUMBER_MAX}",
     Kind.BOOLEAN: "true or false",
     Kind.LIST: "a list",
     Kind.MAPPING: "a mapping",
 }
 _EMPTY = {Kind.LIST: "[]", Kind.MAPPING: "{}"}
-_EXAMPLES = {
+_EXAMPLES: Mapping[Kind, Json] = {
     Kind.TEXT: "…",
     Kind.VERSION: "1.0.0",
     Kind.DURATION: "60s",
     Kind.SIZE: "512MiB",
-    Kind.NUMBER: "0.5",
-    Kind.COUNT: "1",
-    Kind.BOOLEAN: "true",
-    **_EMPTY,
+    Kind.NUMBER: 0.5,
+    Kind.COUNT: 1,
+    Kind.BOOLEAN: True,
+    Kind.LIST: [],
+    Kind.MAPPING: {},
 }

@@ -1,7 +1,8 @@
 """JSON with the place of every value, which the standard library does not tell.
 
 One mistake does not hide the next: a text whose closing quote is missing is reported and taken
-to end with its line, as a person would read it.
+to end with its line, and a comma that is missing between two values is reported and taken to be
+there, as a person would read it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import NamedTuple
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.document import Builder, Node, Scalar, TooMuch
 from tidewheel.sources.sip.places import PLACE
-from tidewheel.sources.sip.yaml_text import PositionOf
+from tidewheel.sources.sip.yaml_text import EMPTY, PositionOf
 
 _TOKEN = re.compile(
     r'[ \t\r\n]*(?:([{}\[\],:])|"([^"\\\n]*(?:\\.[^"\\\n]*)*)("?)|([^\s{}\[\],:"]+)|\Z)'
 )
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORDS = frozenset({"true", "false", "null"})
+_COMMAS_MISSING_MAX = 20  # that are reported; whoever leaves out more does not write JSON
 _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
@@ -60,10 +62,13 @@ def read_json(
         line = bisect_right(starts, at) - 1
         return position_of(line, at - starts[line])
 
+    if not text.strip():
+        findings.error(*EMPTY, position(0))
+        return None
     try:
         return _Reader(text, position, builder, findings).read()
     except _Bad as bad:
-        findings.error("json-syntax", f"this is no JSON: {bad}", bad.hint, position(bad.at))
+        findings.error(*_refusal(str(bad), bad.hint), position(bad.at))
     except TooMuch:
         pass
     return None
@@ -83,6 +88,8 @@ class _Reader:
         self._position = position
         self._builder = builder
         self._findings = findings
+        self._ends = (0, 0)  # of the last two tokens
+        self._commas_missing = 0
 
     def read(self) -> Node:
         tokens = self._tokens()
@@ -118,14 +125,31 @@ class _Reader:
             token = next(tokens)
             if token.sign == ",":
                 return None, self._key(inner, next(tokens), tokens)
-            if token.sign != ("}" if inner.is_mapping else "]"):
-                end = "}" if inner.is_mapping else "]"
-                raise _Bad(token.at, f"',' or '{end}' is missing {_before(token.sign)}")
+            end = "}" if inner.is_mapping else "]"
+            begins = token.sign in ("{", "[") and not inner.is_mapping
+            if token.node is not None or begins:
+                self._report_comma(end)
+                return None, self._key(inner, token, tokens)
+            if token.sign != end:
+                at = token.at if token.sign else self._ends[0]
+                begin = f"the '{'{' if inner.is_mapping else '['}' of line "
+                hint = f"{begin}{self._position(inner.at).line} is not closed before that"
+                raise _Bad(at, f"',' or '{end}' is missing {_before(token.sign)}", hint)
             node = self._closed(opened.pop())
         token = next(tokens)
         if token.sign or token.node is not None:
             raise _Bad(token.at, "something follows the end of the value", "remove it")
         return node, token
+
+    def _report_comma(self, end: str) -> None:
+        """It belongs behind the value before, which may stand in an earlier line."""
+        message = f"',' or '{end}' is missing behind this value"
+        hint = "write ',' there, since another one follows"
+        at = self._ends[0] - 1
+        self._commas_missing += 1
+        if self._commas_missing >= _COMMAS_MISSING_MAX:
+            raise _Bad(at, message, hint)
+        self._findings.error(*_refusal(message, hint), self._position(at))
 
     def _key(self, inner: _Open, token: _Token, tokens: Iterator[_Token]) -> _Token:
         """In a mapping: its next key is read, and the first token of the value answered."""
@@ -157,6 +181,7 @@ class _Reader:
         at = 0
         while found := _TOKEN.match(self._text, at):
             at = found.end()
+            self._ends = (self._ends[1], at)
             if found[1]:
                 yield _Token(found.start(1), found[1])
             elif found[2] is not None:
@@ -170,7 +195,7 @@ class _Reader:
     def _quoted(self, found: re.Match[str]) -> Iterator[_Token]:
         at, written = found.start(2) - 1, found[2]
         here = self._position(at)
-        colon = False
+        sign = ""
         if not found[3]:
             self._findings.error(
                 "json-quote",
@@ -178,11 +203,11 @@ class _Reader:
                 f'write "{written.strip().rstrip(":,")}"',
                 here,
             )
-            colon = written.rstrip().endswith(":")
+            sign = written.rstrip()[-1:]
             written = written.rstrip().rstrip(":,")
         yield _Token(at, "", self._builder.scalar(self._unescaped(written, at), True, here))
-        if colon:
-            yield _Token(found.end(), ":")
+        if sign in (":", ","):
+            yield _Token(found.end(), sign)
 
     @staticmethod
     def _unescaped(written: str, at: int) -> str:
@@ -200,8 +225,20 @@ class _Reader:
             raise _Bad(at, f"{word} is no number of JSON", "write null or a number")
         known = word in _WORDS or _NUMBER.fullmatch(word) or PLACE.search(word)
         if not known:
-            raise _Bad(at, f"{word[:60]!r} is no value", "put texts in double quotes")
+            raise _Bad(at, f"{word[:60]!r} is no value", _advice(word))
         return _Token(at, "", self._builder.scalar(word, False, self._position(at)))
+
+
+def _advice(word: str) -> str:
+    """What was probably meant, by those who think of another language."""
+    if word.startswith(("//", "/*", "#")):
+        return "JSON has no comments: remove it, or write the file in YAML"
+    meant = "null" if word in ("None", "~") else word.lower()
+    return f"write {meant}" if meant in _WORDS else "put texts in double quotes"
+
+
+def _refusal(message: str, hint: str) -> tuple[str, str, str]:
+    return "json-syntax", f"this is no JSON: {message}", hint
 
 
 def _before(sign: str) -> str:

@@ -20,10 +20,10 @@ from tidewheel.sources.sip.parameters import (
     ParameterSource,
     ParameterSpec,
     Values,
-    all_defaults,
     check_request,
     report_missing,
     report_unused,
+    values_of_definition,
     warn_of_names,
 )
 from tidewheel.sources.sip.rendering import Moment
@@ -109,16 +109,13 @@ class _Judge:
         first_findings = Findings()
         first = read_text(self._source.file, content, {}, first_findings, Moment.CHECK)
         stages = first.definition.stages if first.definition is not None else ()
-        if (
-            first.is_template
-            and not stages
-            and {one.code for one in first_findings} == {"value-kind"}
-        ):
+        found = {one.code for one in first_findings}
+        if first.is_template and first.lacks_stages and found == {"value-kind"}:
             self._refuse_stages_of_parameters("without its parameters it has none")
             return self._judgement(first)
         folders = self._folders(stages)
         if first.is_template:
-            text = self._rendered_text(content, {**all_defaults(folders), **self._request})
+            text = self._rendered_text(content, values_of_definition(folders, self._request))
         else:
             text = first
             for one in first_findings:
@@ -185,8 +182,7 @@ class _Judge:
         warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is Moment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
-            declared = (spec.name for spec in parameters.specs())
-            report_unused(self._request, [*used, *declared], self._findings)
+            report_unused(parameters, self._request, used, self._findings)
         else:
             self._note_parameters(parameters, undeclared, used)
         return self._judgement(text, parameters, rendered, tuple(undeclared))
@@ -213,14 +209,14 @@ class _Judge:
                     f"a request gives it: {spec.name}=VALUE",
                     Position(self._source.file),
                 )
-        declared = [*(spec.name for spec in parameters.specs()), *FIXED_NAMES]
+        declared = [spec.name for spec in parameters.specs()]
         for name in undeclared:
-            near = nearest(name, declared)
-            report = self._findings.warning if near else self._findings.note
+            hint = _meant(name, declared)
+            report = self._findings.warning if hint else self._findings.note
             report(
                 "undeclared-parameter",
                 f"{name!r} is no parameter of any stage: every request must give it",
-                f"did you mean {near!r}?" if near else f"a request gives it: {name}=VALUE",
+                hint or f"a request gives it: {name}=VALUE",
                 Position(*used[name]),
             )
 
@@ -276,6 +272,19 @@ def render_stages(
         return None
     rendered = StageRenderer(wish, findings, findings).render()
     return rendered if findings.error_count == before else None
+
+
+def _meant(name: str, declared: list[str]) -> str:
+    """What somebody probably meant by a name that no stage declares; "" if nobody knows."""
+    for one in declared:
+        if "-" in one and name in one.split("-"):
+            return (
+                f"a name with '-' is no Jinja2 name: write {{{{ parameters['{one}'] }}}} "
+                f"instead of {{{{ {one} }}}}"
+            )
+    fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)
+    near = nearest(name, [*declared, *fixed])
+    return f"did you mean {near!r}?" if near else ""
 
 
 def _names(text: DefinitionText) -> Mapping[str, int]:

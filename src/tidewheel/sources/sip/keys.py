@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 from tidewheel.sources.sip.model import CONDITION_WORDS, PRESENT, StageType
+from tidewheel.sources.sip.places import Json
 
 SCHEMA_VERSION = "2.0"
 
@@ -43,7 +44,7 @@ class Key:
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
     other_spelling: str = ""  # tolerated with a warning
-    example: str = ""  # of a list or mapping; where it is required, it must not be empty
+    example: Json = None  # of a list or mapping; where it is required, it must not be empty
     read_apart: bool = False  # its choices depend on another key
 
 
@@ -62,7 +63,7 @@ DEFINITION: Mapping[str, Key] = {
         kind=Kind.LIST,
         about="the stages of the workflow, in any order",
         absent=Absent.REFUSED,
-        example="[{id: ingest, version: 1.0.0, type: processing}]",
+        example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
     ),
 }
 RESERVED_KEYS: Mapping[str, tuple[str, str]] = {
@@ -70,6 +71,17 @@ RESERVED_KEYS: Mapping[str, tuple[str, str]] = {
         "the key 'parameters' is reserved for a later version of the format",
         "give defaults in stages/<id>/<version>/parameters.yaml, and values with the request",
     )
+}
+# Keys of earlier versions of the format, which people bring along: a key that stands beside
+# them, and what is there instead.
+_IN_ITS_FOLDER = "in 2.0 it is a file of the stage's folder, stages/<id>/<version>/"
+FORMER_KEYS: Mapping[str, tuple[str, str]] = {
+    "ee_config": ("timeout", f"remove it; {_IN_ITS_FOLDER}docker_compose.yaml (or .yaml.j2)"),
+    "app_config": ("timeout", f"remove it; {_IN_ITS_FOLDER}args.json (or .json.j2)"),
+    "resources_required": (
+        "workflow",
+        "remove it; in 2.0 each stage of a workflow says what it needs",
+    ),
 }
 STAGE: Mapping[str, Key] = {
     "id": Key(kind=Kind.TEXT, about="the stage's name", absent=Absent.REFUSED),
@@ -99,7 +111,7 @@ STAGE: Mapping[str, Key] = {
     "dependencies": Key(
         kind=Kind.LIST,
         about="what must have happened before: all of it",
-        example="[{type: stage, value: ingest, condition: complete}]",
+        example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
@@ -153,3 +165,16 @@ RESOURCES: Mapping[str, Mapping[str, Key]] = {
     },
 }
 RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}
+
+
+def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
+    """What else in a definition has a key of this name: it may be indented wrongly."""
+    owned = {
+        "the definition": (DEFINITION,),
+        "a stage": (STAGE,),
+        "a dependency": (DEPENDENCY,),
+        "a resource": tuple(RESOURCES.values()),
+    }
+    if all(keys is not one for tables in owned.values() for one in tables):
+        return []
+    return [what for what, tables in owned.items() if any(name in one for one in tables)]

@@ -7,6 +7,10 @@ JSON_BYTES_MAX = 5 * 1000 * 1000
 DEPTH_MAX = 32  # of nested lists and mappings
 NODES_MAX = 100_000  # texts, lists and mappings of one file
 NUMBER_LENGTH_MAX = 100  # digits
+# What a stage asks for is added up, and the sums are kept as numbers of 64 bits.
+NUMBER_MAX = 1_000_000  # of nodes or cores, in one entry
+SIZE_BYTES_MAX = 90 * 1000**5
+TIMEOUT_SECONDS_MAX = 100 * 365 * 86_400
 STAGES_MAX = 10_000
 DEPENDENCIES_MAX = 1_000  # of one stage
 RESOURCES_MAX = 100  # of one stage

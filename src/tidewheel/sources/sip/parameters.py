@@ -2,6 +2,10 @@
 
 Each stage sees its own parameters, whatever the request gives, the outputs that stages before
 it have declared, and, last, defaults of other stages. (DESIGN §10)
+
+A request has the structure of what it gives values to (seed 004, "Use of templates"): a mapping
+under the id of a stage gives them to this stage alone, and counts more there than what is given
+to all of them.
 """
 
 from __future__ import annotations
@@ -57,15 +61,17 @@ class ParameterSource:
     definition: SipDefinition
     folders: Mapping[str, StageFolder]
     defaults: Values = field(init=False)  # of all stages
+    declared: frozenset[str] = field(init=False)  # by any stage
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defaults", all_defaults(self.folders))
+        object.__setattr__(self, "declared", _declared(self.folders))
 
     def values_for(
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
         """``outputs`` by stage once a stage is due; None before, when none is made."""
-        given = {name: value for name, value in request.items() if value is not None}
+        given = self.given_to(stage.id, request)
         folder = self.folders.get(stage.id)
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
@@ -89,6 +95,15 @@ class ParameterSource:
             to_come=awaited,
             missing=missing,
         )
+
+    def given_to(self, stage: str, request: Values) -> Values:
+        """What a request gives all stages, then what it gives this one by its id."""
+        given = {name: value for name, value in request.items() if value is not None}
+        return {**given, **self.given_apart(stage, request)}
+
+    def given_apart(self, stage: str, request: Values) -> Values:
+        """What it gives this stage alone."""
+        return _apart(stage, request, self.declared)
 
     def _providers(self, stage: Stage) -> Iterator[str]:
         """Stages before it that declare outputs, the nearest first."""
@@ -121,6 +136,30 @@ def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
         for name, value in folder.defaults.items():
             found.setdefault(name, value)
     return found
+
+
+def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
+    """The names of all parameters."""
+    return frozenset(
+        name for one in folders.values() for name in chain(one.defaults, one.required)
+    )
+
+
+def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
+    """For the definition's own text, which belongs to no stage; the first stage counts."""
+    declared = _declared(folders)
+    apart: dict[str, Json] = {}
+    for stage in folders:
+        apart = {**_apart(stage, request, declared), **apart}
+    return {**all_defaults(folders), **apart, **request}
+
+
+def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
+    """What a request gives this stage alone; a parameter that is called so is none of it."""
+    inside = request.get(stage)
+    if not isinstance(inside, dict) or stage in declared:
+        return {}
+    return {name: value for name, value in inside.items() if value is not None}
 
 
 def check_request(request: Values, findings: Findings) -> bool:
@@ -187,16 +226,32 @@ def report_missing(
             )
 
 
-def report_unused(request: Iterable[str], known: Iterable[str], findings: Findings) -> None:
+def report_unused(
+    source: ParameterSource, request: Values, used: Iterable[str], findings: Findings
+) -> None:
     """A parameter that nothing looks at is probably misspelt."""
-    names = set(known)
-    for name in request:
-        if name not in names:
-            near = nearest(name, sorted(names))
-            hint = f"did you mean {near!r}?" if near else "no stage declares or uses it"
-            findings.warning(
-                UNUSED_PARAMETER, f"the parameter {name!r} changes nothing", hint, REQUEST
-            )
+    names = {*used, *source.declared}
+    stages = {stage.id for stage in source.definition.stages} - names
+    for name, value in request.items():
+        if name in names:
+            continue
+        if name not in stages:
+            others = stages if isinstance(value, dict) else ()
+            _report_unused(name, "", [*names, *others], findings)
+        elif not isinstance(value, dict):
+            _report_unused(name, "", (), findings, f"write {name}: {{…}}, a mapping")
+        else:
+            for inner in [one for one in value if one not in names]:
+                _report_unused(inner, f" of stage {name}", names, findings)
+
+
+def _report_unused(
+    name: str, whose: str, names: Iterable[str], findings: Findings, hint: str = ""
+) -> None:
+    near = nearest(name, sorted(names))
+    hint = hint or (f"did you mean {near!r}?" if near else "no stage declares or uses it")
+    message = f"the parameter {name!r}{whose} changes nothing"
+    findings.warning(UNUSED_PARAMETER, message, hint, REQUEST)
 
 
 def warn_of_names(
@@ -215,17 +270,29 @@ def warn_of_names(
                 f"write parameters['{spec.name}'], or rename it",
                 Position(source.folders[spec.stages[0]].folder),
             )
+    taken = values_of_definition(source.folders, request)
     for name in used:
-        stages = [one for one in source.folders.values() if name in one.defaults]
-        different = [one for one in stages if one.defaults[name] != source.defaults[name]]
+        values = _by_stage(name, source, request)
+        different = [one for one, value in values.items() if value != taken[name]]
         if different and name not in request:
+            same = next(one for one, value in values.items() if value == taken[name])
+            given = any(name in source.given_apart(one, request) for one in values)
             findings.warning(
                 "conflicting-defaults",
-                f"{stages[0].stage} and {different[0].stage} have different defaults of "
-                f"{name!r}; the definition takes that of {stages[0].stage}",
-                "give the parameter another name in one of them",
-                Position(different[0].folder),
+                f"{same} and {different[0]} have different {'values' if given else 'defaults'} "
+                f"of {name!r}; the definition takes that of {same}",
+                f"give {name} once for all stages, or rename it in one of them",
+                REQUEST if given else Position(source.folders[different[0]].folder),
             )
+
+
+def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
+    """What each stage that has a value of its own for a parameter takes it for."""
+    found = {
+        stage: {**folder.defaults, **source.given_apart(stage, request)}
+        for stage, folder in source.folders.items()
+    }
+    return {stage: values[name] for stage, values in found.items() if name in values}
 
 
 def shared_names(
@@ -236,8 +303,9 @@ def shared_names(
     for stage in source.definition.stages:
         folder = source.folders.get(stage.id)
         own = {**folder.defaults} if folder else {}
+        given = source.given_to(stage.id, request)
         names = [*own, *(folder.required if folder else ())]
-        known = {name: request.get(name, own.get(name)) for name in names}
+        known = {name: given.get(name, own.get(name)) for name in names}
         about: dict[str, Json] = {
             "id": stage.id,
             "version": stage.version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -42,7 +42,10 @@ from tidewheel.sources.sip.names import (
     version_problem,
     workflow_id_problem,
 )
+from tidewheel.sources.sip.notation import entry, pair, written
+from tidewheel.sources.sip.places import Json
 
+_STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 
 
@@ -54,7 +57,16 @@ def read_definition(
         findings.error(
             "no-definition",
             f"{KINDS[type(root)]} stands where the keys of a definition are expected",
-            f"begin with: schema_version: '{SCHEMA_VERSION}' and stages:",
+            f"write {written({'schema_version': SCHEMA_VERSION, 'stages': []}, root.position)}",
+            root.position,
+        )
+        return None
+    if is_instance(root):
+        findings.error(
+            "no-definition",
+            "this is a scheduling block instance, no workflow definition",
+            f"ask for it once its workflows are registered: tidewheel sbi submit "
+            f"{root.position.file}",
             root.position,
         )
         return None
@@ -63,6 +75,15 @@ def read_definition(
     name, version = _identity(reader, from_file, findings)
     return SipDefinition(
         id=name, version=version, stages=_Stages(findings).read(reader.items("stages"), reader)
+    )
+
+
+def is_instance(root: Node) -> bool:
+    """Whether it is what people ask for a workflow with, and keep beside it."""
+    return (
+        isinstance(root, Fields)
+        and root.get("processing_blocks") is not None
+        and root.get("stages") is None
     )
 
 
@@ -95,7 +116,8 @@ def _identity(
         findings.warning(
             "no-version",
             "neither the file nor its name has a version: it is taken for 0.0.0",
-            f"write version: 1.0.0, or call the file {from_file.stem}-1.0.0",
+            f"write {pair('version', '1.0.0', reader.position)}, or call the file "
+            f"{from_file.stem}-1.0.0",
             reader.position,
         )
     return name or from_file.name, version or from_file.version or "0.0.0"
@@ -116,7 +138,7 @@ def _version(
         findings.warning(
             "version-is-a-number",
             f"version of {what} is {found.text}, which other readers take for a number",
-            f"write '{found.text}' in quotes, or a version such as 1.0.0",
+            f'write "{found.text}" in quotes, or a version such as 1.0.0',
             found.position,
         )
     return found.text
@@ -152,7 +174,7 @@ class _Stages:
             self.findings.error(
                 "stage-kind",
                 f"stage {number} is {KINDS[type(item)]}",
-                "a stage is a mapping: - id: …, version: …, type: …",
+                f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}",
                 item.position,
             )
             return None
@@ -215,7 +237,7 @@ class _Stages:
 
     def _resource(self, item: Node, what: str) -> Resource | None:
         if not isinstance(item, Fields):
-            self._not_a_mapping(item, what, "- type: cpu, value: 0.5")
+            self._not_a_mapping(item, what, {"type": "cpu", "value": 0.5})
             return None
         kind = self._resource_type(item, what)
         if kind is None:
@@ -267,7 +289,9 @@ class _Stages:
 
     def _dependency(self, item: Node, what: str) -> Dependency | None:
         if not isinstance(item, Fields):
-            self._not_a_mapping(item, what, "- type: stage, value: …, condition: complete")
+            meant = item.text if isinstance(item, Scalar) and item.text else "…"
+            example = {"type": "stage", "value": meant, "condition": "complete"}
+            self._not_a_mapping(item, what, example)
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
@@ -283,10 +307,10 @@ class _Stages:
             return None
         return ObjectDependency(value, here)
 
-    def _not_a_mapping(self, item: Node, what: str, example: str) -> None:
-        self.findings.error(
-            "entry-kind", f"{what} is {KINDS[type(item)]}", f"write {example}", item.position
-        )
+    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
+        here = item.position
+        hint = f"write {entry(dict(example), here)}"
+        self.findings.error("entry-kind", f"{what} is {KINDS[type(item)]}", hint, here)
 
     def _too_many(self, kind: str, count: int, most: int, reader: FieldReader) -> None:
         self.findings.error(

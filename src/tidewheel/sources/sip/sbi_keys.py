@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from tidewheel.core.runs.blocks import PRIORITY_MAX, PRIORITY_MIN
 from tidewheel.sources.sip.keys import Absent, Key, Kind
 from tidewheel.sources.sip.model import CONDITION_WORDS
+from tidewheel.sources.sip.places import Json
 
 SBI_VERSION = "2.0"
 BLOCK = "processing_block"
 BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warning
-_WORKFLOW = "{id: vis-ingest, version: 1.0.0}"
+_WORKFLOW: Json = {"id": "vis-ingest", "version": "1.0.0"}
 
 SBI: Mapping[str, Key] = {
     "id": Key(kind=Kind.TEXT, about="SBI-<date>-<project>-<anything>", absent=Absent.REFUSED),
@@ -25,14 +26,14 @@ SBI: Mapping[str, Key] = {
         kind=Kind.MAPPING,
         about="what it is an instance of",
         absent=Absent.WARNED,
-        example="{id: SB-1}",
+        example={"id": "SB-1"},
     ),
     "subarray_id": Key(kind=Kind.TEXT, about="kept as it is"),
     "processing_blocks": Key(
         kind=Kind.LIST,
         about="what is to be done",
         absent=Absent.REFUSED,
-        example=f"[{{id: PB-20261115-sip-0001, type: offline, workflow: {_WORKFLOW}}}]",
+        example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
     "scans": Key(kind=Kind.LIST, about="kept as they are"),
 }

@@ -25,6 +25,7 @@ from tidewheel.core.runs.run_names import is_run_name
 from tidewheel.sources.sip.document import KINDS, Fields, Items, Node, Scalar
 from tidewheel.sources.sip.field_reading import FieldReader
 from tidewheel.sources.sip.model import CONDITION_WORDS, StageCondition
+from tidewheel.sources.sip.notation import entry
 from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.plain_values import number, plain_value
 from tidewheel.sources.sip.sbi_keys import (
@@ -38,6 +39,7 @@ from tidewheel.sources.sip.sbi_keys import (
 )
 from tidewheel.sources.sip.text_files import SUFFIXES, decoded, file_name, read_plain
 
+_BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
 _SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _CONDITIONS = {
@@ -47,6 +49,17 @@ _CONDITIONS = {
     StageCondition.ABORTED: BlockCondition.ABORTED,
     StageCondition.ENDED: BlockCondition.FINISHED,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockPlaces:
+    """Where a block says what; the registry and the store may have something to say of each."""
+
+    block: Position = NOWHERE
+    id: Position = NOWHERE
+    workflow: Position = NOWHERE
+    parameters: Position = NOWHERE
+    needs: Mapping[str, Position] = field(default_factory=dict)  # by the block that is needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +77,7 @@ class BlockRequest:
     priority: int = 0
     needs: tuple[Need, ...] = ()
     body: Json = None
-    position: Position = field(default=NOWHERE, compare=False)
+    places: BlockPlaces = field(default_factory=BlockPlaces, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +109,14 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
             f"the file is {KINDS[type(root)]}",
             "a scheduling block instance is a mapping with id, version, scheduling_block and "
             "processing_blocks",
+            root.position,
+        )
+        return None
+    if root.get("stages") is not None and root.get("processing_blocks") is None:
+        findings.error(
+            "sbi-kind",
+            "this is a workflow definition, no scheduling block instance",
+            f"register it, and ask for it in an instance: tidewheel register {file}",
             root.position,
         )
         return None
@@ -152,7 +173,7 @@ class _Reading:
 
     def _block(self, item: Node, number: int) -> BlockRequest | None:
         if not isinstance(item, Fields):
-            self._not_a_mapping(item, f"processing block {number}", "- id: …, type: …")
+            self._not_a_mapping(item, f"processing block {number}", _BLOCK_EXAMPLE)
             return None
         named = item.get("id")
         what = f"processing block {number}"
@@ -172,7 +193,7 @@ class _Reading:
             priority=self._priority(reader, what),
             needs=tuple(dict.fromkeys(self._needs(reader, what, name))),
             body=body,
-            position=item.position,
+            places=_places(item),
         )
 
     def _block_id(self, reader: FieldReader) -> str:
@@ -254,7 +275,7 @@ class _Reading:
 
     def _need(self, item: Node, what: str) -> Need | None:
         if not isinstance(item, Fields):
-            example = f"- type: {BLOCK}, value: PB-…, condition: complete"
+            example = {"type": BLOCK, "value": "PB-…", "condition": "complete"}
             self._not_a_mapping(item, what, example)
             return None
         kind = item.get("type")
@@ -291,9 +312,10 @@ class _Reading:
         )
         return Fields(tuple(entries), item.position)
 
-    def _not_a_mapping(self, item: Node, what: str, example: str) -> None:
+    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
         seen = f"{what} is {KINDS[type(item)]}"
-        self.findings.error("entry-kind", seen, f"write {example}", item.position)
+        hint = f"write {entry(dict(example), item.position)}"
+        self.findings.error("entry-kind", seen, hint, item.position)
 
     def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
         message = f"{count} {what}; at most {most} are accepted"
@@ -307,9 +329,35 @@ def _body(fields: Fields, version: str | None) -> dict[str, Any]:
     return body if version is None else {**body, "version": version}
 
 
+def _places(block: Fields) -> BlockPlaces:
+    """Of what is there; the block's own for what is not."""
+
+    def place(*way: str) -> Position:
+        node: Node | None = block
+        for name in way:
+            inner = node.get(name) if isinstance(node, Fields) else None
+            node = inner if inner is not None else node
+        assert node is not None
+        return node.position
+
+    needs = block.get("dependencies")
+    values = (
+        one.get("value")
+        for one in (needs.items if isinstance(needs, Items) else ())
+        if isinstance(one, Fields)
+    )
+    return BlockPlaces(
+        block=block.position,
+        id=place("id"),
+        workflow=place("workflow", "id"),
+        parameters=place("workflow", "parameters"),
+        needs={one.text: one.position for one in values if isinstance(one, Scalar)},
+    )
+
+
 def _check_circles(blocks: tuple[BlockRequest, ...], findings: Findings) -> None:
     """Blocks that wait for each other would wait for ever."""
-    positions = {one.id: one.position for one in blocks}
+    positions = {one.id: one.places.block for one in blocks}
     waits = {
         one.id: [need.parent for need in one.needs if need.parent in positions]
         for one in blocks

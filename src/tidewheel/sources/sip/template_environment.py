@@ -32,6 +32,8 @@ from tidewheel.sources.traced_environment import TracedEnvironment, unclosed_blo
 VALUES_MAX = 100_000  # printed by one template
 _PARAMETERS = "parameters"
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
+_UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
+_NOT_THERE = re.compile(r"there is no '([^']+)' here")
 
 
 class TooManyValues(TemplateError):
@@ -95,13 +97,8 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         code, message, hint = "template-failed", str(error), ""
         match error:
             case TemplateSyntaxError():
-                code, hint = "template-syntax", _hyphen_advice(text, line) or _SYNTAX_ADVICE
-                message = f"this is no Jinja2: {error.message}"
-                unclosed = unclosed_block(error)
-                if unclosed is not None:
-                    word, line = unclosed
-                    message = f"the {{% {word} %}} that begins here is not closed"
-                    hint = f"add {{% end{word} %}} where it ends"
+                code = "template-syntax"
+                line, message, hint = self._syntax_failure(error, text, line)
             case TemplateNotFound():
                 code, message = (
                     "template-include",
@@ -122,15 +119,55 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
                 hint = _hyphen_advice(text, line) or _VALUE_ADVICE
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
 
+    def _syntax_failure(
+        self, error: TemplateSyntaxError, text: str, line: int
+    ) -> tuple[int, str, str]:
+        """Where it should be mended, what is wrong, what to do."""
+        error.source = error.source or text  # it has none before it is compiled
+        if (unclosed := unclosed_block(error)) is not None:
+            word, begin = unclosed
+            ends = f"add {{% end{word} %}} where it ends"
+            return begin, f"the {{% {word} %}} that begins here is not closed", ends
+        message = f"this is no Jinja2: {error.message}"
+        if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
+            near = nearest(unknown[1], self.filters)
+            hint = f"did you mean {near!r}? " if near else ""
+            return line, message, f"{hint}Those of Jinja2 are known, and no others"
+        if (advice := _raw_advice(text, line) or _hyphen_advice(text, line)) != "":
+            return line, message, advice
+        if (begin := _unclosed_sign(text, line)) != 0:
+            return begin, "the {{ that begins here is not closed", "write }} where it ends"
+        return line, message, _SYNTAX_ADVICE
+
 
 _OF_NO_VALUE = {"default", "d"}  # filters that are there for what has no value
 _SYNTAX_ADVICE = "check that {{ … }}, {% … %}, brackets and quotes are closed in this line"
+_COUNT_ADVICE = "elements are counted from 0: ask for fewer, or give the list more of them"
+_RAW_ADVICE = (
+    "what the engine shall read itself, such as {{.Name}}, stands between {% raw %} and "
+    "{% endraw %}"
+)
 _VALUE_ADVICE = "check the parameters that this line uses: one is of another kind than it needs"
 
 
 def _no_file(name: str) -> None:
     """There is no file that a template could include."""
     del name
+
+
+def _raw_advice(text: str, line: int) -> str:
+    lines = text.split("\n")
+    meant = 1 <= line <= len(lines) and "{{." in lines[line - 1].replace(" ", "")
+    return _RAW_ADVICE if meant else ""
+
+
+def _unclosed_sign(text: str, line: int) -> int:
+    """The line of the last `{{` before a mistake, if nothing closes it there; else 0."""
+    before = "\n".join(text.split("\n")[:line])
+    opened = before.rfind("{{")
+    if opened == -1 or "}}" in before[opened:]:
+        return 0
+    return before.count("\n", 0, opened) + 1
 
 
 _HYPHENATED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:-\w+)+)\s*(?:\|[^}]*)?-?\}\}")
@@ -158,8 +195,13 @@ def _advice(message: str, variables: dict[str, object]) -> str:
             if near
             else f"give the parameter {name!r} in the request, or a default in parameters.yaml"
         )
+    inside = _NOT_THERE.match(message)
+    if inside is not None and inside[1] in variables:
+        return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
     empty = [name for name, value in variables.items() if value == [] and name != "args"]
-    return f"these parameters are empty: {', '.join(empty)}" if empty else ""
+    if empty:
+        return f"these parameters are empty: {', '.join(empty)}"
+    return _COUNT_ADVICE if message.startswith("a list has no element") else ""
 
 
 def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:

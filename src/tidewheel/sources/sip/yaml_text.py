@@ -25,6 +25,11 @@ from yaml.events import (
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.sip.document import Builder, Node, TooMuch
 
+EMPTY = (
+    "empty-file",
+    "the file says nothing",
+    "write into it what belongs there, or remove it",
+)
 PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
 
@@ -81,12 +86,7 @@ class _Reader:
                     pass  # beginnings and ends of streams and documents
         found = opened[0][2]
         if not found:
-            self._findings.error(
-                "empty-file",
-                "the file says nothing",
-                "write into it what belongs there, or remove it",
-                self._position_of(0, 0),
-            )
+            self._findings.error(*EMPTY, self._position_of(0, 0))
         return found[0] if found else None
 
     def _closed(self, is_mapping: bool, here: Position, nodes: list[Node]) -> Node:
@@ -139,6 +139,15 @@ def _report(
             position_of(opened.line, opened.column),
         )
         return
+    if error.context_mark is not None and error.context in _OPENED:
+        # The parser goes on as long as it can; what is wrong stands where it began.
+        message, hint = _OPENED[error.context]
+        opened, problem = error.context_mark, error.problem_mark or error.context_mark
+        if problem.line > opened.line + 1:
+            met = position_of(problem.line, problem.column).line
+            message = f"{message}: {error.problem} in line {met}"
+        findings.error("yaml-syntax", message, hint, position_of(opened.line, opened.column))
+        return
     mark: Any = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     around = f" {error.context}" if error.context else ""
@@ -150,12 +159,45 @@ def _report(
     )
 
 
+_OPENED = {
+    "while scanning a simple key": (
+        "this is no YAML: a key has no ': ' behind it",
+        "write key: value, with a blank behind the colon, or indent the line as a part of the "
+        "text before it",
+    ),
+    "while parsing a flow mapping": (
+        "this is no YAML: the { that begins here does not end as it should",
+        "write {name: value, name: value}, and close it with }; a text with { needs quotes",
+    ),
+    "while parsing a flow sequence": (
+        "this is no YAML: the [ that begins here does not end as it should",
+        "write [value, value], and close it with ]; a text with [ needs quotes",
+    ),
+}
+
+
 def _advice(text: str, line: int) -> str:
     lines = text.split("\n")
     written = lines[line] if line < len(lines) else ""
-    if "\t" in written[: len(written) - len(written.lstrip())]:
+    if "\t" in written[: _indent(written)]:
         return "indent with blanks: YAML accepts no tabs there"
+    before = next((one for one in reversed(lines[:line]) if one.strip()), "")
+    if written.strip() and _key_column(written) != _key_column(before):
+        return (
+            f"its key begins in column {_key_column(written) + 1}, that of the line before in "
+            f"column {_key_column(before) + 1}: keys of one mapping stand exactly below each "
+            "other"
+        )
     return "check indentation, colons and quotes of this line and of the one before it"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _key_column(line: str) -> int:
+    """Where the first key of a line begins: behind the signs of lists."""
+    return len(line) - len(line.lstrip(" -"))
 
 
 def _report_character(

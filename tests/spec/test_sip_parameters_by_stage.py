@@ -1,0 +1,116 @@
+"""Seed 004, "Use of templates": a request has the structure of what it gives values to.
+
+Whoever asks for a workflow gives parameters to all stages, or, under its id, to one alone.
+"""
+
+import pytest
+
+from tests.support.sips import codes, definition, found, sip, stage, with_compose
+from tidewheel.core.graph.findings import Findings
+from tidewheel.sources.sip.judging import judge, render_stage
+
+TWO = definition(stage("first"), stage("second", "first complete"))
+PRINTS = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n: 1\n"}
+
+
+def two(first=PRINTS, second=PRINTS, **more):
+    return sip(TWO, with_compose(first=first, second=second), **more)
+
+
+def args_of(judgement):
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    return [judgement.rendered[name].args["n"] for name in ("first", "second")]
+
+
+@pytest.mark.req("R004-46", "R004-47")
+@pytest.mark.parametrize(
+    ("request_", "seen"),
+    [
+        ({"first": {"n": 7}}, [7, 1]),
+        ({"first": {"n": 7}, "second": {"n": 8}}, [7, 8]),
+        ({"n": 3, "second": {"n": 8}}, [3, 8]),
+        ({"n": 3, "second": {"n": None}}, [3, 3]),
+        ({"second": {}}, [1, 1]),
+    ],
+)
+def test_values_under_the_id_of_a_stage_are_for_this_stage_and_count_most_there(request_, seen):
+    judgement = judge(two(), request_)
+    assert args_of(judgement) == seen
+    assert not list(judgement.findings)
+
+
+@pytest.mark.req("R004-43", "R004-45")
+def test_a_required_parameter_may_be_given_to_its_stage_alone():
+    needs = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n:\n"}
+    source = two(first=needs, second=needs)
+    assert args_of(judge(source, {"first": {"n": 1}, "second": {"n": 2}})) == [1, 2]
+    refused = judge(source, {"first": {"n": 1}})
+    errors = [one for one in refused.obstacles if one.code == "missing-parameter"]
+    assert ["stage second" in one.message for one in errors] == [True]
+
+
+@pytest.mark.req("R004-44", "R004-46")
+def test_what_is_given_to_a_stage_counts_more_than_an_output_of_an_earlier_one():
+    judgement = judge(two(first={**PRINTS, "outputs.yaml": "- n\n"}), {"second": {"n": 9}})
+    findings = Findings()
+    made = {"first": {"n": 5}}
+    late = render_stage(judgement.parameters, "second", {"second": {"n": 9}}, made, findings)
+    assert late.args == {"n": 9}
+
+
+@pytest.mark.req("R004-47", "R004-48")
+def test_the_definition_takes_what_is_given_to_a_stage():
+    text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
+    folders = with_compose(first={"parameters.yaml": "longest: 1m\n"}, second={})
+    source = sip(text, folders, file="f-1.0.0.yaml.j2")
+    given = judge(source, {"first": {"longest": "5m"}})
+    assert given.definition.stages[0].timeout_seconds == 300
+    assert (
+        judge(source, {"longest": "7m", "first": {"longest": "5m"}})
+        .definition.stages[0]
+        .timeout_seconds
+        == 420
+    )
+
+
+@pytest.mark.req("R004-47")
+def test_the_definition_is_warned_if_two_stages_are_given_different_values():
+    text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
+    same = {"parameters.yaml": "longest: 1m\n"}
+    source = sip(text, with_compose(first=same, second=same), file="f-1.0.0.yaml.j2")
+    judgement = judge(source, {"second": {"longest": "5m"}})
+    (warning,) = judgement.findings
+    assert warning.code == "conflicting-defaults"
+    assert "the definition takes that of second" in warning.message
+    assert judgement.definition.stages[0].timeout_seconds == 300
+
+
+@pytest.mark.req("R004-47")
+def test_every_template_sees_the_request_as_it_was_given():
+    prints = {"args.yaml.j2": "n: {{ first.n }}\n"}
+    judgement = judge(two(second=prints), {"first": {"n": 7, "more": 8}})
+    assert args_of(judgement) == [7, 7]
+    assert not list(judgement.findings)  # `more` may be read there, too
+    others = {"args.yaml.j2": "n: {{ stages['first'].parameters.n }}\n"}
+    assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+
+
+def test_a_parameter_that_is_called_like_a_stage_is_that_parameter():
+    takes = {"args.yaml.j2": "n: {{ first.n }}\n", "parameters.yaml": "first: {n: 1}\n"}
+    assert args_of(judge(two(second=takes), {"first": {"n": 7}})) == [1, 7]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said", "hint"),
+    [
+        ({"first": {"nn": 7}}, "the parameter 'nn' of stage first changes nothing", "'n'"),
+        ({"frist": {"n": 7}}, "the parameter 'frist' changes nothing", "'first'"),
+        ({"first": 7}, "the parameter 'first' changes nothing", "a mapping"),
+    ],
+)
+def test_what_changes_nothing_is_told_with_what_was_probably_meant(request_, said, hint):
+    judgement = judge(two(), request_)
+    assert codes(judgement.findings) == ["unused-parameter"]
+    (warning,) = found(judgement.findings)
+    assert warning.message == said
+    assert hint in warning.hint
