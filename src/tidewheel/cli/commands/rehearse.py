@@ -222,7 +222,7 @@ def _learnt(
 
     learnt = asyncio.run(ask())
     if learnt and not definition.as_json:
-        note(f"how long {plural(len(learnt), 'task')} took in earlier runs is assumed again")
+        note(f"for {plural(len(learnt), 'task')} the run time of earlier runs is assumed")
     return learnt
 
 
