@@ -6,7 +6,7 @@ from __future__ import annotations
 WORDS: dict[str, dict[str, str]] = {
     "[meta]": {
         "title": "A few words, shown in lists.",
-        "description": "More of them.",
+        "description": "A longer description.",
         "URL": "Where to read on; handlers get it as `%(URL)s`.",
         "…": "Anything else that handlers or people want to know.",
     },
@@ -33,18 +33,18 @@ WORDS: dict[str, dict[str, str]] = {
         "workflow timeout handlers": "When it takes longer than `workflow timeout`.",
         "inactivity timeout handlers": "When nothing happened for `inactivity timeout`.",
         "workflow timeout": "How long a run may take.",
-        "abort on workflow timeout": "Whether it is stopped then.",
+        "abort on workflow timeout": "Whether the run is stopped then.",
         "stall timeout": "How long a stalled run waits for somebody; an hour by default.",
-        "abort on stall timeout": "Whether it is stopped then; it is, unless this is false.",
+        "abort on stall timeout": "Whether the run is stopped then; true unless set to false.",
         "inactivity timeout": "How long nothing may happen.",
-        "abort on inactivity timeout": "Whether it is stopped then.",
+        "abort on inactivity timeout": "Whether the run is stopped then.",
         "restart timeout": "How long a completed run that is started again waits for work.",
         "expected task failures": "For tests of Cylc.",
     },
     "[scheduler][mail]": {
         "footer": "Text below each mail.",
-        "to": "Whom to write.",
-        "from": "In whose name.",
+        "to": "Who gets the mail.",
+        "from": "The sender of the mail.",
         "task event batch interval": "How long mail about tasks is collected.",
     },
     "[task parameters]": {"…": "A parameter and its values: `1..5`, `1..9..2`, or names."},
@@ -96,21 +96,21 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[runtime][…][meta]": {
         "title": "A few words, shown beside the task.",
-        "description": "More of them.",
+        "description": "A longer description.",
         "URL": "Where to read on; handlers get it as `%(URL)s`.",
         "…": "Anything else that handlers or people want to know.",
     },
     "[runtime][…][skip]": {
         "outputs": "Which outputs `run mode = skip` makes.",
-        "disable task event handlers": "Whether handlers are left alone then.",
+        "disable task event handlers": "Whether no handlers are called then.",
     },
     "[runtime][…][simulation]": {
         "default run length": "How long it takes in a rehearsal or simulation.",
-        "speedup factor": "The time limit divided by this, instead.",
+        "speedup factor": "Instead: the run length is the time limit divided by this.",
         "time limit buffer": "Cylc adds this to the time limit.",
         "fail cycle points": "At which points it fails; `all`.",
         "fail try 1 only": "Whether only the first try fails.",
-        "disable task event handlers": "Whether handlers are left alone then.",
+        "disable task event handlers": "Whether no handlers are called then.",
     },
     "[runtime][…][environment filter]": {
         "include": "Only these variables of `environment` are set.",
@@ -122,7 +122,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[runtime][…][remote]": {
         "host": "Where Cylc would run it.",
-        "owner": "As whom.",
+        "owner": "As which user Cylc would run it.",
         "retrieve job logs": "Whether Cylc would fetch its logs.",
         "retrieve job logs max size": "How much of them.",
         "retrieve job logs retry delays": "When to try again.",
@@ -134,7 +134,7 @@ WORDS: dict[str, dict[str, str]] = {
         "mail events": "For which events mail is sent.",
         "execution timeout": "After so long the event `execution timeout` happens.",
         "submission timeout": "The same while it waits to begin.",
-        "late offset": "From which time after its point it is late.",
+        "late offset": "How long after the time of its point a task is late.",
         "submitted handlers": "When a runner accepted it.",
         "submission timeout handlers": "When it waits too long to begin.",
         "submission retry handlers": "When it could not begin and is tried again.",
@@ -150,7 +150,7 @@ WORDS: dict[str, dict[str, str]] = {
         "critical handlers": "When the job said something at level CRITICAL.",
         "custom handlers": "When the job said something at level CUSTOM.",
     },
-    "[runtime][…][mail]": {"from": "In whose name.", "to": "Whom to write."},
+    "[runtime][…][mail]": {"from": "The sender of the mail.", "to": "Who gets the mail."},
     "[runtime][…][workflow state polling]": {
         "interval": "How often the other run is asked.",
         "max-polls": "How often at most.",
@@ -168,6 +168,8 @@ WORDS: dict[str, dict[str, str]] = {
 _WHERE = "kept; jobs run where the run's workers are"
 KEPT: dict[str, str] = {
     "[runtime][…][remote]": _WHERE,
+    "[runtime][…][job] batch submit command template": "kept; the runner calls sbatch itself",
+    "[runtime][…][workflow state polling] alt-cylc-run-dir": "kept; the store knows all runs",
 }
-OF_TIDEWHEEL = "used; of tidewheel alone"
+OF_TIDEWHEEL = "used; only in tidewheel"
 OURS = {"[scheduler] prune across points", "[scheduler] job commands"}

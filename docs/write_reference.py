@@ -60,10 +60,11 @@ def flow_items() -> str:
     """Every item that is read, section by section."""
     parts = [
         "# Items of flow.cylc\n\n" + MADE,
-        """Every item that a current Cylc accepts is accepted. *Used* means that it does what it
-says; the others are read, checked and kept, and the last column says why they change nothing
-here. `…` stands for names of your own. Durations are ISO 8601 (`PT10M`, `3*PT1M` for three).
-What is written differently in older versions is brought up to date, with a message.
+        """tidewheel accepts every item that a current Cylc accepts. *Used* means that it has
+its effect here; other items are read, checked and kept, and the last column says why they
+change nothing.
+`…` stands for a name that you choose. Durations are ISO 8601 (`PT10M`; `3*PT1M` is three of
+them). Spellings of older versions are upgraded, with a message.
 """,
     ]
     for title, spec in sections(FLOW, ""):
@@ -124,7 +125,7 @@ def sip_keys() -> str:
     """Every key of a definition."""
     parts = [
         "# Keys of SIP definitions\n\n" + MADE,
-        "What they mean together: [SIP](../sip.md).\n",
+        "[SIP](../sip.md) explains how they work together.\n",
     ]
     mappings: list[tuple[str, Mapping[str, keys.Key]]] = [
         ("The definition", keys.DEFINITION),

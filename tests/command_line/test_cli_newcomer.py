@@ -75,7 +75,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(arguments):
 
 def test_help_names_every_command_and_each_command_helps(tidewheel):
     shown = tidewheel("--help").out
-    listed = shown.partition("Definitions:\n")[2].partition("\n  Try it:")[0]
+    listed = shown.partition("Definitions:\n")[2].partition("\n  First steps:")[0]
     commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
     assert commands == [
         *("validate", "graph", "list", "config", "view", "rehearse", "register", "workflows"),

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.http_server import Caller
 from tests.support.patience import eventually, eventually_told
+from tidewheel.server.site import BUILT
 
 FLOW = """
 [scheduling]
@@ -60,6 +61,8 @@ def test_a_newcomer_starts_it_and_is_told_how_to_begin(tidewheel):
         assert f"{url}/login?code=" in up.read_until("browser:")
         assert str(tidewheel.state / "token") in up.read_until("token")
         assert "tidewheel submit" in up.read_until("begin:")
+        told_to_build = any("make web" in line for line in up.lines)
+        assert told_to_build is not (BUILT / "index.html").exists()
 
 
 def test_it_executes_what_is_submitted_to_the_store_and_to_the_server(tidewheel):

@@ -154,6 +154,16 @@ def test_every_page_can_be_found_from_the_navigation():
     assert [page for page in decisions if Path(page).name not in index] == []
 
 
+def test_the_promises_of_the_readme_are_those_of_the_documentation():
+    """The README is no page of the site, so both have them."""
+
+    def promises(name):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        return text.partition("- **What was ack")[2].partition("\n## ")[0]
+
+    assert promises("README.md") == promises("docs/reliability.md") != ""
+
+
 def test_every_setting_from_the_environment_is_documented():
     config = (ROOT / "src/tidewheel/config.py").read_text(encoding="utf-8")
     documented = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")

@@ -239,18 +239,18 @@ def _reading_options(own: Collection[str]) -> list[click.Parameter]:
             ["-z", "--set-list", "lists"],
             multiple=True,
             metavar="NAME=A,B",
-            help="A template variable that is a list of texts.",
+            help="A template variable that is a list of strings.",
         ),
         click.Option(
             ["-S", "--set-file"],
             type=click.Path(path_type=Path),
-            help="A file of such lines.",
+            help="A file of template variables, NAME=VALUE on each line.",
         ),
         click.Option(
             [*parameter, "--parameter", "parameter_texts"],
             multiple=True,
             metavar="NAME=VALUE",
-            help="A parameter of a SIP definition: JSON, else a text.",
+            help="A parameter of a SIP definition: JSON, else a string.",
         ),
         click.Option(
             ["-P", "--parameters", "parameter_file"],
@@ -260,7 +260,7 @@ def _reading_options(own: Collection[str]) -> list[click.Parameter]:
         click.Option(
             ["--compat"],
             type=click.Choice(["cylc8"]),
-            help="Judge the definition as Cylc 8 does.",
+            help="Follow Cylc 8's rules where tidewheel's differ.",
         ),
         click.Option(
             ["--icp", "--initial-cycle-point", "icp"],

@@ -31,14 +31,14 @@ SECTIONS = {
         "view": "Print a definition after includes and templates.",
         "rehearse": "Play a workflow on a virtual clock, without running it.",
         "register": "Keep definitions under a name and a version.",
-        "workflows": "List what is registered; show, check, render or remove one.",
+        "workflows": "List, show, check, render or remove registered workflows.",
     },
     "Runs": {
         "run": "Run a workflow, or carry on one that was stopped.",
         "runs": "List runs; delete one that has ended.",
-        "sbi": "Submit scheduling block instances; list or show some.",
-        "blocks": "List processing blocks; show or abort one.",
-        "objects": "List buffer objects; post or remove some.",
+        "sbi": "Submit, list or show scheduling block instances.",
+        "blocks": "List, show or abort processing blocks.",
+        "objects": "List, post or remove buffer objects that stages wait for.",
         "show": "Show a run or its tasks: state, outputs, submissions, history.",
         "why": "Say why a task does not run, and what would change that.",
         "tree": "Draw a run: points, families, tasks, submissions.",
@@ -52,14 +52,14 @@ SECTIONS = {
         "hold": "Keep tasks from running.",
         "release": "Let held tasks run.",
         "kill": "End the jobs of active tasks.",
-        "poll": "Ask how the jobs of active tasks are.",
-        "pause": "Submit nothing more until the run is resumed.",
+        "poll": "Check on the jobs of active tasks now.",
+        "pause": "Start nothing new until the run is resumed.",
         "resume": "Let a paused run go on.",
-        "stop": "Stop a run, now or later; it can be carried on.",
-        "reload": "Go on with the definition as it is now.",
-        "broadcast": "Change settings of tasks to come.",
-        "message": "Report text or an output, as a job or for one.",
-        "ext-trigger": "Say that something outside has happened.",
+        "stop": "Stop a run, now or later; `run` carries it on.",
+        "reload": "Give a run its changed definition.",
+        "broadcast": "Change settings of tasks that have not started yet.",
+        "message": "Send a text or an output, from a job or on its behalf.",
+        "ext-trigger": "Tell a run that something outside has happened.",
     },
     "Task queue": {
         "submit": "Store a task, or many from a file.",
@@ -71,21 +71,28 @@ SECTIONS = {
         "workers": "List workers and what they hold.",
         "worker": "Execute tasks until stopped.",
         "monitor": "Watch leases and retention until stopped.",
-        "scheduler": "Take over runs whose scheduler died, until stopped.",
+        "scheduler": "Drive runs that have no scheduler, until stopped.",
     },
     "Server": {
-        "up": "Do everything on this machine, until stopped.",
+        "up": "Server, scheduler, monitor and worker in one, with a web page.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
-        "notify": "Who is told of stalls, failures and ends; try it.",
+        "notify": "List, check or test the rules about who is notified of what.",
     },
     "Store": {
-        "verify": "Check every promise against the store.",
+        "verify": "Check the store for anything that breaks a promise.",
         "export": "Write tasks to a file as JSON lines.",
-        "migrate": "Bring the store to this version's schema.",
+        "migrate": "Upgrade the store to this version's schema.",
         "completion": "Print the completion script for a shell.",
     },
 }
+EPILOG = """\b
+First steps:
+  tidewheel run DIR                                a workflow: DIR has a flow.cylc
+  tidewheel up                                     the web page, with the manual at /docs/
+  tidewheel submit --wait -- echo hello            a task, while `up` or a worker runs
+`tidewheel COMMAND --help` explains each command, with examples.
+"""
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
@@ -125,7 +132,7 @@ def _unknown(name: str) -> str:
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Try it: tidewheel submit -- echo hello; tidewheel worker --exit-when-idle",
+    epilog=EPILOG,
 )
 @click.version_option(__version__, prog_name="tidewheel", message="%(prog)s %(version)s")
 @click.option(
@@ -138,10 +145,10 @@ def _unknown(name: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context
 def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
-    """Workflows and a durable task queue: check and draw definitions, submit tasks, run
-    workers, look at what happens.
+    """Run workflows whose tasks repeat over cycle points, or use the durable task queue alone.
 
-    Tasks are kept in a file of yours unless --store names another store.
+    Everything is kept in a database file of your own (see TIDEWHEEL_HOME), unless --store names
+    another store, or --server a server.
     """
     ctx.obj = GlobalOptions(store=store, as_json=as_json)
 

@@ -30,13 +30,13 @@ _OPTIONS = (
         "runners",
         multiple=True,
         type=click.Choice(RUNNERS),
-        help="Run tasks for this engine, too, besides commands by bash; repeatable.",
+        help="Also run tasks for this engine, besides shell commands; repeatable.",
     ),
     click.option(
         "--allow-compose",
         multiple=True,
         metavar="[QUEUE:]WHAT",
-        help="Let compose files have what can reach out of their containers: privileged, "
+        help="Allow compose files something that reaches out of their containers: privileged, "
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
 )

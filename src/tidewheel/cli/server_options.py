@@ -30,27 +30,31 @@ class ListeningOptions(TypedDict):
 def listening_options(function: Function) -> Function:
     """The options, in the order of --help."""
     options = (
-        click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen."),
-        click.option("--port", type=int, default=8450, show_default=True, help="0 takes any."),
-        click.option("--certificate", type=FILE, help="TLS: the certificate; with --key."),
-        click.option("--key", type=FILE, help="TLS: the key; with --certificate."),
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+        ),
+        click.option(
+            "--port", type=int, default=8450, show_default=True, help="0 takes any free port."
+        ),
+        click.option("--certificate", type=FILE, help="The certificate, for TLS; with --key."),
+        click.option("--key", type=FILE, help="Its private key; with --certificate."),
         click.option(
             "--behind-proxy",
             metavar="ADDRESS",
             multiple=True,
-            help="A proxy that speaks TLS to the world; its X-Forwarded headers are believed.",
+            help="A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
         ),
         click.option(
             "--allow-host",
             metavar="NAME",
             multiple=True,
-            help="A name under which it is called.",
+            help="A host name under which it is reached; repeatable.",
         ),
         click.option(
             "--submit-rate",
             type=float,
             metavar="N",
-            help="Take N tasks per second for each queue, more get 429. [default: any number]",
+            help="Accept N tasks per second for each queue; more get 429. [default: no limit]",
         ),
     )
     for option in reversed(options):

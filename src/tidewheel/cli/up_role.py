@@ -103,6 +103,8 @@ def _watchers(
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
+    from tidewheel.server.site import index_page
+
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)
     if session.as_json:
@@ -119,6 +121,8 @@ def _welcome(welcome: Welcome, session: Session) -> None:
     url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
     note(f"answering at {url}; Ctrl-C stops")
     note(f"browser: {welcome.login} (good once, for 5 minutes)")
+    if index_page(None) is None:
+        note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
     if token_file is None:
         note("programs: make a token: tidewheel token create NAME --scope submit")
     else:

@@ -24,9 +24,11 @@ ACTIONS = ("list", "show", "abort")
 @session_command("blocks", epilog=EPILOG)
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("block", metavar="[ID]", default="")
-@click.option("--sbi", metavar="ID", help="List those of one instance only.")
-@click.option("--reason", default="", help="Why it is aborted, for people.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many.")
+@click.option("--sbi", metavar="ID", help="List only the blocks of this instance.")
+@click.option("--reason", default="", help="Why you abort it; kept for others to read.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=100, help="How many to list at most."
+)
 def command(
     session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
 ) -> int:

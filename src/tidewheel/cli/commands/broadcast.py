@@ -63,10 +63,14 @@ class _Wishes(NamedTuple):
     "points",
     multiple=True,
     metavar="POINT",
-    help="Default: *.",
+    help="The cycle point; repeatable. [default: every point]",
 )
 @click.option(
-    "-n", "--namespace", "namespaces", multiple=True, help="A task or family; default: root."
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="A task or family; repeatable. [default: root, which is every task]",
 )
 @click.option(
     "-s",
@@ -74,7 +78,7 @@ class _Wishes(NamedTuple):
     "settings",
     multiple=True,
     metavar="ITEM=VALUE",
-    help="As in the definition: '[environment]X=1', 'script=true'. Repeatable.",
+    help="A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
 )
 @click.option(
     "-F",
@@ -82,16 +86,25 @@ class _Wishes(NamedTuple):
     type=click.Path(path_type=Path),
     help="A file of such settings, under their sections.",
 )
-@click.option("-c", "--cancel", multiple=True, metavar="ITEM", help="Take one back.")
 @click.option(
-    "-C", "--clear", is_flag=True, help="Take all back, of the points and names given."
+    "-c", "--cancel", multiple=True, metavar="ITEM", help="Cancel this setting; repeatable."
 )
 @click.option(
-    "-e", "--expire", default="", metavar="POINT", help="Take back what is before it."
+    "-C",
+    "--clear",
+    is_flag=True,
+    help="Cancel all settings, of the given points and names if any.",
+)
+@click.option(
+    "-e",
+    "--expire",
+    default="",
+    metavar="POINT",
+    help="Cancel the settings for points before this one.",
 )
 @click.option("-d", "--display", is_flag=True, help="Only list what is set.")
 def command(session: Session, words: tuple[str, ...], **options: object) -> int:
-    """Change settings of tasks to come; without anything to change, list what was changed."""
+    """Change settings of tasks that have not started yet; without options, list what is set."""
     from tidewheel.cli.runs.acting import say_given
     from tidewheel.cli.runs.door import give
 

@@ -26,7 +26,7 @@ COUNT_MAX = 1000
 def command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
     """Cancel tasks, and whatever can no longer run without them.
 
-    What runs is told to end; what has ended is left as it is.
+    Running tasks are told to end; tasks that have ended are left as they are.
     """
     filtered = any(which.values())
     if bool(ids) == filtered:

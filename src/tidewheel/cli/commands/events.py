@@ -22,11 +22,13 @@ Examples:
 
 
 @session_command("events", epilog=EPILOG)
-@click.option("--run", metavar="RUN", help="Only of this run and its submissions.")
-@click.option("--queue", help="Only of this queue.")
-@click.option("--kind", type=click.Choice(["task", "run"]), help="Only of tasks, or of runs.")
-@click.option("--since", metavar="ID", help="After this event, not only from now on.")
-@click.option("--count", type=click.IntRange(1), help="End after so many.")
+@click.option("--run", metavar="RUN", help="Only about this run and its submissions.")
+@click.option("--queue", help="Only about this queue.")
+@click.option(
+    "--kind", type=click.Choice(["task", "run"]), help="Only about tasks, or about runs."
+)
+@click.option("--since", metavar="ID", help="Begin after this event instead of now.")
+@click.option("--count", type=click.IntRange(1), help="Stop after this many.")
 def command(session: Session, count: int | None, **which: str | None) -> int:
     """Print what happens to tasks and runs, one line each, until Ctrl-C.
 

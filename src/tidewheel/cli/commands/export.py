@@ -25,7 +25,7 @@ STANDARD_OUTPUT = "-"
 @click.option("--status", multiple=True, help="Only with this status; repeatable.")
 @click.option("--queue", help="Only of this queue.")
 @click.option("--tag", help="Only with this tag.")
-@click.option("--append", is_flag=True, help="Add to a file that is there already.")
+@click.option("--append", is_flag=True, help="Add to an existing file.")
 def command(session: Session, file: str, *, append: bool, **which: Unpack[Filters]) -> int:
     """Write tasks with their history, attempts, outputs and usage, newest first."""
     if file == STANDARD_OUTPUT:

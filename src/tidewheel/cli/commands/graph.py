@@ -33,17 +33,25 @@ need not happen; a word on a line is an output other than success.
 @definition_command("graph", epilog=EPILOG)
 @click.argument("start", required=False)
 @click.argument("stop", required=False)
-@click.option("--reference", "form", flag_value="reference", help="In Cylc's reference format.")
-@click.option("--dot", "form", flag_value="dot", help="In the language of Graphviz.")
+@click.option(
+    "--reference", "form", flag_value="reference", help="Print it in Cylc's reference format."
+)
+@click.option("--dot", "form", flag_value="dot", help="Print it in the language of Graphviz.")
 @click.option(
     "--svg",
     "svg",
     is_flag=False,
     flag_value=STDOUT,
     metavar="[FILE]",
-    help="As a picture, into FILE.svg or to standard output.",
+    help="Draw a picture, into this file or to standard output.",
 )
-@click.option("-g", "--group", multiple=True, metavar="FAMILY", help="Draw it as one box.")
+@click.option(
+    "-g",
+    "--group",
+    multiple=True,
+    metavar="FAMILY",
+    help="Draw this family as one box; repeatable.",
+)
 @click.option("-A", "--group-all", is_flag=True, help="Draw every family as one box.")
 @click.option("-c", "--cycles", is_flag=True, help="Draw a frame around each point.")
 @click.option("--suicide", is_flag=True, help="Show suicide arrows, too.")

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 
 @definition_command("list")
-@click.option("-t", "--tree", is_flag=True, help="Families as a tree, with their tasks.")
+@click.option("-t", "--tree", is_flag=True, help="List families as a tree, with their tasks.")
 @click.option(
     "-p",
     "--points",
     nargs=2,
     metavar="START STOP",
-    help="Tasks at each point; STOP may be an interval from START.",
+    help="List the tasks at each point; STOP may be an interval from START.",
 )
-@click.option("-a", "--all", "everything", is_flag=True, help="Families and unused tasks, too.")
+@click.option(
+    "-a", "--all", "everything", is_flag=True, help="List families and unused tasks, too."
+)
 def command(
     definition: Definition, *, tree: bool, points: tuple[str, str] | None, everything: bool
 ) -> int:

@@ -32,9 +32,13 @@ Examples:
     help="out, err, job (the script), status, activity or xtrace.",
 )
 @click.option("--err", "file", flag_value="err", help="The same as --file err.")
-@click.option("-s", "--submit", type=click.IntRange(1), help="Not the latest submission.")
-@click.option("--attempt", type=click.IntRange(1), help="Not the latest attempt of it.")
-@click.option("-f", "--follow", is_flag=True, help="Until the job, or the run, has ended.")
+@click.option(
+    "-s", "--submit", type=click.IntRange(1), help="Of this submission, not the latest."
+)
+@click.option("--attempt", type=click.IntRange(1), help="Of this attempt, not the latest.")
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on until the job, or the run, has ended."
+)
 @click.option("--path", "path_only", is_flag=True, help="Print only where the file is.")
 def command(
     session: Session, words: tuple[str, ...], *, follow: bool, path_only: bool, **wish: object

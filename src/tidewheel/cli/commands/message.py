@@ -31,14 +31,18 @@ Examples:
 
 @session_command("message", epilog=EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
-@click.option("--output", metavar="NAME", help="An output, for which other tasks may wait.")
-@click.option("--progress", type=click.FloatRange(0, 1), help="How far it is: 0 to 1.")
+@click.option(
+    "--output", metavar="NAME", help="The output to announce, for which other tasks may wait."
+)
+@click.option(
+    "--progress", type=click.FloatRange(0, 1), help="How far the job is, from 0 to 1."
+)
 def command(
     session: Session, words: tuple[str, ...], output: str | None, progress: float | None
 ) -> int:
     """Inside a job: report TEXT, an output that others wait for, or progress.
 
-    Outside of one: speak for the job of a task, as in message RUN ID TEXT.
+    Outside a job: send a message on behalf of a task: message RUN ID TEXT.
     """
     if not words and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")

@@ -8,7 +8,7 @@ from tidewheel.cli.session import Session, session_command
 
 @session_command("migrate")
 def command(session: Session) -> int:
-    """Bring the store to this version's schema; stop its workers before.
+    """Upgrade the store to this version's schema; stop every process that uses it first.
 
     A SQLite store is copied first; the copy stays beside it.
     """

@@ -10,9 +10,13 @@ from tidewheel.cli.session import Session, session_command
 
 @session_command("monitor")
 @click.option(
-    "--interval", type=DURATION, help="Between two looks at the leases. [default: 1s]"
+    "--interval", type=DURATION, help="How often to look at the leases. [default: 1s]"
 )
-@click.option("--retention", type=DURATION, help="Delete ended tasks after this; 0 keeps all.")
+@click.option(
+    "--retention",
+    type=DURATION,
+    help="Delete tasks this long after their end; 0 keeps them all.",
+)
 @click.option(
     "--export-directory",
     type=click.Path(file_okay=False),
@@ -21,7 +25,7 @@ from tidewheel.cli.session import Session, session_command
 @click.option(
     "--wait-for-store",
     type=DURATION,
-    help="Give up when the database is down for so long. [default: never]",
+    help="Give up if the store is down for this long. [default: never]",
 )
 def command(
     session: Session,

@@ -34,7 +34,7 @@ Rules stand in notify.toml in the state directory, as
 @click.argument("action", type=click.Choice(["list", "check", "test"]))
 @click.argument("rule", required=False)
 def command(session: Session, action: str, rule: str | None) -> int:
-    """List rules and what was sent, check the rules, or send a test under RULE or all.
+    """List rules and what was sent, check the rules, or send a test for RULE or for all.
 
     Through --server it is the rules of that server, for its admins.
     """

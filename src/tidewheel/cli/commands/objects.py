@@ -26,10 +26,16 @@ ACTIONS = ("list", "post", "remove")
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
-    "--fact", "facts", multiple=True, metavar="KEY=VALUE", help="Something known of them."
+    "--fact",
+    "facts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A fact about the objects, such as size=2TB; repeatable.",
 )
-@click.option("--after", default="", metavar="NAME", help="List those behind a name.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=1_000, help="At most so many.")
+@click.option("--after", default="", metavar="NAME", help="List the objects after this name.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=1_000, help="How many to list at most."
+)
 def command(
     session: Session,
     action: str,
@@ -39,7 +45,7 @@ def command(
     after: str,
     limit: int,
 ) -> int:
-    """List buffer objects, or say that some are there, or are no more.
+    """List buffer objects, or say that some are present, or are no longer.
 
     Stages that depend on an object wait until it is posted, once for all: runs that begin
     later find it there.

@@ -39,22 +39,34 @@ class Options(TypedDict):
 @session_command("queues")
 @click.argument("name", required=False)
 @click.option(
-    "--pause/--resume", "paused", default=None, help="Stop or let workers take tasks."
+    "--pause/--resume",
+    "paused",
+    default=None,
+    help="Stop workers from taking tasks, or let them again.",
 )
-@click.option("--aging/--no-aging", default=None, help="+1 priority per second of waiting.")
+@click.option(
+    "--aging/--no-aging",
+    default=None,
+    help="Raise the priority of waiting tasks by 1 per second.",
+)
 @click.option(
     "--fence-kill/--no-fence-kill",
     default=None,
-    help="Jobs end before their lease, when the store is out of reach, and with their worker.",
+    help="End a job before its lease does if the store cannot be reached, and with its worker.",
 )
 @click.option("--lease", type=DURATION, help="How long a lease lasts without a heartbeat.")
 @click.option(
-    "--limit", type=LIMIT, multiple=True, help="How many run at once: 4, KEY=4, '*=4'."
+    "--limit",
+    type=LIMIT,
+    multiple=True,
+    help="How many may run at once: 4, or per key: KEY=4, '*=4'.",
 )
-@click.option("--rate", type=RATE, multiple=True, help="How many start: 10/1s, KEY=10/1m.")
-@click.option("--no-limits", is_flag=True, default=None, help="Drop all limits first.")
+@click.option(
+    "--rate", type=RATE, multiple=True, help="How many may start in a time: 10/1s, KEY=10/1m."
+)
+@click.option("--no-limits", is_flag=True, default=None, help="Remove all limits first.")
 def command(session: Session, name: str | None, **options: Unpack[Options]) -> int:
-    """List queues and how much waits in them; with NAME and options, change that queue."""
+    """List queues with how many tasks wait in each; with NAME and options, change a queue."""
     changing = any(value not in (None, ()) for value in options.values())
     if changing and name is None:
         raise click.UsageError(

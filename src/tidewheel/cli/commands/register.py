@@ -22,14 +22,14 @@ Then: tidewheel workflows, tidewheel run NAME
 @click.argument(
     "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
 )
-@click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
-    "--name", default="", help="Of a flow.cylc or Python file. [default: its folder's]"
+    "--name", default="", help="The name of a flow.cylc or Python workflow. [default: its own]"
 )
 @click.option(
     "--version",
     default="",
-    help="Of a flow.cylc or Python file. [default: as [meta] says, else 0.0.0]",
+    help="Its version. [default: `version` of [meta], else 0.0.0]",
 )
 def command(
     session: Session, paths: tuple[Path, ...], *, strict: bool, name: str, version: str

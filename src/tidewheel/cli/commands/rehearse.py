@@ -50,20 +50,22 @@ class _Wishes(NamedTuple):
 
 @definition_command("rehearse", epilog=EPILOG)
 @click.option("--until", metavar="POINT", help="Release nothing beyond this point.")
-@click.option("--at", metavar="TIME", help="What the clock shows first; else the first point.")
+@click.option(
+    "--at", metavar="TIME", help="When the virtual clock starts. [default: the first point]"
+)
 @click.option(
     "--fail",
     "failures",
     multiple=True,
     metavar="ID[@TRY]",
-    help="These tasks fail: at every try, or at this one. 3/model, '*/model@1'.",
+    help="Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
 )
 @click.option(
     "--length",
     "lengths",
     multiple=True,
     metavar="NAME=DURATION",
-    help="How long its jobs take: model=40m. The last that fits counts.",
+    help="How long jobs of this name take: model=40m. The last that fits counts.",
 )
 @click.option(
     "--slots",
@@ -77,21 +79,23 @@ class _Wishes(NamedTuple):
     "learns",
     default=True,
     show_default=True,
-    help="Jobs take as long as in earlier runs of this workflow, where there are any.",
+    help="Let jobs take as long as in earlier runs of this workflow, if there are any.",
 )
 @click.option(
     "--store",
     "--server",
     "store",
     metavar="URL",
-    help="Where those are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+    help="Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
 )
-@click.option("--timeline", is_flag=True, help="Draw who runs when, as text.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Draw it into FILE.svg.")
+@click.option("--timeline", is_flag=True, help="Draw when each task runs, as text.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path), help="Draw the same as a picture into this file."
+)
 @click.option(
     "--trigger-log",
     type=click.Path(path_type=Path),
-    help="Write into FILE what each task was triggered off.",
+    help="Write to this file what triggered each task.",
 )
 def command(
     definition: Definition,
@@ -218,7 +222,7 @@ def _learnt(
 
     learnt = asyncio.run(ask())
     if learnt and not definition.as_json:
-        note(f"how long {plural(len(learnt), 'task')} took in earlier runs is assumed again")
+        note(f"for {plural(len(learnt), 'task')} the run time of earlier runs is assumed")
     return learnt
 
 

@@ -27,7 +27,7 @@ Examples:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A template variable; others stay as the run has them.",
+    help="A template variable; all others stay as they are.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
 def command(

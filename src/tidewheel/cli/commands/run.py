@@ -26,15 +26,17 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
 
 
 @definition_command("run", epilog=EPILOG)
-@click.option("--new", "is_new", is_flag=True, help="Begin a new run, whatever there is.")
-@click.option("--run-name", "--name", "name", default="", help="What to call a new run.")
+@click.option(
+    "--new", "is_new", is_flag=True, help="Begin a new run, even if one could be carried on."
+)
+@click.option("--run-name", "--name", "name", default="", help="A name for the new run.")
 @click.option(
     "--startcp",
     "--start-cycle-point",
     "start",
     metavar="POINT",
     default="",
-    help="Start here; what lies before counts as done.",
+    help="Start here; everything before counts as done.",
 )
 @click.option(
     "--start-task",
@@ -68,7 +70,8 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     type=click.Choice(["live", "simulation", "dummy", "skip"]),
     default="live",
     show_default=True,
-    help="Run jobs, or play them: with the length they say, as empty jobs, or not at all.",
+    help="live runs jobs; simulation plays them with their run length, dummy runs empty "
+    "jobs, skip lets each succeed at once.",
 )
 @click.option(
     "--abort-if-any-task-fails", "aborts", is_flag=True, help="Stop at the first failure."
@@ -76,22 +79,30 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
 @click.option(
     "--stall-timeout",
     type=DURATION,
-    help="How long a stalled run waits for you; 0 not at all. [default: as defined, 1h]",
+    help="How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
 )
 @click.option(
     "--priority",
     type=click.IntRange(-1, 100),
-    help="Of all its tasks, -1 to 100: higher ones go first where workers serve many runs.",
+    help="The priority of all its tasks: where workers serve many runs, higher goes first.",
 )
-@click.option("--slots", type=click.IntRange(1), default=100, show_default=True)
+@click.option(
+    "--slots",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many jobs to run at once.",
+)
 @offering_options
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
 @click.option(
     "--trigger-log",
     type=click.Path(path_type=Path),
-    help="Write into FILE what each task was triggered off.",
+    help="Write to this file what triggered each task.",
 )
-@click.option("--detach", is_flag=True, help="On a server: do not follow the run to its end.")
+@click.option(
+    "--detach", is_flag=True, help="With a server: begin the run, but do not follow it."
+)
 @click.option(
     "--store",
     "--server",

@@ -22,14 +22,14 @@ Examples:
     type=click.IntRange(1, 1000),
     default=100,
     show_default=True,
-    help="At most.",
+    help="How many to list at most.",
 )
 @click.option(
     "--delete",
     "unwanted",
     multiple=True,
     metavar="RUN",
-    help="Delete this run with all its logs and files; one that is driven is refused.",
+    help="Delete this run with all its logs and files, unless a scheduler drives it.",
 )
 def command(
     session: Session, workflow: str | None, limit: int, unwanted: tuple[str, ...]

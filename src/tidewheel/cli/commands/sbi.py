@@ -27,9 +27,11 @@ STDIN = "-"
 @session_command("sbi", epilog=EPILOG)
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("what", metavar="[FILE|ID]", default="")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=100, help="How many to list at most."
+)
 def command(session: Session, action: str, what: str, limit: int) -> int:
-    """List scheduling block instances, or ask for one in a JSON or YAML file.
+    """List or show scheduling block instances, or submit one from a JSON or YAML file.
 
     submit takes all of its processing blocks or none, with every mistake at once; the same
     again changes nothing. Each block is a run of a registered workflow, which any scheduler

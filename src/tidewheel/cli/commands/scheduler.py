@@ -18,17 +18,17 @@ Examples:
 
 @session_command("scheduler", epilog=EPILOG)
 @click.option(
-    "--interval", type=DURATION, help="Between two looks for such runs. [default: 1s]"
+    "--interval", type=DURATION, help="How often to look for such runs. [default: 1s]"
 )
 @click.option(
     "--lease",
     type=DURATION,
-    help="How long a run waits for a scheduler that is not heard. [default: 10s]",
+    help="How long a scheduler may be silent before another takes over. [default: 10s]",
 )
 @click.option(
     "--wait-for-store",
     type=DURATION,
-    help="Give up when the database is down for so long. [default: never]",
+    help="Give up if the store is down for this long. [default: never]",
 )
 def command(
     session: Session,
@@ -36,7 +36,7 @@ def command(
     lease: float | None,
     wait_for_store: float | None,
 ) -> int:
-    """Take runs that wait for a scheduler or whose own one died, and drive each to its end.
+    """Drive runs that wait for a scheduler, or whose scheduler died, until they end.
 
     Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
     queue of the run. Without options, TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS and

@@ -32,14 +32,14 @@ class Options(ListeningOptions):
 @click.option(
     "--wait-for-store",
     type=DURATION,
-    help="Give up when the database is down for so long. [default: never]",
+    help="Give up if the store is down for this long. [default: never]",
 )
 def command(session: Session, **options: Unpack[Options]) -> int:
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
 
-    It listens on this machine only. Elsewhere it needs a token in the store and either a
-    certificate or a proxy. Where there is no token at all, an admin's is made and written to
-    the file `token` in the state directory. On an embedded store it watches leases, too.
+    It listens on this machine only. To listen elsewhere it needs a token in the store, and
+    either a certificate or a proxy. If there is no token at all, it makes one for an admin and
+    writes it to the file `token` in the state directory. On SQLite it watches leases, too.
     """
     from tidewheel.cli.roles import run_server
 

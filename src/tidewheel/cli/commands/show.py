@@ -17,9 +17,11 @@ Examples:
 
 @session_command("show", epilog=EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
-@click.option("--history", is_flag=True, help="What was asked of the run, by whom and when.")
+@click.option(
+    "--history", is_flag=True, help="List what was asked of the run, by whom and when."
+)
 def command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
-    """Show a run: its status and why, progress per point, active tasks, what keeps it back.
+    """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
     With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
     needs a running scheduler.

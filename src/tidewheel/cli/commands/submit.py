@@ -42,14 +42,23 @@ The file has one JSON object per line, with the options as keys:
 
 @session_command("submit", epilog=EPILOG)
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
-@click.option("--command", help="A command for bash, instead of PROGRAM.")
-@click.option("--handler", help="A function that a worker has registered.")
-@click.option("--spec", metavar="JSON|@FILE|-", help="Any JSON value for whoever executes it.")
+@click.option("--command", help="A shell command (bash), instead of PROGRAM.")
 @click.option(
-    "--file", "file", type=click.File("r", "utf-8"), help="Many tasks, one JSON object a line."
+    "--handler", help="The Python function to call, by the name that a worker registered."
+)
+@click.option(
+    "--spec", metavar="JSON|@FILE|-", help="Any JSON value, for whatever executes the task."
+)
+@click.option(
+    "--file",
+    "file",
+    type=click.File("r", "utf-8"),
+    help="Many tasks, one JSON object per line.",
 )
 @click.option("--atomic", is_flag=True, help="With --file: all tasks or none.")
-@click.option("--queue", default=QUEUE_DEFAULT, show_default=True, help="Where workers look.")
+@click.option(
+    "--queue", default=QUEUE_DEFAULT, show_default=True, help="The queue to put it into."
+)
 @click.option("--priority", type=int, help="0 to 4294967295, higher first. [default: 50]")
 @click.option("--needs", type=NEED, multiple=True, help="Run after this task; repeatable.")
 @click.option("--retries", type=int, help="How often to try again after a failure.")
@@ -65,7 +74,7 @@ The file has one JSON object per line, with the options as keys:
 )
 @click.option("--buffer", type=SIZE, help="Buffer space one attempt uses: 2TB.")
 @click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
-@click.option("--runner", help="Who runs it: slurm, compose, swarm. [default: bash]")
+@click.option("--runner", help="What runs it: slurm, compose or swarm. [default: bash]")
 @click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")
 @click.option(
     "--directive",
@@ -73,10 +82,12 @@ The file has one JSON object per line, with the options as keys:
     metavar="NAME=VALUE",
     help="For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
 )
-@click.option("--key", help="While a task with this key lives, submitting it again is no-op.")
-@click.option("--limit-key", help="Which of the queue's limits it counts for.")
+@click.option(
+    "--key", help="While a task with this key has not ended, submitting it again does nothing."
+)
+@click.option("--limit-key", help="Which of the queue's limits it counts towards.")
 @click.option("--tag", help="A word to find it by.")
-@click.option("--id", help="Its id, unique for ever. [default: made up]")
+@click.option("--id", help="Its id, unique for ever. [default: generated]")
 @click.option("--name", help="A unique name.")
 @click.option("--wait", is_flag=True, help="Wait for the end; exit 1 unless it succeeded.")
 def command(

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 @session_command("task")
 @click.argument("task_id", metavar="ID|NAME")
 @click.option("--log", "stream", type=click.Choice(["out", "err"]), help="Print what it wrote.")
-@click.option("--follow", is_flag=True, help="With --log: until it has ended.")
-@click.option("--attempt", type=click.IntRange(1), help="With --log: not the latest attempt.")
+@click.option("--follow", is_flag=True, help="With --log: go on until the task has ended.")
+@click.option(
+    "--attempt", type=click.IntRange(1), help="With --log: of this attempt, not the latest."
+)
 def command(
     session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
 ) -> int:

@@ -46,12 +46,16 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     help="waiting, ready, running, cancelling, succeeded, failed, cancelled, or a word of "
     "Scylla's or Banyan's; repeatable.",
 )
-@click.option("--queue", help="Only of this queue.")
-@click.option("--worker", help="Only of this worker: worker-7.")
+@click.option("--queue", help="Only those in this queue.")
+@click.option("--worker", help="Only those of this worker, such as worker-7.")
 @click.option("--tag", help="Only with this tag.")
 @click.option("--name", help="Only with this name.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@click.option("--before", type=int, help="The next page: 'seq' of the last task shown.")
+@click.option(
+    "--before",
+    type=int,
+    help="For the next page: `seq` of the last task shown (--json has it).",
+)
 @click.option(
     "--vocabulary",
     type=click.Choice([word.value for word in Vocabulary]),

@@ -49,7 +49,7 @@ class Options(TypedDict):
 @click.option("--workflow", metavar="GLOB", multiple=True, help="Only for these workflows.")
 @click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
 def command(session: Session, action: str, name: str | None, **options: Unpack[Options]) -> int:
-    """Make a token called NAME, list tokens, or revoke the one with this number.
+    """Create a token called NAME, list tokens, or revoke one by its number.
 
     The token is printed once; the store keeps a hash of it. `link` prints an address that logs
     a browser in, once and within five minutes, with what your own token allows.

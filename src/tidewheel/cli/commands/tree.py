@@ -21,9 +21,9 @@ Examples:
     "--window",
     type=click.IntRange(0, 10),
     metavar="N",
-    help="The pool and all within N edges of it, past and future.",
+    help="Show the pool and everything within N edges of it, past and future.",
 )
-@click.option("--all", "everything", is_flag=True, help="All points, not only the newest.")
+@click.option("--all", "everything", is_flag=True, help="Show all points, not only the newest.")
 def command(
     session: Session, words: tuple[str, ...], window: int | None, *, everything: bool
 ) -> int:

@@ -72,15 +72,16 @@ class Options(ListeningOptions):
 @click.option(
     "--wait-for-store",
     type=DURATION,
-    help="Give up when the database is down for so long. [default: never]",
+    help="Give up if the store is down for this long. [default: never]",
 )
 def command(session: Session, **options: Unpack[Options]) -> int:
-    """Be a server, a scheduler, a monitor and a worker on this machine, for everything in the
+    """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
     store: tasks of the queue `default`, and runs that nobody else drives.
 
-    Prints where it answers and a link for a browser that is good once. The token for programs
-    is in the file `token` of the state directory. SIGTERM or Ctrl-C stops it, a second one at
-    once; whatever runs then, or when it is killed, is gone on with by the next start.
+    Prints where it answers, and a link that opens the web page in a browser and works once. The
+    token for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops
+    it, a second one at once. Jobs run on meanwhile, and the next start goes on with them, even
+    after a kill -9.
     """
     from tidewheel.cli.up_role import run_up
 

@@ -25,7 +25,7 @@ Examples:
 
 
 @definition_command("validate", epilog=EPILOG)
-@click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 

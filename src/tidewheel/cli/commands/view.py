@@ -14,8 +14,17 @@ if TYPE_CHECKING:
 
 
 @definition_command("view")
-@click.option("-i", "--plain", "--inline", "plain", is_flag=True, help="Before templating.")
-@click.option("-m", "--mark", is_flag=True, help="Begin each line with where it was written.")
+@click.option(
+    "-i",
+    "--plain",
+    "--inline",
+    "plain",
+    is_flag=True,
+    help="Print the text before its templates are rendered.",
+)
+@click.option(
+    "-m", "--mark", is_flag=True, help="Begin each line with the file and line it comes from."
+)
 @click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
 def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""

@@ -19,20 +19,24 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     multiple=True,
     default=(QUEUE_DEFAULT,),
     show_default=True,
-    help="Where to look for tasks, the first queue first; repeatable. * stands for any text: "
-    "'run:*' are the queues of all runs.",
+    help="A queue to take tasks from, the first one first; repeatable. * stands for any text: "
+    "'run:*' means the queues of all runs.",
 )
-@click.option("--slots", type=int, help="How many tasks at once. [default: the cores]")
+@click.option(
+    "--slots", type=int, help="How many tasks to run at once. [default: one per core]"
+)
 @offering_options
-@click.option("--name", help="What to call it. [default: host:pid]")
-@click.option("--handlers", metavar="MODULE:OBJECT", help="Python functions to execute.")
+@click.option("--name", help="A name for this worker. [default: host:pid]")
+@click.option(
+    "--handlers", metavar="MODULE:OBJECT", help="The Python functions that tasks may name."
+)
 @click.option(
     "--job-limit",
     "job_limits",
     multiple=True,
     type=JOB_LIMIT,
-    help="For each process of a command: cpu=1h, memory=4GiB, files=1024, processes=100 or "
-    "file-size=10GiB; repeatable.",
+    help="A limit for each process of a command: cpu=1h, memory=4GiB, files=1024, "
+    "processes=100 or file-size=10GiB; repeatable.",
 )
 @click.option("--tie-jobs", is_flag=True, help="Jobs die with this worker, whatever happens.")
 @click.option(
@@ -46,9 +50,13 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     "--leave",
     "leaves",
     is_flag=True,
-    help="When stopped: let jobs run on; the next worker of this host goes on with them.",
+    help="When stopped: let jobs run on; the next worker on this host goes on with them.",
 )
-@click.option("--grace", type=DURATION, help="Then kill what is left. [default: 30s]")
+@click.option(
+    "--grace",
+    type=DURATION,
+    help="When stopped: kill what is left after this time. [default: 30s]",
+)
 @click.option(
     "--exit-when-idle",
     "--once",
@@ -59,11 +67,11 @@ from tidewheel.client.fields import QUEUE_DEFAULT
 @click.option(
     "--wait-for-store",
     type=DURATION,
-    help="Give up when the database is down for so long. [default: never]",
+    help="Give up if the store is down for this long. [default: never]",
 )
 @click.option("--no-monitor", is_flag=True, help="Run no monitor beside it (SQLite only).")
 def command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
-    """Execute tasks: commands by bash, handlers by functions of yours.
+    """Execute tasks: shell commands, and Python functions that you register.
 
     SIGTERM or Ctrl-C stops it, a second one at once. On a SQLite store it also watches
     leases, as `tidewheel monitor` would.

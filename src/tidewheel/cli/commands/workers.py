@@ -34,7 +34,7 @@ HEADERS = (
 
 
 @session_command("workers")
-@click.option("--all", "show_all", is_flag=True, help="Also those that have stopped.")
+@click.option("--all", "show_all", is_flag=True, help="Also list workers that have stopped.")
 def command(session: Session, *, show_all: bool) -> int:
     """List workers, newest first."""
     workers, now = session.ask(lambda client: _look(client, show_all=show_all))

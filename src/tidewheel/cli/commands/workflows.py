@@ -34,7 +34,7 @@ ACTIONS = ("list", "show", "check", "render", "remove")
     "texts",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of a request: JSON, else a text.",
+    help="A parameter of a request: JSON, else a string.",
 )
 @click.option(
     "-P",

@@ -51,7 +51,7 @@ def _timeout() -> click.Option:
         ["--timeout", "--comms-timeout", "seconds_max"],
         type=DURATION,
         default=ANSWER_SECONDS_MAX,
-        help="How long to wait for the answer; default 30s.",
+        help="How long to wait for the answer. [default: 30s]",
     )
 
 

@@ -20,7 +20,7 @@ OF_RUNS = {
     "hold": "holds",
     "release": "has released everything that was held",
     "reload": "goes on with the new definition",
-    "broadcast": "tells it to tasks to come",
+    "broadcast": "changes settings of tasks that have not started yet",
 }
 OF_TASKS = {
     "trigger": "will run",
@@ -88,7 +88,7 @@ def _became(verb: str, flows: object, runs: bool) -> str:
 
 def _became_of_run(given: Given) -> str:
     """With the bound that was asked for, if there was one."""
-    did = OF_RUNS.get(given.verb, "has heard it").format(run=given.run)
+    did = OF_RUNS.get(given.verb, "has received it").format(run=given.run)
     command = given.command
     if isinstance(command, Stop):
         bounds = {

@@ -31,12 +31,12 @@ class Verb(NamedTuple):
 
 
 _FLOW = VerbOption(
-    ("--flow", "-f"), "flow", "Into these flows: 2, or 1,3, or new, all, none.", "FLOW"
+    ("--flow", "-f"), "flow", "In these flows: 2, or 1,3, or new, all, none.", "FLOW"
 )
 _AT_POINT = VerbOption(
     ("--all-at-point",),
     "all_at_point",
-    "A glob or family takes tasks that are not in the pool, too.",
+    "Let a glob or family select tasks outside the pool, too.",
 )
 
 TRIGGER = Verb(
@@ -49,22 +49,37 @@ TRIGGER = Verb(
     which.
     """,
     (
-        VerbOption(("--reflow",), "flow", "A new flow begins there.", value="new"),
+        VerbOption(
+            ("--reflow",),
+            "flow",
+            "Begin a new flow: everything after the task runs again.",
+            value="new",
+        ),
         _FLOW,
-        VerbOption(("--wait",), "wait", "Flow on only when another flow arrives at the task."),
+        VerbOption(
+            ("--wait",), "wait", "What follows waits until another flow arrives at the task."
+        ),
         VerbOption(("--until",), "until", "The new flow ends at this point.", "POINT"),
         VerbOption(
-            ("--until-task",), "until_tasks", "The new flow ends there; repeatable.", "ID"
+            ("--until-task",),
+            "until_tasks",
+            "The new flow ends at this task; repeatable.",
+            "ID",
         ),
         VerbOption(
-            ("--from",), "from_point", "Chains that it starts begin at this point.", "POINT"
+            ("--from",),
+            "from_point",
+            "What the task starts at every point begins at this one.",
+            "POINT",
         ),
         VerbOption(
             ("--ignore-before",),
             "ignore_before",
-            "What lies before the first point of the new flow counts as done.",
+            "Everything before the first point of the new flow counts as done.",
         ),
-        VerbOption(("--on-resume",), "on_resume", "In a paused run: when it is resumed."),
+        VerbOption(
+            ("--on-resume",), "on_resume", "In a paused run: run the tasks when it is resumed."
+        ),
         _AT_POINT,
     ),
     ("trigger forecast 3/model", "trigger forecast 3/obs --reflow --until 5 --dry-run"),
@@ -75,20 +90,24 @@ SET = Verb(
     "[RUN] ID...",
     """Complete outputs of tasks by hand, or satisfy what they wait for.
 
-    Without --out and --pre: whatever completes the task. Children follow as if it had happened.
+    Without --out and --pre, all outputs that make the task complete are set. What waits for
+    them follows as if they had happened.
     """,
     (
         VerbOption(
-            ("--out", "--output", "-o"), "outputs", "An output; repeatable, or A,B.", "OUTPUT"
+            ("--out", "--output", "-o"),
+            "outputs",
+            "Set this output; repeatable, or A,B.",
+            "OUTPUT",
         ),
         VerbOption(
             ("--pre", "--prerequisite", "-p"),
             "prerequisites",
-            "1/a:succeeded, xtrigger/NAME or all; repeatable.",
+            "Satisfy 1/a:succeeded, xtrigger/NAME or all; repeatable.",
             "WHAT",
         ),
         _FLOW,
-        VerbOption(("--wait",), "wait", "Children follow only when another flow arrives."),
+        VerbOption(("--wait",), "wait", "What follows waits until another flow arrives."),
         _AT_POINT,
     ),
     ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
@@ -103,8 +122,8 @@ REMOVE = Verb(
     """,
     (
         VerbOption(("--flow", "-f"), "flow", "Only in these flows: 2, or 1,3.", "FLOW"),
-        VerbOption(("--forget",), "forget", "What needs it goes on waiting."),
-        VerbOption(("--kill",), "kill", "Active tasks, too: their jobs are killed."),
+        VerbOption(("--forget",), "forget", "Let what needs the task go on waiting."),
+        VerbOption(("--kill",), "kill", "Remove active tasks, too, and kill their jobs."),
     ),
     ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
 )
@@ -112,8 +131,8 @@ REMOVE = Verb(
 HOLD = Verb(
     "hold",
     "[RUN] [ID]...",
-    """Keep tasks from running until they are released, also those that are yet to come.""",
-    (VerbOption(("--after",), "after", "Every task beyond this point.", "POINT"),),
+    """Keep tasks from running until they are released, even tasks that do not exist yet.""",
+    (VerbOption(("--after",), "after", "Hold every task beyond this point.", "POINT"),),
     ("hold forecast 3/model", "hold forecast --after 5"),
 )
 
@@ -121,7 +140,7 @@ RELEASE = Verb(
     "release",
     "[RUN] [ID]...",
     """Let held tasks run.""",
-    (VerbOption(("--all",), "everything", "All of them, and forget the hold point."),),
+    (VerbOption(("--all",), "everything", "Release all of them, and forget the hold point."),),
     ("release forecast 3/model", "release forecast --all"),
 )
 
@@ -136,12 +155,14 @@ KILL = Verb(
 POLL = Verb(
     "poll",
     "[RUN] ID...",
-    """Ask how the jobs of active tasks are.""",
+    """Check on the jobs of active tasks now, instead of waiting for their reports.""",
     (),
     ("poll forecast '*'",),
 )
 
-PAUSE = Verb("pause", "[RUN]", """Submit nothing more until the run is resumed.""")
+PAUSE = Verb(
+    "pause", "[RUN]", """Start nothing new until the run is resumed; running jobs go on."""
+)
 
 RESUME = Verb("resume", "[RUN]", """Let a paused run go on.""")
 
@@ -154,15 +175,22 @@ STOP = Verb(
     task or a time it stops there; with --flow only that flow does.
     """,
     (
-        VerbOption(("--now",), "mode", "Jobs run on and are found again.", value="now"),
-        VerbOption(("--kill",), "mode", "Kill the jobs of active tasks.", value="kill"),
-        VerbOption(("--at",), "at_point", "After this point; none takes it back.", "POINT"),
-        VerbOption(("--after",), "after_task", "When this task has ended.", "ID"),
         VerbOption(
-            ("--at-time", "--wall-clock", "-w"), "at_time", "At this time (ISO 8601).", "TIME"
+            ("--now",), "mode", "Leave jobs running; the next start finds them.", value="now"
+        ),
+        VerbOption(("--kill",), "mode", "Kill the jobs of active tasks.", value="kill"),
+        VerbOption(
+            ("--at",), "at_point", "Stop after this point; `none` cancels that.", "POINT"
+        ),
+        VerbOption(("--after",), "after_task", "Stop when this task has ended.", "ID"),
+        VerbOption(
+            ("--at-time", "--wall-clock", "-w"),
+            "at_time",
+            "Stop at this time (ISO 8601).",
+            "TIME",
         ),
         VerbOption(
-            ("--flow", "-f"), "flow", "This flow: its waiting tasks go, no more spawn.", "N"
+            ("--flow", "-f"), "flow", "Stop only this flow: its waiting tasks are removed.", "N"
         ),
     ),
     ("stop forecast", "stop forecast --at 10", "stop forecast --now"),

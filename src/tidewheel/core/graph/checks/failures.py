@@ -33,7 +33,7 @@ def check_failures(graph: Graph, findings: Findings) -> None:
             "failure-stops-later-points",
             f"a failure of {some(names)} is handled (by {some(arrow.targets)}), but "
             f"{some(needing)} at other points will wait for its success and be blocked",
-            f"write {names[0]}[…]:finish there if the next point shall run all the same",
+            f"write {names[0]}[…]:finish there if the next point should run anyway",
             arrow.position,
         )
 
