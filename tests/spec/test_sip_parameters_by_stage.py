@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.sips import codes, definition, found, sip, stage, with_compose
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.sip.judging import judge, render_stage
+from tidewheel.sources.sip.judging import judge, render_stages
 
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n: 1\n"}
@@ -54,8 +54,9 @@ def test_what_is_given_to_a_stage_counts_more_than_an_output_of_an_earlier_one()
     judgement = judge(two(first={**PRINTS, "outputs.yaml": "- n\n"}), {"second": {"n": 9}})
     findings = Findings()
     made = {"first": {"n": 5}}
-    late = render_stage(judgement.parameters, "second", {"second": {"n": 9}}, made, findings)
-    assert late.args == {"n": 9}
+    given = {"second": {"n": 9}}
+    late = render_stages(judgement.parameters, ("second",), given, made, findings)
+    assert late["second"].args == {"n": 9}
 
 
 @pytest.mark.req("R004-47", "R004-48")
