@@ -33,6 +33,7 @@ def test_a_run_finds_its_folder_again_and_another_store_does_not_take_it(view, t
 def test_a_folder_that_cannot_be_written_is_left_to_whoever_prepares_it(view, tmp_path):
     (tmp_path / "runs").write_text("no folder")
     take_folder(view, tmp_path)
+    assert (tmp_path / "runs").read_text() == "no folder"
 
 
 def test_numbers_of_folders_are_known_though_the_store_has_forgotten_their_runs(tmp_path):

@@ -120,7 +120,7 @@ def test_what_is_refused_is_said_and_nothing_else_happens(tidewheel):
     half_done(tidewheel).is_let_go()
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b").press("down", "K").sees("it would be refused", "kill 1/prep?")
-        tui.press("y").sees("forecast/run1", "tidewheel run")
+        tui.press("y").sees("forecast/run1", "its scheduler is gone; carry it on")
         assert tui.press("q").ends() == 0
 
 

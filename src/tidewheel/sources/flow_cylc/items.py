@@ -93,7 +93,11 @@ SCHEDULER = SectionSpec(
                 "abort on stall timeout": BOOLEAN,
                 "inactivity timeout": DURATION,
                 "abort on inactivity timeout": BOOLEAN,
-                "restart timeout": DURATION,
+                "restart timeout": idle(
+                    "a completed run that is started again ends at once; give it a later final "
+                    "point: --fcp POINT",
+                    Kind.DURATION,
+                ),
                 "expected task failures": idle("it is for tests of Cylc itself", Kind.TEXTS),
             }
         ),

@@ -15,7 +15,6 @@ from tidewheel.sources.flow_cylc.parameters import BadParameter, Parameters
 from tidewheel.sources.flow_cylc.sections import Section
 from tidewheel.sources.flow_cylc.settings import (
     QUEUE_LIMIT_DEFAULT,
-    RESTART_TIMEOUT_SECONDS,
     STALL_TIMEOUT_SECONDS,
     Placed,
     QueueSetting,
@@ -96,9 +95,6 @@ class SchedulingReader:
             workflow_timeout_seconds=seconds(values.get("workflow timeout"), None),
             stall_timeout_seconds=seconds(values.get("stall timeout"), STALL_TIMEOUT_SECONDS),
             inactivity_timeout_seconds=seconds(values.get("inactivity timeout"), None),
-            restart_timeout_seconds=seconds(
-                values.get("restart timeout"), RESTART_TIMEOUT_SECONDS
-            ),
             abort_on_workflow_timeout=flag("abort on workflow timeout", False),
             abort_on_stall_timeout=flag("abort on stall timeout", True),
             abort_on_inactivity_timeout=flag("abort on inactivity timeout", False),

@@ -16,7 +16,6 @@ from tidewheel.sources.flow_cylc.xtrigger_call import XtriggerCall
 from tidewheel.sources.flow_cylc.xtrigger_functions import WALL_CLOCK
 
 STALL_TIMEOUT_SECONDS = 3600.0
-RESTART_TIMEOUT_SECONDS = 300.0
 QUEUE_LIMIT_DEFAULT = 100
 
 
@@ -44,7 +43,6 @@ class WorkflowEvents:
     workflow_timeout_seconds: float | None = None
     stall_timeout_seconds: float | None = STALL_TIMEOUT_SECONDS
     inactivity_timeout_seconds: float | None = None
-    restart_timeout_seconds: float | None = RESTART_TIMEOUT_SECONDS
     abort_on_workflow_timeout: bool = False
     abort_on_stall_timeout: bool = True
     abort_on_inactivity_timeout: bool = False
