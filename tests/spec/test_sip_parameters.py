@@ -233,7 +233,7 @@ def test_arguments_are_a_structure_and_a_text_in_the_compose_file():
             "worker-1": {
                 "image": "busybox:1.36",
                 "command": [one, f'{{"workers":[{one}]}}', 'it\'s "me"\n- x'],
-                "environment": {"name": 'it\'s "me"\n- x', "n": 1.0},
+                "environment": {"name": 'it\'s "me"\n- x', "n": "1.0"},
             }
         }
     }

@@ -176,10 +176,12 @@ def test_a_broken_file_refuses_the_registration(files, code):
         ("- a\n", "compose-services"),
         ("services: {a: busybox}\n", "compose-service"),
         ("services: {a: }\n", "compose-service"),
+        ("services: {a b: {image: x}}\n", "compose-service"),
         ("services: {a: {command: x}}\n", "compose-image"),
         ("services: {a: {image: }}\n", "compose-image"),
         ("services: {a: {image: x, command: {python: run.py}}}\n", "compose-command"),
         ("services: {a: {image: x, entrypoint: [run, {n: 1}]}}\n", "compose-command"),
+        ("services: {a: {image: x, command: [run, ~]}}\n", "compose-command"),
         ("services: [\n", "yaml-syntax"),
         ("", "empty-file"),
     ],
@@ -211,6 +213,36 @@ def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, wor
     assert judgement.runnable and not list(judgement.findings)
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["services"]["work"]["command"] == words
+
+
+@pytest.mark.req("R004-50", "R004-57")
+def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
+    compose = """
+        version: 3.7
+        services:
+          work:
+            image: x
+            command: [run, --nodes, {{ n }}, 1.10, true]
+            environment: {DEBUG: true, RELEASE: {{ release }}, SITE: no, HOME: }
+            labels: [{{ n }}]
+            user: 1000
+            restart: no
+            deploy: {replicas: {{ n }}, labels: {n: {{ n }}}}
+    """
+    files = {"docker_compose.yaml.j2": compose, "parameters.yaml": "n: 2\nrelease: '1.10'\n"}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    read = yaml_value(judgement.rendered["a"].compose)
+    assert read["version"] == "3.7"
+    assert read["services"]["work"] == {
+        "image": "x",
+        "command": ["run", "--nodes", "2", "1.10", "true"],
+        "environment": {"DEBUG": "true", "RELEASE": "1.10", "SITE": "no", "HOME": None},
+        "labels": ["2"],
+        "user": "1000",
+        "restart": "no",
+        "deploy": {"replicas": 2, "labels": {"n": "2"}},
+    }
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,13 @@ _CHATTER = (
 )
 
 
+_TRACE = "Traceback (most recent call last):"  # of docker-compose's own inside
+
+
 def without_chatter(text: str) -> str:
     """The lines that say why something failed; all of them, if there is no other."""
-    telling = [one for one in text.splitlines() if not one.strip().startswith(_CHATTER)]
+    lines = text.partition(_TRACE)[0].splitlines()
+    telling = [one for one in lines if not one.strip().startswith(_CHATTER)]
     return "\n".join(telling) if any(one.strip() for one in telling) else text
 
 

@@ -68,7 +68,8 @@ class Judged:
     parameters: tuple[Document, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}/{self.version}"
+        """As people call it; what cannot be read at all is called by its file."""
+        return self.file if self.name == self.file else f"{self.name}/{self.version}"
 
     def new(self, who: str) -> NewWorkflow:
         """As it is kept."""

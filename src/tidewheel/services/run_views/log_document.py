@@ -45,12 +45,10 @@ async def log_document(
     """The log of a job."""
     folder, submit, attempt = await job_place(store, looked, key, home, wish)
     path = folder / job_file(wish.file)
-    return {
-        "run": looked.view.name,
-        "id": looked.id_of(key),
-        "submit": submit,
-        "attempt": attempt,
-    } | _content(home, path, looked.id_of(key), wish)
+    run, task = looked.view.name, looked.id_of(key)
+    never = f"if it never began, this says why: tidewheel show {run} {task}"
+    told = {"run": run, "id": task, "submit": submit, "attempt": attempt}
+    return told | _content(home, path, task, wish, never)
 
 
 async def job_place(
@@ -81,7 +79,7 @@ async def job_place(
     return submission_directory(home, job, attempt), submit, attempt
 
 
-def _content(home: Path, path: Path, what: str, wish: LogWish) -> Document:
+def _content(home: Path, path: Path, what: str, wish: LogWish, never: str = "") -> Document:
     files = found_files(path.parent)
     try:
         text, cut = last_text(runs_directory(home), path, wish.bytes_max)
@@ -89,6 +87,7 @@ def _content(home: Path, path: Path, what: str, wish: LogWish) -> Document:
         if wish.awaited:
             return {"path": str(path), "files": files, "text": "", "cut": False}
         there = ", ".join(Path(one).name for one in files)
-        advice = f"there is {there}" if there else "look on the host where it ran"
+        elsewhere = "; ".join(filter(None, ("look on the host where it ran", never)))
+        advice = f"there is {there}" if there else elsewhere
         raise Refused(f"{what} has no file {path} on this host; {advice}") from None
     return {"path": str(path), "files": files, "text": text, "cut": cut}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+import re
+from collections.abc import Iterable
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.spelling import nearest
+from tidewheel.sources.sip.compose_types import WORDS_KEYS
 from tidewheel.sources.sip.document import KINDS, Fields, Items, Node, Scalar
-from tidewheel.sources.sip.places import text_of_value
-from tidewheel.sources.sip.plain_values import is_null, plain_value
+from tidewheel.sources.sip.plain_values import is_null
 
 TOP_KEYS = (
     *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
@@ -35,7 +35,7 @@ DEPLOY_KEYS = (
     *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
     *("restart_policy", "placement", "endpoint_mode"),
 )
-WORDS_KEYS = ("command", "entrypoint")  # a text, or a list of words
+_SERVICE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 
 
@@ -62,7 +62,8 @@ def check_compose(
         return False
     _check_keys(root, "a compose file", TOP_KEYS, warnings)
     what = f"a service of stage {stage}"  # without its name: a loop makes many of one line
-    for _, service in services.entries:
+    for name, service in services.entries:
+        _check_name(name, what, errors)
         if isinstance(service, Fields):
             _check_service(service, what, errors, warnings)
         else:
@@ -73,6 +74,16 @@ def check_compose(
                 service.position,
             )
     return True
+
+
+def _check_name(name: Scalar, what: str, errors: Findings) -> None:
+    if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
+        errors.error(
+            "compose-service",
+            f"{what} is called {name.text[:60]!r}",
+            "names of services have letters, digits and _ . -",
+            name.position,
+        )
 
 
 def _is_empty(node: Node) -> bool:
@@ -110,67 +121,21 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
     """No engine takes a structure for words."""
     words = node.items if isinstance(node, Items) else () if node is None else (node,)
-    wrong = next((one for one in words if not _is_word(one)), None)
+    wrong = next((one for one in words if not _is_word(one, node)), None)
     if wrong is not None:
+        seen = "an empty word" if is_null(wrong) else KINDS[type(wrong)]
         errors.error(
             "compose-command",
-            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
+            f"{what} {'has' if isinstance(node, Items) else 'is'} {seen}",
             "write a text, or a list of texts: [program, argument]",
             wrong.position,
         )
 
 
-def _is_word(node: Node) -> bool:
-    return isinstance(node, Scalar) or node.printed
-
-
-def with_words(root: Node) -> Node:
-    """As engines take it: arguments that a template printed as a command are one word of it.
-
-    `command: {{ args }}` means what `command: ['{{ args }}']` says; as a text its quotes would
-    be taken for those of a shell.
-    """
-    if not isinstance(root, Fields):
-        return root
-    return _changed(root, "services", lambda services: _each(services, _service_with_words))
-
-
-def _service_with_words(service: Node) -> Node:
-    for key in WORDS_KEYS:
-        service = _changed(service, key, _words)
-    return service
-
-
-def _words(node: Node) -> Node:
-    if isinstance(node, Fields):
-        return Items((_word(node),), node.position)
-    if isinstance(node, Items):
-        return replace(node, items=tuple(map(_word, node.items)))
-    return node
-
-
-def _word(node: Node) -> Node:
+def _is_word(node: Node, command: Node | None) -> bool:
     if isinstance(node, Scalar):
-        return node
-    return Scalar(text_of_value(plain_value(node)), True, node.position)
-
-
-def _changed(node: Node, key: str, change: Callable[[Node], Node]) -> Node:
-    if not isinstance(node, Fields):
-        return node
-    entries = (
-        entry._replace(value=change(entry.value)) if entry.key.text == key else entry
-        for entry in node
-    )
-    return replace(node, entries=tuple(entries))
-
-
-def _each(node: Node, change: Callable[[Node], Node]) -> Node:
-    if not isinstance(node, Fields):
-        return node
-    return replace(
-        node, entries=tuple(entry._replace(value=change(entry.value)) for entry in node)
-    )
+        return node is command or not is_null(node) or bool(node.unknown)
+    return node.printed
 
 
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.sip.compose import check_compose, with_words
+from tidewheel.sources.sip.compose import check_compose
+from tidewheel.sources.sip.compose_types import typed_compose
 from tidewheel.sources.sip.document import Fields, Items, Node, Scalar
 from tidewheel.sources.sip.emitting import emit_yaml
 from tidewheel.sources.sip.limits import WORD_BYTES_MAX
@@ -113,7 +114,7 @@ class StageRenderer:
                 self._plain_errors,
                 is_whole=executed.is_whole,
             )
-            compose = emit_yaml(with_words(executed.node)) if good else None
+            compose = emit_yaml(typed_compose(executed.node)) if good else None
         elif executed is not None and folder.command is not None:
             errors = self._errors if folder.command.is_template else self._plain_errors
             command = _words(executed.node, folder.stage, errors)

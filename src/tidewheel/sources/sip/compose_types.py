@@ -1,0 +1,84 @@
+"""A compose file as engines take it: what a value is follows from its key, not from YAML.
+
+Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
+makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
+time. A structure that a template prints as a command is one word of it: `command: {{ args }}`
+means what `command: ['{{ args }}']` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tidewheel.sources.sip.document import Fields, Items, Node, Scalar
+from tidewheel.sources.sip.places import text_of_value
+from tidewheel.sources.sip.plain_values import is_null, plain_value
+
+WORDS_KEYS = ("command", "entrypoint")  # a text, or a list of words
+_TEXT_KEYS = (
+    *("container_name", "hostname", "image", "platform", "restart", "stop_signal"),
+    *("user", "working_dir"),
+)
+_TEXTS_KEYS = ("environment", "labels")  # texts by name, or a list of them
+
+_Change = Callable[[Node], Node]
+
+
+def typed_compose(root: Node) -> Node:
+    """With texts wherever engines want texts."""
+    root = _changed(root, "version", _text)
+    return _changed(root, "services", lambda services: _each(services, _service))
+
+
+def _service(node: Node) -> Node:
+    for key in WORDS_KEYS:
+        node = _changed(node, key, _words)
+    for key in _TEXT_KEYS:
+        node = _changed(node, key, _text)
+    for key in _TEXTS_KEYS:
+        node = _changed(node, key, lambda found: _each(found, _text))
+    return _changed(node, "deploy", _deploy)
+
+
+def _deploy(node: Node) -> Node:
+    return _changed(node, "labels", lambda found: _each(found, _text))
+
+
+def _words(node: Node) -> Node:
+    if isinstance(node, Fields):
+        return Items((_word(node),), node.position)
+    return _each(node, _word) if isinstance(node, Items) else _text(node)
+
+
+def _word(node: Node) -> Node:
+    if isinstance(node, Scalar):
+        return _text(node)
+    return Scalar(text_of_value(plain_value(node)), True, node.position)
+
+
+def _text(node: Node) -> Node:
+    """Nothing stays nothing: an environment takes that from the host."""
+    return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
+
+
+def _changed(node: Node, key: str, change: _Change) -> Node:
+    """A mapping with the value of one key changed."""
+    if not isinstance(node, Fields):
+        return node
+    entries = (
+        entry._replace(value=change(entry.value)) if entry.key.text == key else entry
+        for entry in node
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def _each(node: Node, change: _Change) -> Node:
+    """A mapping or list with all of its values changed."""
+    if isinstance(node, Items):
+        return replace(node, items=tuple(map(change, node.items)))
+    if isinstance(node, Fields):
+        return replace(
+            node, entries=tuple(entry._replace(value=change(entry.value)) for entry in node)
+        )
+    return node
