@@ -111,7 +111,7 @@ def test_a_run_that_is_not_running_obeys_nobody_and_says_how_to_carry_it_on(tide
     run = started(tidewheel).is_let_go()
     for answer in answers(tidewheel, COMMANDS):
         assert answer.status == 2
-        assert f"{run.name} is not running" in answer.err
+        assert f"{run.name} is running, but its scheduler is gone" in answer.err
         assert f"tidewheel run {run.name}" in answer.err
     assert tidewheel("show", "--history", "--json").json["commands"] == []
 
