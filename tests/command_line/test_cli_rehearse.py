@@ -197,6 +197,6 @@ def test_jobs_take_as_long_as_in_earlier_runs(tidewheel, flow):
     assert "10s" in tidewheel("rehearse", "flow").out
     assert tidewheel("run", "flow").status == 0
     learnt = tidewheel("rehearse", "flow")
-    assert "1 task took in earlier runs" in learnt.err
+    assert "for 1 task the run time of earlier runs is assumed" in learnt.err
     assert "10s" not in learnt.out
     assert "10s" in tidewheel("rehearse", "flow", "--no-history").out

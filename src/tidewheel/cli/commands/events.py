@@ -34,7 +34,7 @@ def command(session: Session, count: int | None, **which: str | None) -> int:
 
     With --json, each line is an object with event, id and data, as the server's stream has it.
     Nothing is left out and nothing comes twice, even if the server or the database is away for
-    a while; what was deleted meanwhile cannot be told, and that is said.
+    a while. If events were deleted meanwhile, you are told so.
     """
     with suppress(KeyboardInterrupt):  # which is how one stops watching
         session.ask(lambda client: _print(client, session, count, which))

@@ -24,9 +24,9 @@ Examples:
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
 @click.option("--task", "ids", multiple=True, metavar="ID", help="Only for these tasks.")
 def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
-    """Tell a run that MESSAGE has come from outside, for which tasks wait.
+    """Tell a run that the MESSAGE for which tasks wait has come from outside.
 
-    One task takes it, the oldest that waits. TRIGGER_ID tells one message from the next and is
+    One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
     given to the job.
     """
     from tidewheel.cli.runs.acting import say_given

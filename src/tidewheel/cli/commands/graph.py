@@ -65,8 +65,8 @@ def command(
 ) -> int:
     """Show a workflow's graph from START to STOP: who waits for whom.
 
-    START is a point, else the initial one; STOP a point or an interval from START, else there
-    are three points. Findings go to standard error; exit 2 if one of them is an error.
+    START is a point, by default the initial one. STOP is a point or an interval from START; by
+    default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
     from tidewheel.cli.findings_page import refuse
     from tidewheel.cli.graph_page import text_lines

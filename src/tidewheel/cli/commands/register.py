@@ -37,9 +37,9 @@ def command(
     """Register workflows: SIP definitions with their stages, flow.cylc folders, Python files.
 
     PATH is a file, or a folder with several definitions. All are registered or none. They are
-    kept whole: a run needs none of these files any more. The same again changes nothing; other
-    content under the same name and version is refused. A definition may be registered that
-    cannot run as it is: what would have to change is said.
+    kept whole, so a run no longer needs these files. Registering the same again changes
+    nothing; other content under the same name and version is refused. A definition that cannot
+    run as it is can still be registered; you are told what would have to change.
     """
     from tidewheel.cli.printing import note, say_json
     from tidewheel.cli.registry_page import say_registered, tell_refusal

@@ -113,8 +113,8 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a workflow until it is complete, or carry on one that was stopped.
 
-    Instead of DIR or FILE: a run, or NAME[/VERSION] of a registered workflow.
-    The newest run of the definition is carried on if it was stopped, stalled or broken off;
+    Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
+    The newest run of the definition is carried on if it was stopped, stalled or interrupted;
     else a new one begins. A server is sent the definition; its schedulers drive the run, which
     is followed here. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
     2 if the request or the definition was wrong.

@@ -29,8 +29,8 @@ def command(
 ) -> int:
     """Draw a run: every task that was spawned, with its state, flows and submissions.
 
-    A point takes all tasks of it, also those yet to come; a name or glob finds tasks wherever
-    they are, though no other task leads there.
+    POINT shows all of its tasks, even those that are yet to come. A name or glob finds tasks at
+    any point.
     """
     from tidewheel.cli.printing import say_json
     from tidewheel.cli.runs.door import Document, look

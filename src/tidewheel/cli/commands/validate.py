@@ -29,9 +29,9 @@ Examples:
 def command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 
-    DIR has a flow.cylc in it; without DIR it is the folder you are in. FILE is a flow.cylc,
-    Python or a SIP definition (.yaml, .yml, .json, each also with .j2): of that it is also said
-    whether it can be registered and whether it can run. Exit 2 if there is an error.
+    DIR has a flow.cylc in it; without DIR it is the folder you are in. FILE is a flow.cylc, a
+    Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). For a SIP
+    definition you also learn whether it can be registered and run. Exit 2 if there is an error.
     """
     from tidewheel.cli.findings_page import judged, show_findings
     from tidewheel.cli.printing import say, say_json

@@ -55,10 +55,10 @@ def command(
 ) -> int:
     """List registered workflows, or do something with one of them.
 
-    Without a version the highest is meant; to remove one of several, name its version. check
-    says whether a run could begin, with these parameters if any; render prints what it would
-    execute. Runs do not suffer from the removal of their workflow. Exit 2 if check finds that
-    it cannot run.
+    Without a version the highest is meant; to remove one of several, name its version. `check`
+    says whether a run could begin, with these parameters if any; `render` prints what it would
+    execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
+    run.
     """
     from tidewheel.cli.registry_page import tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition

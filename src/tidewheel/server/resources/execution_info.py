@@ -133,7 +133,7 @@ ROUTES = (
         path=f"{API}/tasks/{{id}}/current_history",
         guard=_READS,
         handler=current_history,
-        says="Every attempt in seed 003's words.",
+        says="Every attempt in Banyan's words.",
         answers=dict[str, Any],
     ),
     Route(
@@ -141,7 +141,7 @@ ROUTES = (
         path=_INFO,
         guard=_READS,
         handler=whole,
-        says="The current attempt in seed 003's words.",
+        says="The current attempt in Banyan's words.",
         answers=dict[str, Any],
     ),
     Route(

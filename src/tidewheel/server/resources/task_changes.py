@@ -228,7 +228,7 @@ ROUTES = (
             narrow=scopes_for_patch,
         ),
         handler=patch,
-        says="Change a task that waits, or ask for a state as in seed 003.",
+        says="Change a task that waits, or ask for a state as Banyan does.",
         body=TaskPatch,
         answers=TaskOut,
     ),

@@ -14,7 +14,7 @@ from tidewheel.server.wire.tasks import Text
 
 
 class ExecutionInfoIn(In):
-    """What seed 003's workers say with a change of state."""
+    """What workers of Banyan say with a change of state."""
 
     worker: str | None = None
     exit_status: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None

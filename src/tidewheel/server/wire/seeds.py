@@ -11,7 +11,7 @@ from tidewheel.server.wire.tasks import Text
 
 
 class ScyllaTaskIn(In):
-    """A task of seed 002."""
+    """A task as Scylla describes it."""
 
     rn: Text
     queue: Text
@@ -20,7 +20,7 @@ class ScyllaTaskIn(In):
 
 
 class RequestedResources(In):
-    """What a task of seed 003 asks of a machine."""
+    """What a task of Banyan asks of a machine."""
 
     memory: Size | None = None
     cores: float | None = None
@@ -28,7 +28,7 @@ class RequestedResources(In):
 
 
 class BanyanTaskIn(In):
-    """A task of seed 003; it waits until it is made available, unless it is created so."""
+    """A task as Banyan describes it; it waits until it is, or was created, available."""
 
     id: Text | None = msgspec.field(name="_id", default=None)
     queue: Text | None = None
