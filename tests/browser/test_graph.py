@@ -1,6 +1,8 @@
 """The graph of a run while somebody looks around in it and the run goes on."""
 
+import json
 import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,6 +11,19 @@ from playwright.sync_api import expect
 from tests.browser.places import address
 from tests.support.http_server import in_path
 from tests.support.patience import eventually
+
+PALETTE = Path(__file__).parents[2] / "web" / "src" / "ui" / "palette.json"
+# How many dots of each colour #rrggbb a canvas has.
+COLOURS = """canvas => {
+    const found = {};
+    const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 3] < 255) continue;
+        const name = [0, 1, 2].map(part => data[at + part].toString(16).padStart(2, "0"));
+        found["#" + name.join("")] = (found["#" + name.join("")] ?? 0) + 1;
+    }
+    return found;
+}"""
 
 FLOW = """
 [task parameters]
@@ -66,3 +81,36 @@ def test_a_graph_that_is_dragged_or_zoomed_stays_where_it_was_put(site, run, pag
     for _ in range(3):
         page.mouse.wheel(0, -200)
     eventually(lambda: first.bounding_box()["width"] > 1.5 * rests["width"], "it is nearer")
+
+
+def test_the_small_map_has_the_states_of_all_tasks_and_leads_to_them(site, run, page):
+    page.goto(address(site, run))
+    small = page.locator(".overview")
+    expect(small).to_be_visible()
+    looks = json.loads(PALETTE.read_text())["tasks"]
+
+    def dots(state):
+        return small.locator("canvas").evaluate(COLOURS).get(looks[state]["colour"], 0)
+
+    eventually(lambda: dots("future") > 20 * dots("ready") > 0, "40 to come, one is ready")
+    assert dots("succeeded") == 0
+    made = site.caller().post(f"/runs/{in_path(run)}/set?wait_s=10", {"ids": ["1/next_i01"]})
+    assert made.status < 300, made
+    eventually(lambda: dots("succeeded") > 0, "a state that changes is seen there")
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom In").click()
+    first = page.get_by_label(re.compile("^1/first"))
+    before, box = first.bounding_box()["y"], small.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 12)
+    eventually(lambda: first.bounding_box()["y"] < before - 50, "it is looked at from below")
+
+
+def test_tasks_are_ticked_in_the_graph_and_acted_on_together(site, run, page):
+    page.goto(address(site, run))
+    expect(page.get_by_role("group", name="Actions on ticked tasks")).to_have_count(0)
+    page.get_by_label("1/next_i02, future").click(modifiers=["Control"])
+    page.get_by_label(re.compile("^1/first")).click(modifiers=["Control"])
+    ticked = page.get_by_role("group", name="Actions on ticked tasks")
+    expect(ticked).to_contain_text("2 ticked")
+    ticked.get_by_role("button", name="Trigger").click()
+    expect(page.get_by_role("dialog", name="Trigger 2 tasks")).to_contain_text("1/next_i02")

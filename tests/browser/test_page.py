@@ -137,7 +137,7 @@ def test_a_reader_sees_everything_and_no_button_that_would_be_refused(site, tide
     expect(page.get_by_role("checkbox")).to_have_count(0)
 
 
-def test_a_session_that_ended_says_so_and_what_to_do(site, tide, page):
+def test_a_session_that_ended_says_so_what_to_do_and_goes_on_with_another(site, tide, page):
     numbers = [
         one["number"]
         for one in site.caller().get("/tokens").json["tokens"]
@@ -148,6 +148,17 @@ def test_a_session_that_ended_says_so_and_what_to_do(site, tide, page):
     page.get_by_role("link", name=tide).click()
     expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("tidewheel token link")
+    another = page.context.new_page()
+    another.goto(site.link())
+    another.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name=tide)).to_be_visible()
+    # With the word for changes of the session that is there now.
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(page.locator(".run-title")).to_contain_text("paused")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    expect(page.locator(".run-title")).not_to_contain_text("paused")
 
 
 def test_everything_can_be_reached_by_keys(tide, page):

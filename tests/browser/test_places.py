@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from tests.support.http_server import Caller
+from tests.support.http_server import Caller, in_path
+from tests.support.patience import eventually
 
 QUEUE = "quay"  # which nobody serves
 ANSWERS_MAX = 2_000
@@ -33,7 +34,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     page.get_by_role("group", name="Actions on ticked tasks").get_by_role(
         "button", name="Cancel"
     ).click()
-    confirm(page, "Cancel 1 tasks")
+    confirm(page, "Cancel 1 task")
     expect(first).to_contain_text("cancelled")
     first.click()
     panel = page.get_by_role("complementary")
@@ -44,6 +45,22 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     queue.get_by_role("button", name="Empty").click()
     confirm(page, "Cancel 2 that wait")
     expect(rows.filter(has_text="load-2")).to_contain_text("cancelled")
+
+
+def test_queues_of_runs_that_are_over_are_folded_away_and_filters_can_be_taken_back(site, page):
+    run = site.begin("over", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true")
+    facts = f"/runs/{in_path(run)}/facts"
+    eventually(lambda: site.caller().get(facts).json["run"]["status"] == "completed", "is over")
+    page.goto(f"{site.url}/tasks?name=nobody")
+    page.get_by_role("button", name="Show all").click()
+    expect(page.get_by_role("table", name="Tasks")).to_be_visible()
+    expect(page.get_by_label("Exactly this name")).to_have_value("")
+    more = page.get_by_role("button", name="Show queues of ended runs")
+    queue = page.get_by_role("button", name=f"run:{run}", exact=True)
+    expect(more).to_be_visible()
+    expect(queue).to_have_count(0)
+    more.click()
+    expect(queue).to_be_visible()
 
 
 def test_workers_say_what_they_serve_and_lead_to_what_they_hold(page):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.many_commands import answers
-from tests.support.prepared_run import PreparedRun
+from tests.support.prepared_run import NOW, PreparedRun
 from tidewheel.core.runs.requests import Broadcast
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import FlowChoice
@@ -224,6 +224,40 @@ def test_a_failure_with_a_retry_left_is_no_output(tidewheel):
     made = {one["output"] for one in task["outputs"] if one["made"]}
     assert made == {"submitted", "started"}
     assert task["submissions"][0]["status"] == "failed"
+
+
+CLOCKS = """
+[scheduling]
+    initial cycle point = 20900101T00Z
+    [[xtriggers]]
+        late = wall_clock()
+        early = wall_clock(offset=-P100Y)
+    [[graph]]
+        R1 = '''
+            @late => a
+            @early => b
+        '''
+[runtime]
+    [[a, b]]
+"""
+
+
+def test_an_xtrigger_that_a_task_did_without_is_told_from_one_that_it_waited_for(tidewheel):
+    a, b = "20900101T0000Z/a", "20900101T0000Z/b"
+    run = started(tidewheel, CLOCKS, "clocks")
+
+    def xtrigger(one):
+        [task] = tidewheel("show", one, "--json").json["tasks"]
+        [found] = task["xtriggers"]
+        return found["label"], found["satisfied"], found["by_hand"]
+
+    assert [xtrigger(a), xtrigger(b)] == [("late", False, False), ("early", False, False)]
+    run.happens(events.XtriggerSatisfied("early", (run.key(b),), NOW)).succeeds(b)
+    with run.answering():
+        assert tidewheel("trigger", run.name, a, b).status == 0
+    run.succeeds(a, b)
+    assert [xtrigger(a), xtrigger(b)] == [("late", True, True), ("early", True, False)]
+    assert "+ late  wall_clock, by hand" in tidewheel("show", a).out
 
 
 def test_submissions_are_shown_with_times_ends_and_logs(tidewheel):

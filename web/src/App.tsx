@@ -1,9 +1,10 @@
 /** Who is here is asked first; then the page that the address names, or how to log in. */
-import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { QueryClient, QueryClientProvider, useQuery, useQueryClient } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { onSessionEnd, Problem, setCsrf } from "./api/http";
 import { sessionQuery } from "./api/queries";
+import { useOtherTabs } from "./api/session";
 import { router } from "./pages/router";
 import { LoggedOut } from "./shell/LoggedOut";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
@@ -32,7 +33,16 @@ export function App() {
 function Known() {
   const [ended, setEnded] = useState(false);
   const { data, error, refetch } = useQuery(sessionQuery);
+  const client = useQueryClient();
   useEffect(() => onSessionEnd(() => setEnded(true)), []);
+  const look = async () => {
+    const { isSuccess } = await refetch();
+    if (!isSuccess || !ended) return;
+    // What was known belongs to whoever was here before.
+    await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
+    setEnded(false);
+  };
+  useOtherTabs(data !== undefined && !ended, () => void look());
   if (data !== undefined) setCsrf(data.csrf);
   if (ended) return <LoggedOut before={data !== undefined} />;
   if (error !== null) return <Failure error={error} retry={() => void refetch()} />;

@@ -21,9 +21,10 @@ function Some({ title, lines }: { title: string; lines: readonly { key: string; 
 
 export function Consequences({ tried }: { tried: DryRun }) {
   const { status } = tried;
+  const notices = tried.notices.filter((one) => one !== status.after); // which stands above
   const nothing = tried.changes.length + tried.runs.length + tried.killed.length + tried.polled.length === 0 && status.before === status.after;
   return (
-    <div className="consequences">
+    <div className="consequences" tabIndex={0} role="group" aria-label="What would happen">
       {status.before !== status.after && <p>The run, now {status.before}, would be <b>{status.after}</b>.</p>}
       {nothing && <p className="muted">Nothing would change at once.</p>}
       <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: one.id, note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
@@ -31,7 +32,7 @@ export function Consequences({ tried }: { tried: DryRun }) {
       <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: id }))} />
       <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: one.id, note: one.triggered ? "at once" : one.after.length ? `after ${one.after.join(", ")}` : "" }))} />
       <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: one.id, note: one.reasons[0]?.text ?? "" }))} />
-      {tried.notices.length > 0 && <p className="muted notices">The run would say: {plain(tried.notices.join(" · "))}</p>}
+      {notices.length > 0 && <p className="muted notices">The run would say: {plain(notices.join(" · "))}</p>}
       {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
     </div>
   );

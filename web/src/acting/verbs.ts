@@ -26,9 +26,9 @@ export const TASK_VERBS: readonly Verb[] = [
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
   { verb: "resume", button: "Resume", says: "Go on submitting." },
-  { verb: "stop", button: "Stop", says: "Submit nothing more, and stop when the jobs have ended.", danger: true },
+  { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be carried on later.", danger: true },
   { verb: "run", button: "Carry on", says: "Any scheduler goes on with the run." },
-  { verb: "reload", button: "Reload", says: "Read the definition again." },
+  { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 
 const OTHER_VERBS: readonly Verb[] = [

@@ -23,6 +23,7 @@ interface RunPage {
 }
 
 const SUMMARIES_MS = 2_000; // a server looks into a few runs for each request
+const RUNS_MS = 30_000; // a scheduler that was killed tells nobody
 
 /** All of them in one page, with how far each is; page by page only beyond a thousand, the newest first. */
 export const runPagesQuery = infiniteQueryOptions({
@@ -30,8 +31,19 @@ export const runPagesQuery = infiniteQueryOptions({
   queryFn: ({ signal, pageParam }) => get<RunPage>(`/runs?limit=1000&summary=true${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
   initialPageParam: null as number | null,
   getNextPageParam: (last) => last.next,
-  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => page.summaries_left > 0) ? SUMMARIES_MS : false),
+  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => page.summaries_left > 0) ? SUMMARIES_MS : RUNS_MS),
 });
+
+const FACTS_MS = 10_000; // a scheduler that was killed tells nobody
+
+/** Who drives a run. */
+export const factsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ["run", run, "facts"],
+    queryFn: ({ signal }) => get<{ run: RunFacts }>(`/runs/${inPath(run)}/facts`, signal),
+    select: (found) => found.run,
+    refetchInterval: FACTS_MS,
+  });
 
 export const summaryQuery = (run: string) =>
   queryOptions({

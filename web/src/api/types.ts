@@ -257,7 +257,7 @@ export interface TaskDocument {
   children: string[];
   prerequisites: Arrow[];
   suicide: Arrow[];
-  xtriggers: { label: string; call: string; satisfied: boolean; at: string | null }[];
+  xtriggers: { label: string; call: string; satisfied: boolean; by_hand: boolean; at: string | null }[];
   outputs: OutputFacts[];
   verdicts: { flow: number; verdict: string; text: string }[];
   environment: { name: string; value: string; broadcast: boolean }[];

@@ -1,11 +1,12 @@
 /** Whom tidewheel tells what: the rules as this server reads them, and a test of each. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { get, post } from "../api/http";
 import { useMay } from "../api/session";
 import { useDeed } from "../ui/deed";
 import { Button, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
-import { Ago, durationText } from "../ui/time";
+import { Ago, Due, durationText } from "../ui/time";
 import "./workflows/workflows.css";
 
 interface Rule {
@@ -84,8 +85,8 @@ export function NotificationsPage() {
       </ul>
       {data.rules.length > 0 && <p className="muted">From <code>{plain(data.file)}</code>, read again by itself.</p>}
       <div className="workflow-parts">
-        <Messages title="Waiting to be sent" messages={data.waiting.map((one) => ({ ...one, word: one.tries > 0 ? `tried ${one.tries} times` : "due", at: one.due_at }))} />
-        <Messages title="Sent and given up" messages={data.ended.map((one) => ({ ...one, word: one.outcome }))} />
+        <Messages title="Waiting to be sent" messages={data.waiting.map((one) => ({ ...one, when: <>{one.tries > 0 ? `tried ${one.tries === 1 ? "once" : `${one.tries} times`}, again` : "due"} <Due at={one.due_at} /></> }))} />
+        <Messages title="Sent and given up" messages={data.ended.map((one) => ({ ...one, when: <>{one.outcome} <Ago at={one.at} /></> }))} />
       </div>
     </div>
   );
@@ -107,14 +108,14 @@ function Outcome({ tests, rule }: { tests: Tests | undefined; rule: string }) {
   return <p role="status" className={found.sent ? "verdict good" : "verdict bad"}>{found.sent ? "✔ The test was sent." : `✖ ${plain(found.error)}`}</p>;
 }
 
-function Messages({ title, messages }: { title: string; messages: (Message & { word: string; at: string })[] }) {
+function Messages({ title, messages }: { title: string; messages: (Message & { when: ReactNode })[] }) {
   if (messages.length === 0) return null;
   return (
     <section className="card part" aria-label={title}>
       <h2>{title}</h2>
       <ul className="file-list">
         {messages.map((one) => (
-          <li key={one.id}><span>{one.event} · {plain(one.run)} <span className="muted">({plain(one.rule)})</span></span><span className="muted">{one.word} <Ago at={one.at} /></span>{one.error !== "" && <span className="wrong">{plain(one.error)}</span>}</li>
+          <li key={one.id}><span>{one.event} · {plain(one.run)} <span className="muted">({plain(one.rule)})</span></span><span className="muted">{one.when}</span>{one.error !== "" && <span className="wrong">{plain(one.error)}</span>}</li>
         ))}
       </ul>
     </section>

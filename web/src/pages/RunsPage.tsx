@@ -9,6 +9,7 @@ import { useMay } from "../api/session";
 import type { RunFacts, RunSummary } from "../api/types";
 import { globMatcher } from "../ui/globs";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
+import { plain } from "../ui/plain";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { inOrder, isAbandoned, isOver, progress, secondsLeft, urgency, usualSeconds } from "./runOrder";
@@ -91,23 +92,23 @@ function Left({ run, usual }: { run: RunFacts; usual: number | null }) {
 }
 
 function PointsText({ summary }: { summary: RunSummary }) {
-  const { oldest, newest, final } = summary.points;
-  if (newest === null) return null;
-  const span = oldest !== null && oldest !== newest ? `${oldest} … ${newest}` : newest;
-  return <span className="muted">at {span}{final !== null && final !== newest ? ` of ${final}` : ""}</span>;
+  const { known, oldest, newest, final } = summary.points;
+  if (newest === null || (known === 1 && (final === null || final === newest))) return null; // it does not cycle
+  const span = oldest !== null && oldest !== newest ? `points ${oldest} to ${newest}` : `point ${newest}`;
+  return <span className="muted">{span}{final !== null && final !== newest ? `, ends at ${final}` : ""}</span>;
 }
 
 function Trouble({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
   if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
-  if (run.status === "error") return <p className="run-trouble">{run.reason}</p>;
-  if (run.waits !== undefined && run.waits.length > 0) return <p className="run-waits muted">waits for {run.waits.join("; ")}</p>;
+  if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
+  if (run.waits !== undefined && run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   const [cause] = summary?.causes ?? [];
   if (summary === undefined || cause === undefined || isOver(run)) return null;
   const more = summary.causes_count - 1;
   return (
     <p className="run-trouble">
       <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }}>{cause.id}</Link>{" "}
-      {cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state}{more > 0 ? `, and ${more} more` : ""}
+      {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}{more > 0 ? `, and ${more} more` : ""}
     </p>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunFacts, RunSummary } from "../api/types";
-import { inOrder, progress, secondsLeft, usualSeconds } from "./runOrder";
+import { inOrder, isAbandoned, progress, secondsLeft, usualSeconds, withDriver } from "./runOrder";
 
 const run = (name: string, status: string, more: Partial<RunFacts> = {}): RunFacts =>
   ({ name, status, driven: true, offered: true, updated_at: "2026", ...more }) as RunFacts;
@@ -11,6 +11,14 @@ test("what needs somebody comes first", () => {
   const runs = [run("done", "completed"), run("fine", "running"), run("blocked", "running"), run("lonely", "running", { driven: false, offered: false }), run("stuck", "stalled"), run("broken", "error")];
   const summaries = new Map([["blocked", summary(run("blocked", "running"), { causes_count: 1 })]]);
   expect(inOrder(runs, summaries).map((one) => one.name)).toEqual(["broken", "stuck", "lonely", "blocked", "fine", "done"]);
+});
+
+test("a run is abandoned if those who know say so, and not because they know it a little later", () => {
+  const told = run("tide", "running");
+  expect(isAbandoned(withDriver(told, undefined))).toBe(false);
+  expect(isAbandoned(withDriver(told, run("tide", "running", { driven: false, offered: false })))).toBe(true);
+  // It was stopped, and has just begun again.
+  expect(isAbandoned(withDriver({ ...told, driven: false, offered: false }, run("tide", "stopped", { driven: false, offered: false })))).toBe(false);
 });
 
 test("progress counts points that have not begun, and is unknown without an end", () => {

@@ -18,6 +18,12 @@ export const isOver = (run: RunFacts): boolean => ["completed", "stopped"].inclu
 export const isAbandoned = (run: RunFacts): boolean =>
   !run.driven && !run.offered && ["running", "paused", "stopping", "waiting for release"].includes(run.status);
 
+/** Events tell of batches, facts who drives a run; a batch of which the facts do not know yet was written by somebody. */
+export function withDriver(told: RunFacts, facts: RunFacts | undefined): RunFacts {
+  if (facts === undefined) return told;
+  return facts.status === told.status ? { ...told, driven: facts.driven, offered: facts.offered } : { ...told, driven: true };
+}
+
 export function inOrder(runs: readonly RunFacts[], summaries: ReadonlyMap<string, RunSummary>): RunFacts[] {
   return [...runs].sort(
     (a, b) =>

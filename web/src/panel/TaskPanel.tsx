@@ -7,26 +7,31 @@ import { taskQuery } from "../api/queries";
 import { useTaskRow } from "../api/runLive";
 import { useMay } from "../api/session";
 import type { Action, Reason, TaskDocument } from "../api/types";
-import { useRunPage } from "../pages/run/useRunPage";
+import { useRunPage, useViewOption } from "../pages/run/useRunPage";
 import { FlowMarks } from "../ui/FlowMark";
 import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
 import { plain } from "../ui/plain";
-import { Environment, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
+import { Environment, LogLinks, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
 import { UsagePlot } from "./UsagePlot";
 import "./panel.css";
 
 export function TaskPanel({ id }: { id: string }) {
   const { run, select } = useRunPage();
+  const [fold, setFolded] = useViewOption("panel", "fold", "");
+  const folded = fold !== ""; // where it lies over the views
   const row = useTaskRow(id);
   const { data: task, error, refetch } = useQuery(taskQuery(run, id));
   const state = row ?? task;
   return (
-    <aside className="task-panel" aria-label={`Task ${id}`}>
+    <aside className={folded ? "task-panel folded" : "task-panel"} aria-label={`Task ${id}`}>
       <header>
         <div className="panel-title">
           <h2 className="mono">{id}</h2>
-          <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
+          <span className="panel-buttons">
+            <Button look="quiet" className="fold-button" aria-expanded={!folded} onClick={() => setFolded(folded ? "" : "yes")}>{folded ? "▴ Unfold" : "▾ Fold"}</Button>
+            <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
+          </span>
         </div>
         {state && <StateWord state={state.state} remarks={state.remarks} />}
         {task?.title && <p className="muted">{plain(task.title)}</p>}
@@ -55,12 +60,12 @@ function Body({ task }: { task: TaskDocument }) {
   const running = ["preparing", "submitted", "running"].includes(task.state);
   return (
     <div className="panel-body">
-      {!running && task.state !== "succeeded" && <Why reasons={task.why} />}
+      {!running && task.state !== "succeeded" && <Why reasons={task.why} task={task} />}
       <Section title="Prerequisites" count={task.prerequisites.length}><Prerequisites arrows={task.prerequisites} /></Section>
       {task.xtriggers.length > 0 && <Section title="Xtriggers and timers"><Xtriggers task={task} /></Section>}
       <Section title="Outputs"><Outputs outputs={task.outputs} completion={task.completion} /></Section>
       <Section title="Submissions and attempts" count={task.submissions.length}><Submissions task={task} /></Section>
-      <Section title="Used"><UsagePlot task={task} /></Section>
+      <Section title="Resources used"><UsagePlot task={task} /></Section>
       <Section title="Environment" count={task.environment.length}><Environment variables={task.environment} /></Section>
       {task.suicide.length > 0 && <Section title="Removed if"><Prerequisites arrows={task.suicide} /></Section>}
       <Section title="About">
@@ -85,9 +90,10 @@ export function TaskLinks({ ids }: { ids: readonly string[] }) {
 /** A trigger in a new flow of what has ended is no repair; it is among the verbs above. */
 const isRepair = (action: Action): boolean => action.flow !== "new";
 
-function Why({ reasons }: { reasons: Reason[] }) {
+function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
   const { act } = useActing();
   const may = useMay("operate");
+  const last = task.submissions.at(-1);
   if (reasons.length === 0) return null;
   return (
     <section className="why" aria-label="Why it does not run">
@@ -97,12 +103,13 @@ function Why({ reasons }: { reasons: Reason[] }) {
           <li key={reason.text} className={reason.passes ? "passes" : "stays"}>
             <p>{plain(reason.text)}</p>
             {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>}
-            {may && reason.actions.filter(isRepair).map((action) => (
-              <Button key={actionText(action)} look={reason.passes ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
+            {may && reason.actions.filter(isRepair).map((action, place) => (
+              <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}
           </li>
         ))}
       </ul>
+      {last && <LogLinks id={task.id} one={last} isLatest words="What its last job wrote" />}
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
 import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/types";
 import { useRunPage, useShowLog } from "../pages/run/useRunPage";
+import { endingOf } from "../ui/endings";
 import { plain } from "../ui/plain";
 import { StateIcon } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
@@ -69,7 +70,10 @@ export function Xtriggers({ task }: { task: TaskDocument }) {
   return (
     <ul className="plain-list">
       {task.xtriggers.map((one) => (
-        <li key={one.label}><span className="mark">{one.satisfied ? "✔" : "○"}</span> <code>{one.label}</code> <span className="muted">{one.call}</span> {one.at && <At at={one.at} />}</li>
+        <li key={one.label} className={one.by_hand ? "by-hand" : one.satisfied ? "met" : ""}>
+          <span className="mark" role="img" aria-label={one.by_hand ? "not waited for: by hand" : one.satisfied ? "satisfied" : "not yet"}>{one.by_hand ? "✎" : one.satisfied ? "✔" : "○"}</span>
+          {" "}<code>{one.label}</code> <span className="muted">{one.call}{one.by_hand ? ", not waited for: by hand" : ""}</span> {one.at && <At at={one.at} />}
+        </li>
       ))}
     </ul>
   );
@@ -81,7 +85,7 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
       <ul className="plain-list outputs">
         {outputs.map((one) => (
           <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
-            <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✋" : one.made ? "✔" : "○"}</span>
+            <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✎" : one.made ? "✔" : "○"}</span>
             <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
             <span className="made-by"><span className="muted">{madeText(one)}</span> <At at={one.at} /></span>
           </li>
@@ -109,13 +113,16 @@ function LongText({ text }: { text: string }) {
 }
 
 /** To what a submission wrote, in the view of logs beside what is shown. */
-function LogLinks({ id, one }: { id: string; one: Submission }) {
+export function LogLinks({ id, one, isLatest, words = "" }: { id: string; one: Submission; isLatest: boolean; words?: string }) {
   const showLog = useShowLog();
   const last = one.attempts.at(-1);
   if (last === undefined) return null;
+  // The latest is not named: whoever runs the task again sees what comes.
+  const attempt = isLatest ? "" : `${one.submit}.${last.attempt}`;
   return (
     <p className="submission-logs small">
-      {(["out", "err"] as const).map((file) => <button key={file} type="button" className="link" aria-label={`log: ${file} of submission ${one.submit}`} onClick={() => showLog(id, file, `${one.submit}.${last.attempt}`)}>log: {file}</button>)}
+      {words !== "" && <span className="muted">{words}:</span>}
+      {(["out", "err"] as const).map((file) => <button key={file} type="button" className="link" aria-label={words === "" ? `log: ${file} of submission ${one.submit}` : `log: ${file}`} onClick={() => showLog(id, file, attempt)}>log: {file}</button>)}
     </p>
   );
 }
@@ -138,9 +145,9 @@ export function Submissions({ task }: { task: TaskDocument }) {
             {one.ended_at && <><dt>ended</dt><dd><At at={one.ended_at} /></dd></>}
             {one.worker && <><dt>worker</dt><dd>{one.worker}</dd></>}
           </dl>
-          <LogLinks id={task.id} one={one} />
+          <LogLinks id={task.id} one={one} isLatest={one === task.submissions.at(-1)} />
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
-            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by ?? "at work"} {plain(attempt.error ?? "")}</p>
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by === null ? "at work" : endingOf(attempt.ended_by).word} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
             <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> <LongText text={message.text} /></li>)}</ul>

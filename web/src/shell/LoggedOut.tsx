@@ -19,6 +19,7 @@ export function LoggedOut({ before }: { before: boolean }) {
             <pre>tidewheel token link --server {location.origin}</pre>
           </li>
         </ol>
+        <p className="muted">This tab goes on by itself as soon as you are logged in in another one.</p>
         <Button look="primary" onClick={() => location.reload()}>I have logged in</Button>
       </div>
     </main>

@@ -1,8 +1,9 @@
-/** Type a few letters, press Enter: a page, a run, a task of the run that is open. */
+/** Type a few letters, press Enter: a page, a run, a workflow, a task of the run that is open. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useState, type KeyboardEvent } from "react";
 import { runsQuery } from "../api/queries";
+import { workflowsQuery } from "../api/registry";
 import { currentLive } from "../api/runLive";
 import { Dialog } from "../ui/Dialog";
 import type { Kind } from "../ui/palette";
@@ -53,7 +54,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Search" onClose={onClose} className="palette">
       <input
-        className="input" data-focus placeholder="A page, a run, a task …" value={text} role="combobox" aria-expanded aria-controls="palette-list"
+        className="input" data-focus placeholder="A page, a run, a workflow, a task of the run that is open …" value={text} role="combobox" aria-expanded aria-controls="palette-list"
         aria-activedescendant={`palette-${at}`} aria-label="Search"
         onChange={(event) => { setText(event.target.value); setAt(0); }} onKeyDown={keys}
       />
@@ -78,6 +79,7 @@ function useEverything(): Found[] {
   const navigate = useNavigate();
   const places = usePlaces();
   const { data: runs = [] } = useQuery(runsQuery);
+  const { data: workflows = [] } = useQuery(workflowsQuery);
   const rows = currentLive()?.snapshot().rows ?? [];
   const select = (id: string) => void navigate({ to: ".", search: (old) => ({ ...old, select: id }) });
   return [
@@ -91,6 +93,10 @@ function useEverything(): Found[] {
       key: `run ${one.name}`, title: one.name, kind: "run", state: [one.status, "runs"],
       go: () => void navigate({ to: "/runs/$run", params: { run: one.name } }),
     })),
+    ...[...new Set(workflows.map((one) => one.name))].map((name): Found => ({
+      key: `workflow ${name}`, title: name, kind: "workflow", go: () => void navigate({ to: "/workflows/$workflow", params: { workflow: name } }),
+    })),
+    { key: "documentation", title: "Documentation", kind: "page", go: () => window.location.assign("/docs/") },
     { key: "theme", title: "Dark or light", kind: "setting", go: toggleTheme },
   ];
 }

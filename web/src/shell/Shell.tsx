@@ -8,6 +8,7 @@ import { sessionQuery } from "../api/queries";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
+import { timeZone } from "../ui/time";
 import { Toasts } from "../ui/toasts";
 import { usePlaces, type Place } from "./places";
 import { SearchPalette } from "./SearchPalette";
@@ -41,6 +42,9 @@ export function Shell() {
             <span className="wide">Search</span> <Keys keys="Ctrl K" />
           </Button>
           <ThemeButton />
+          <a className="button quiet docs-button" href="/docs/" aria-label="Documentation" title="Documentation">
+            <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M8 4.2C6.5 3 4.5 2.8 2 3v9.5c2.5-.2 4.5 0 6 1.2 1.5-1.2 3.5-1.4 6-1.2V3c-2.5-.2-4.5 0-6 1.2Zm0 0v9.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinejoin="round" /></svg>
+          </a>
           <Who />
         </div>
       </header>
@@ -58,7 +62,7 @@ function NavLink({ place }: { place: Place }) {
   const navigate = useNavigate();
   useShortcut(place.keys, `Go to ${place.title}`, () => void navigate({ to: place.to }));
   return (
-    <Link to={place.to} activeProps={{ className: "active", "aria-current": "page" }}>
+    <Link to={place.to} aria-label={place.title} title={place.title} activeProps={{ className: "active", "aria-current": "page" }}>
       <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d={place.icon} /></svg>
       <span>{place.title}</span>
     </Link>
@@ -110,9 +114,12 @@ function Who() {
   const leave = () => void post("/logout").catch(() => undefined).then(() => location.reload());
   return (
     <details className="who" ref={box}>
-      <summary title={`${data.name}: ${may}`}>{data.name}</summary>
+      <summary title={`You are ${data.name}, and may: ${may}`}>
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.8 5.2a2.8 2.8 0 1 1-5.6 0 2.8 2.8 0 0 1 5.6 0ZM2.8 13.8c.4-2.9 2.4-4.3 5.2-4.3s4.8 1.4 5.2 4.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" /></svg> {data.name}
+      </summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>
+        <p className="muted">Times are those of {timeZone()}; point at one to see it in UTC.</p>
         <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
         <div className="who-buttons"><Button onClick={toggleTheme}>Dark or light</Button><Button onClick={leave}>Log out</Button></div>
       </div>

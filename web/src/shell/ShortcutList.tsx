@@ -11,10 +11,10 @@ export function ShortcutList({ onClose }: { onClose: () => void }) {
         {shortcutList().map((one) => (
           <div key={one.keys}>
             <dt>{one.says}</dt>
-            <dd><Keys keys={one.keys.replace("Control+k", "Ctrl K")} /></dd>
+            <dd><Keys keys={one.keys.replace("Control+k", "Ctrl K").replace("Escape", "Esc")} /></dd>
           </div>
         ))}
-        <div><dt>Close what is open</dt><dd><Keys keys="Esc" /></dd></div>
+        <div><dt>Close a window like this one</dt><dd><Keys keys="Esc" /></dd></div>
       </dl>
     </Dialog>
   );

@@ -23,6 +23,8 @@ export interface PlotProps {
 /** Colours that people with any kind of sight tell apart (Okabe and Ito). */
 export const PLOT_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 
+const stepsOf = ({ steps }: Scale): { incrs?: number[] } => (steps === undefined ? {} : { incrs: steps });
+
 /** Where a key leads from a place; null: nowhere. */
 export function placeByKey(key: string, at: number | null, count: number): number | null {
   const last = count - 1;
@@ -48,8 +50,8 @@ export function Plot({ label, data, series, x = {}, y, place, height = 200 }: Pl
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 9 } },
         scales: { x: { time: false, ...(range ? { range } : {}) }, y: { range: (_, min, max) => [Math.min(0, min || 0), max * 1.06 || 1] } },
         axes: [
-          { ...axis, ...(says ? { values: (_, splits) => axisLabels(splits, says) } : {}), ...axisX },
-          { ...axis, size: 66, space: 28, values: (_, splits) => axisLabels(splits, y) },
+          { ...axis, ...(says ? { values: (_, splits) => axisLabels(splits, says), ...stepsOf(says) } : {}), ...axisX },
+          { ...axis, size: 70, space: 28, values: (_, splits) => axisLabels(splits, y), ...stepsOf(y) },
         ],
         series: [{}, ...series],
         hooks: { setCursor: [(one) => setAt(one.cursor.idx ?? null)] },

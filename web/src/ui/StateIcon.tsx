@@ -1,6 +1,6 @@
 /** The shape of a state, drawn, so that it looks alike in every font. */
 import type { CSSProperties, ReactNode } from "react";
-import { lookOf, type Kind } from "./palette";
+import { lookOf, STATE_SAYS, type Kind } from "./palette";
 
 const stroke = { fill: "none", stroke: "currentColor", strokeWidth: 1.8 } as const;
 const line = { ...stroke, strokeWidth: 2.2, strokeLinecap: "round", strokeLinejoin: "round" } as const;
@@ -39,8 +39,9 @@ export function StateIcon({ state, kind = "tasks", size = 16 }: { state: string;
 
 /** Shape and word; remarks beside it, quieter. */
 export function StateWord({ state, remarks = [], kind = "tasks" }: { state: string; remarks?: readonly string[]; kind?: Kind }) {
+  const says = [state, ...remarks].flatMap((one) => STATE_SAYS[one] ?? []).join(". ");
   return (
-    <span className="state-word" style={stateStyle(state, kind)}>
+    <span className="state-word" style={stateStyle(state, kind)} {...(kind === "tasks" && says !== "" ? { title: says } : {})}>
       <StateIcon state={state} kind={kind} />
       <span>{state}</span>
       {remarks.length > 0 && <span className="remarks">{remarks.join(", ")}</span>}

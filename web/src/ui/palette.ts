@@ -10,6 +10,28 @@ export type Kind = "tasks" | "runs" | "statuses";
 
 const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 
+/** What states and remarks mean, for whoever meets them for the first time. */
+export const STATE_SAYS: Readonly<Record<string, string>> = {
+  waiting: "It waits for other tasks, for a time, or for room",
+  ready: "It is about to be submitted",
+  preparing: "Its job is being made",
+  submitted: "Its job waits for a worker",
+  "submit-failed": "Its job could not be submitted",
+  expired: "Its time had passed before it could run",
+  ended: "It ran alone, in no flow",
+  lost: "It will not run: something that it needs failed",
+  "not taken": "It will not run: the graph went another way",
+  removed: "Somebody took it out",
+  future: "It has not come yet",
+  incomplete: "It ended, but not as the graph asks: it stays until somebody acts",
+  blocked: "It can only run if something elsewhere is repaired",
+  held: "Somebody keeps it from being submitted",
+  retrying: "It failed, and is tried again after a while",
+  xtrigger: "It waits for a clock, or for something outside of the run",
+  runahead: "It waits until earlier points are done",
+  "by hand": "Somebody triggered it",
+};
+
 export function lookOf(state: string, kind: Kind = "tasks"): Look {
   return (tables[kind] as Record<string, Look>)[state] ?? UNKNOWN;
 }

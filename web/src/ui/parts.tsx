@@ -11,12 +11,12 @@ export function Button({ look = "plain", className = "", ...rest }: ButtonProps)
   return <button type="button" className={`button ${look} ${className}`} {...rest} />;
 }
 
-/** Nothing is here: why, and what to do about it. */
-export function Empty({ title, children, icon = "○" }: { title: string; children?: ReactNode; icon?: string }) {
+/** Nothing is here: why, and what to do about it. `page`: and nothing else is on the page. */
+export function Empty({ title, children, icon = "○", page = false }: { title: string; children?: ReactNode; icon?: string; page?: boolean }) {
   return (
     <div className="empty" role="status">
       <div className="empty-icon" aria-hidden>{icon}</div>
-      <h2>{title}</h2>
+      {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       <div className="empty-text">{children}</div>
     </div>
   );

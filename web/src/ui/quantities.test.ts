@@ -10,6 +10,11 @@ test("labels of an axis share a unit and never repeat", () => {
   expect(axisLabels([1024 ** 2, 1.5 * 1024 ** 2, 2 * 1024 ** 2], BYTES)).toEqual(["1.0 MiB", "1.5 MiB", "2.0 MiB"]);
 });
 
+test("no label is longer than it must be to differ from the next", () => {
+  expect(axisLabels([6_640_000, 6_660_000, 6_680_000], BYTES)).toEqual(["6.332 MiB", "6.351 MiB", "6.371 MiB"]);
+  expect(axisLabels([0, 2 * 1024 ** 2, 4 * 1024 ** 2], BYTES)).toEqual(["0 MiB", "2 MiB", "4 MiB"]);
+});
+
 test("long times are written as people say them, and one label as a value", () => {
   expect(axisLabels([0, 60, 120], SECONDS)).toEqual(["0 s", "1 min 0 s", "2 min 0 s"]);
   expect(axisLabels([0.03], SECONDS)).toEqual(["30 ms"]);

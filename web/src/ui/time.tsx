@@ -29,10 +29,11 @@ export function useNow(): number {
 export function durationText(seconds: number): string {
   if (seconds <= 0) return "0 s";
   if (seconds < 0.1) return `${Math.max(1, Math.round(seconds * 1_000))} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds); // first: no minute has sixty seconds
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
@@ -52,14 +53,28 @@ export function Ago({ at }: { at: string | null }) {
   return <time dateTime={at} title={exactTime(at)}>{text}</time>;
 }
 
+/** When something is to happen. */
+export function Due({ at }: { at: string }) {
+  const here = useNow();
+  const seconds = Math.round(-secondsBetween(at, here));
+  return <time dateTime={at} title={exactTime(at)}>{seconds <= 0 ? "now" : `in ${durationText(seconds).replace(".0", "")}`}</time>;
+}
+
 export function At({ at }: { at: string | null }) {
   if (at === null) return null;
-  const time = new Date(at);
-  const today = time.toDateString() === new Date().toDateString();
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-  const day = time.toLocaleDateString([], { month: "short", day: "numeric" });
-  return <time dateTime={at} title={exactTime(at)}>{today ? clock : `${day} ${clock}`}</time>;
+  return <time dateTime={at} title={exactTime(at)}>{clockText(new Date(at), new Date())}</time>;
 }
+
+/** By the clock on the wall here; the day and the year where they are others than today's. */
+export function clockText(time: Date, today: Date): string {
+  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+  if (time.toDateString() === today.toDateString()) return clock;
+  const year = time.getFullYear() === today.getFullYear() ? {} : { year: "numeric" as const };
+  return `${time.toLocaleDateString([], { month: "short", day: "numeric", ...year })} ${clock}`;
+}
+
+/** "Europe/Berlin": where the clock on the wall hangs. */
+export const timeZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** How long from one time to another, or until now. */
 export function Took({ from, to }: { from: string | null; to: string | null }) {

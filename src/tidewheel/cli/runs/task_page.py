@@ -79,7 +79,8 @@ def xtrigger_lines(page: Document) -> Iterator[str]:
         at = moment(one, "at")
         until = f"  at {at}" if at else ""
         sign = "+" if one["satisfied"] else "-"
-        yield f"  {sign} {safe(one['label'])}  {safe(one['call'])}{until}"
+        by_hand = ", by hand" if one["by_hand"] else ""
+        yield f"  {sign} {safe(one['label'])}  {safe(one['call'])}{by_hand}{until}"
 
 
 def _say_outputs(page: Document) -> None:

@@ -1,4 +1,4 @@
-"""What operators did by hand to a task: which outputs they set, who and when (R001-52).
+"""What operators did by hand to a task: outputs they set, waits they ended (R001-52).
 
 The pool knows outputs set by hand as long as the task is in it. Afterwards the commands say it:
 their answers name the tasks, and the commands themselves the outputs.
@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import IMPLIED, standard_name
-from tidewheel.core.runs.commands import Command, Remove, Set, read_command
+from tidewheel.core.runs.commands import Command, Remove, Set, Trigger, read_command
 from tidewheel.core.runs.point_texts import find_point
+from tidewheel.core.runs.setting_texts import XTRIGGER
 from tidewheel.core.runs.task_ids import read_id
 from tidewheel.core.runs.views import CommandView
 from tidewheel.core.sched.setting import completing
@@ -44,27 +45,49 @@ def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> li
     Whoever removes a task removes with it what was set before.
     """
     found = []
-    for view in commands:
-        command = command_of(view)
-        if view.answered_at is None or view.refused is not None:
-            continue
-        if isinstance(command, Remove) and _concerns(looked, key, view, command):
-            break
-        if isinstance(command, Set) and _concerns(looked, key, view, command):
+    for view, command in _obeyed(looked, key, commands):
+        if isinstance(command, Set) and (command.outputs or not command.prerequisites):
             found += [
                 SetByHand(one, view.who, view.at) for one in _outputs(looked, key, command)
             ]
     return found
 
 
-def _concerns(looked: Looked, key: Key, view: CommandView, command: Set | Remove) -> bool:
-    if isinstance(command, Set) and command.prerequisites and not command.outputs:
-        return False
+def let_go_at(
+    looked: Looked, key: Key, label: str, commands: Iterable[CommandView]
+) -> Instant | None:
+    """When somebody first let a task go on without an xtrigger; None: nobody did."""
+    found = None
+    for view, command in _obeyed(looked, key, commands):
+        satisfied = command.prerequisites if isinstance(command, Set) else ()
+        if isinstance(command, Trigger) or {"all", XTRIGGER + label} & set(satisfied):
+            found = view.at
+    return found
+
+
+def _obeyed(
+    looked: Looked, key: Key, commands: Iterable[CommandView]
+) -> Iterator[tuple[CommandView, Set | Trigger]]:
+    """Commands about a task that were obeyed, the newest first, back to its removal."""
+    for view in commands:
+        command = command_of(view)
+        if view.answered_at is None or view.refused is not None:
+            continue
+        if not isinstance(command, Set | Trigger | Remove):
+            continue
+        if not _concerns(looked, key, view, command.ids):
+            continue
+        if isinstance(command, Remove):
+            break
+        yield view, command
+
+
+def _concerns(looked: Looked, key: Key, view: CommandView, ids: Iterable[str]) -> bool:
     answer = json.loads(view.answer or "{}")
     named = answer.get("tasks") if isinstance(answer, dict) else None
     if isinstance(named, dict | list):
         return looked.id_of(key) in named
-    return any(_names(looked, key, text) for text in command.ids)
+    return any(_names(looked, key, text) for text in ids)
 
 
 def _names(looked: Looked, key: Key, text: str) -> bool:

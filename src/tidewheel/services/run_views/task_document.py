@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import CommandView, SubmissionView
 from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.plan import NodePlan
-from tidewheel.core.sched.spawning import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import AttemptView, OutputView
@@ -26,6 +25,7 @@ from tidewheel.services.run_views.log_files import found_files
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import verdict_word, words_of
+from tidewheel.services.run_views.xtriggers_document import xtriggers_document
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
@@ -52,7 +52,7 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
     document |= {
         "prerequisites": prerequisites(looked, key),
         "suicide": suicides(looked, node, key[0]),
-        "xtriggers": list(_xtriggers(looked, key, node)),
+        "xtriggers": xtriggers_document(looked, key, commands, _first_at(submissions)),
         "outputs": list(_outputs(looked, key, submissions, commands)),
         "verdicts": list(_verdicts(looked, key)),
         "environment": environment_document(looked, key, node),
@@ -118,32 +118,8 @@ async def _submissions(store: Store, looked: Looked, key: Key) -> list[Submissio
     return found
 
 
-def _xtriggers(looked: Looked, key: Key, node: NodePlan) -> Iterator[Document]:
-    task = looked.pool.tasks.get(key)
-    waits: Mapping[str, None] = {} if task is None else task.waits
-    pooled = task is not None
-    times = {
-        timer.timer: timer.at
-        for timer in looked.stored.timers
-        if (timer.point, timer.name) == key
-    }
-    for sequence, label in node.xtriggers:
-        if sequence.has(key[0]):
-            call = looked.graph.xtriggers.get(label)
-            text = "" if call is None else call.function
-            yield _xtrigger(label, text, pooled and label not in waits, times.get(label))
-    for label, text in ((CLOCK, "clock-trigger"), (RETRY, "retry delay"), (EXPIRY, "expiry")):
-        if label in waits or (label == EXPIRY and label in times):
-            yield _xtrigger(label, text, False, times.get(label))
-    for label in waits:
-        if label not in (CLOCK, RETRY, EXPIRY) and not any(
-            label == known for _, known in node.xtriggers
-        ):
-            yield _xtrigger(label, "external trigger", False, times.get(label))
-
-
-def _xtrigger(label: str, call: str, satisfied: bool, at: Instant | None) -> Document:
-    return {"label": label, "call": call, "satisfied": satisfied, "at": time_text(at)}
+def _first_at(submissions: Sequence[Submission]) -> Instant | None:
+    return submissions[0].view.submitted_at if submissions else None
 
 
 def _outputs(

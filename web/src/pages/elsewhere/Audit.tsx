@@ -25,7 +25,7 @@ export function Audit() {
         {before !== null && <Button look="quiet" className="page-end" onClick={() => setBefore(null)}>Newest</Button>}
         {next !== null && <Button look="quiet" className={before === null ? "page-end" : ""} onClick={() => setBefore(next)}>Older</Button>}
       </div>
-      <div className="card table-card">
+      <div className="card table-card" tabIndex={0} role="region" aria-label="Calls">
         <table className="plain-table">
           <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To</th><th>Answer</th><th>From</th></tr></thead>
           <tbody>

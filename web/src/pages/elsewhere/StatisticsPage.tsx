@@ -70,12 +70,12 @@ function QuantileCard({ title, of, text }: { title: string; of: Quantiles | null
     <div className="figure-card card">
       <h2>{title}</h2>
       <p className="big-figure">{text(of.p50)} <span className="muted small">median</span></p>
-      <dl className="quantiles">{([["p90", of.p90], ["p99", of.p99], ["most", of.max], ["mean", of.mean]] as const).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
+      <dl className="quantiles">{([["p90", of.p90, "Nine of ten took no more"], ["p99", of.p99, "99 of a hundred took no more"], ["most", of.max, ""], ["mean", of.mean, ""]] as const).map(([name, value, says]) => <div key={name} title={says}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
     </div>
   );
 }
 
-const COLUMNS: readonly [SortKey, string][] = [["name", ""], ["attempts", "attempts"], ["success", "success"], ["queue", "queue, median"], ["queue90", "queue, p90"], ["run", "run, median"], ["run90", "run, p90"], ["memory", "memory, most"]];
+const COLUMNS: readonly [SortKey, string][] = [["name", ""], ["attempts", "Attempts"], ["success", "Success"], ["queue", "Waited, median"], ["queue90", "Waited, p90"], ["run", "Ran, median"], ["run90", "Ran, p90"], ["memory", "Memory, most"]];
 
 function Groups({ groups, by }: { groups: Record<string, Statistics>; by: string }) {
   const [sort, setSort] = useState<SortKey>("attempts");
@@ -84,7 +84,7 @@ function Groups({ groups, by }: { groups: Record<string, Statistics>; by: string
   return (
     <div className="card table-card">
       <table className="plain-table">
-        <thead><tr>{COLUMNS.map(([key, title]) => <th key={key} aria-sort={sort === key ? "descending" : "none"}><button type="button" onClick={() => setSort(key)}>{title || by}{sort === key && <i aria-hidden> ↓</i>}</button></th>)}</tr></thead>
+        <thead><tr>{COLUMNS.map(([key, title]) => <th key={key} aria-sort={sort === key ? "descending" : "none"}><button type="button" onClick={() => setSort(key)}>{title || (by === "name" ? "Name" : "Queue")}{sort === key && <i aria-hidden> ↓</i>}</button></th>)}</tr></thead>
         <tbody>
           {rows.map(([name, one]) => (
             <tr key={name}>

@@ -38,7 +38,7 @@ function Tokens() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Tokens</h1>
-        <span className="muted">{shown.length} of {tokens.length}</span>
+        <span className="muted">{shown.length} of {tokens.length} shown</span>
         <Button look="quiet" className="page-end" aria-pressed={everything} onClick={() => change({ all: everything ? "" : "true" })}>Show sessions and what is over</Button>
         <Button look="primary" onClick={() => setMaking(true)}>New token</Button>
       </div>
@@ -56,7 +56,7 @@ function Tokens() {
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
                 <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
-                <td className="queue-buttons">{tokenWord(token, now) === "good" && <Button look="quiet" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
+                <td className="row-buttons">{tokenWord(token, now) === "good" && <Button look="quiet" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
               </tr>
             ))}
           </tbody>

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { workersQuery } from "../../api/storeQueries";
 import type { WorkerFacts } from "../../api/storeTypes";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
 import { bytesText } from "../../ui/quantities";
 import { Ago, useNow } from "../../ui/time";
 import { useAddress } from "../useAddress";
@@ -41,13 +42,13 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
   const { cpu, memory_bytes, gpu, labels } = worker.capacity;
   return (
     <article className={`worker-card card ${word}`} aria-label={worker.name}>
-      <div className="worker-title"><b>{worker.name}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
+      <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
       <div className="load" role="meter" aria-label="Places taken" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
         <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} places</Link>
         <span className="muted">seen <Ago at={worker.stopped_at ?? worker.seen_at} /></span>
       </div>
-      {worker.trouble && <p className="worker-trouble">{worker.trouble}</p>}
+      {worker.trouble && <p className="worker-trouble">{plain(worker.trouble)}</p>}
       <dl className="facts">
         <dt>host</dt><dd>{worker.host} <span className="faint">process {worker.pid}</span></dd>
         <dt>queues</dt><dd>{worker.queues.join(", ")}</dd>

@@ -25,7 +25,7 @@ test("groups are sorted by what is asked for, the worst success first", () => {
 });
 
 test("ends have words, and a signal without one keeps its own", () => {
-  expect(endings({ "lapse out": 1, fail: 2, succeed: 3 }).map((one) => `${one.count} ${one.word}`)).toEqual(["3 succeeded", "2 failed", "1 lapse out"]);
+  expect(endings({ vanish: 1, time_out: 1, fail: 2, succeed: 3 }).map((one) => `${one.count} ${one.word}`)).toEqual(["3 succeeded", "2 failed", "1 ran too long", "1 vanish"]);
 });
 
 test("a token is good until it is revoked or has run out", () => {

@@ -1,5 +1,6 @@
 /** Statistics in the order and the words in which they are shown. */
 import type { Statistics } from "../../api/storeTypes";
+import { endingOf, SIGNALS } from "../../ui/endings";
 
 export type SortKey = "name" | "attempts" | "success" | "queue" | "queue90" | "run" | "run90" | "memory";
 
@@ -20,20 +21,10 @@ export function sortedGroups(groups: Record<string, Statistics>, sort: SortKey):
   return found.sort(([, a], [, b]) => value(b) - value(a));
 }
 
-const WORDS: Record<string, [string, string]> = {
-  succeed: ["succeeded", "succeeded"],
-  retry: ["failed and tried again", "failed"],
-  fail: ["failed", "failed"],
-  abort: ["failed for good", "failed"],
-  cancel: ["cancelled", "cancelled"],
-  yield: ["given back", "ready"],
-};
-
-/** How attempts ended, the good ones first; a signal that has no word here keeps its own. */
+/** How attempts ended, the good ones first. */
 export function endings(ended: Record<string, number>): { word: string; status: string; count: number }[] {
-  const known = Object.keys(WORDS);
-  const place = (signal: string) => (known.includes(signal) ? known.indexOf(signal) : known.length);
+  const place = (signal: string) => (SIGNALS.includes(signal) ? SIGNALS.indexOf(signal) : SIGNALS.length);
   return Object.entries(ended)
     .sort(([a], [b]) => place(a) - place(b))
-    .map(([signal, count]) => ({ word: WORDS[signal]?.[0] ?? signal, status: WORDS[signal]?.[1] ?? "failed", count }));
+    .map(([signal, count]) => ({ ...endingOf(signal), count }));
 }

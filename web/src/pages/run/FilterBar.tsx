@@ -2,7 +2,7 @@
 import { useMemo, useRef, type ReactNode } from "react";
 import { useLive } from "../../api/runLive";
 import { useShortcut } from "../../shell/shortcuts";
-import { TASK_STATES } from "../../ui/palette";
+import { STATE_SAYS, TASK_STATES } from "../../ui/palette";
 import { Button } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { isFiltering } from "./filters";
@@ -42,7 +42,7 @@ function StateChips() {
     }
     return found;
   }, [rows]);
-  const remarks = ["incomplete", "blocked", "held", "retrying"];
+  const remarks = ["incomplete", "blocked", "held", "retrying", "xtrigger"];
   const shown = [...TASK_STATES, ...remarks].filter((state) => counts.has(state) || filters.states.includes(state));
   const toggle = (state: string) => {
     const next = filters.states.includes(state) ? filters.states.filter((one) => one !== state) : [...filters.states, state];
@@ -51,7 +51,7 @@ function StateChips() {
   return (
     <div className="state-chips" role="group" aria-label="States">
       {shown.map((state) => (
-        <button key={state} type="button" className="chip state-chip" aria-pressed={filters.states.includes(state)} onClick={() => toggle(state)}>
+        <button key={state} type="button" className="chip state-chip" aria-pressed={filters.states.includes(state)} title={STATE_SAYS[state]} onClick={() => toggle(state)}>
           {!remarks.includes(state) && <StateIcon state={state} size={13} />}{state} <b>{counts.get(state) ?? 0}</b>
         </button>
       ))}

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useActing } from "../../acting/Acting";
 import { actionText, RUN_VERBS } from "../../acting/verbs";
-import { summaryQuery } from "../../api/queries";
+import { factsQuery, summaryQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { useMay } from "../../api/session";
 import type { Cause, RunFacts, RunSummary } from "../../api/types";
@@ -11,14 +11,16 @@ import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned, isOver, progress } from "../runOrder";
+import { isAbandoned, isOver, progress, withDriver } from "../runOrder";
 import { useRunPage } from "./useRunPage";
 
 export function RunHeader() {
   const { run: name } = useRunPage();
-  const { run } = useLive();
+  const { run: told } = useLive();
+  const { data: facts } = useQuery(factsQuery(name));
   const { data: summary } = useQuery(summaryQuery(name));
-  if (run === null) return null;
+  if (told === null) return null;
+  const run = withDriver(told, facts);
   const part = summary && progress({ ...summary, run });
   return (
     <header className="run-header">
@@ -33,13 +35,14 @@ export function RunHeader() {
         <div className="run-bar">
           <CountsBar counts={summary.counts} total={summary.tasks} />
           <span className="muted nowrap">
-            {summary.done} of {summary.tasks}{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
+            {summary.done} of {summary.tasks} tasks{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
             {" · "}changed <Ago at={run.updated_at} />
           </span>
           <StopPoint points={summary.points} over={isOver(run)} />
         </div>
       )}
       <RunVerbs run={run} />
+      {isAbandoned(run) && <Abandoned />}
       {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} />}
     </header>
   );
@@ -69,6 +72,18 @@ function RunVerbs({ run }: { run: RunFacts }) {
         <Button key={verb} look="quiet" title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
       <Button look="quiet" title="Any command: about a glob, a point, a message from outside" onClick={write}>Command …</Button>
+    </div>
+  );
+}
+
+/** Jobs that run go on, and nobody hears of them. */
+function Abandoned() {
+  const { act } = useActing();
+  const may = useMay("operate");
+  return (
+    <div className="run-causes" role="alert">
+      <b>No scheduler drives this run</b>
+      <p>Nothing is submitted, and no job is heard, until one carries on with it.{may && <Button onClick={() => act({ verb: "run" })}>Carry on</Button>}</p>
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import { VIEWS, type ViewDefinition } from "../../views/registry";
+import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
 import { RunHeader } from "./RunHeader";
 import { TicksProvider } from "./ticks";
@@ -31,15 +32,15 @@ function Frame() {
   const problem = useLiveOf((live) => live.problem);
   const live = useLiveStore();
   const { docked, leave } = useActing();
-  useShortcut("Escape", "Close the task", () => select(null));
+  useShortcut("Escape", "Close the task", () => { if (selected !== null) select(null); });
   useEffect(() => {
     if (phase === "deleted") leave();
   }, [phase]); // eslint-disable-line react-hooks/exhaustive-deps -- once, when it is gone
   if (phase === "deleted") {
-    return <Empty title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
+    return <Empty page title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
   }
   if (phase === "failed" && problem?.status === 404) {
-    return <Empty title={`There is no run ${run}`}>It was deleted, or never was. <Link to="/runs">Go to all runs</Link>.</Empty>;
+    return <Empty page title={`There is no run ${run}`}>It was deleted, or never was. <Link to="/runs">Go to all runs</Link>.</Empty>;
   }
   if (phase === "failed") return <Failure error={problem} retry={() => void live.load()} />;
   if (phase === "loading") return <Loading what={run} />;
@@ -53,10 +54,11 @@ function Frame() {
           {shown.map(({ id, title, View }) => (
             <section key={id} className="view" aria-label={title}>
               <ErrorBoundary what={`The view “${title}”`}>
-                <Suspense fallback={<Loading what={title} />}><View /></Suspense>
+                <Suspense fallback={<Loading what={title.toLowerCase()} />}><View /></Suspense>
               </ErrorBoundary>
             </section>
           ))}
+          <BulkBar />
         </div>
         {selected !== null && (
           <ErrorBoundary what="The task" key={selected}><TaskPanel id={selected} /></ErrorBoundary>

@@ -2,7 +2,7 @@
  * What every view of a run shares, and where it is kept: the address.
  *
  * `views` which are shown, side by side; `select` the task in the panel; filters; and for each
- * view its own options as `VIEW.OPTION`. Ticked tasks are for one bulk action and live in memory.
+ * view its own options as `VIEW.OPTION`, and for the panel `panel.fold`. Ticked tasks are for one bulk action and live in memory.
  */
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
@@ -38,7 +38,7 @@ export function useRunPage(): RunPageState {
       views,
       selected: search.select ?? null,
       filters: readFilters(search),
-      select: (id) => change({ select: id ?? "" }),
+      select: (id) => change({ select: id ?? "", "panel.fold": "" }),
       setFilter: (key, value) => change({ [key]: value }, true),
       clearFilters: () => change({ state: "", name: "", point: "", flow: "" }),
       toggleView: (view) => {
@@ -60,12 +60,12 @@ export function useViewOption(view: string, option: string, usual: string): [str
   return [search[key] ?? usual, set];
 }
 
-/** Shows what a submission of a task wrote, beside the views that are open. */
+/** Shows what a submission of a task wrote, beside the views that are open; `attempt` "" is the latest, whichever that is. */
 export function useShowLog(): (id: string, file: string, attempt: string) => void {
   const { views } = useRunPage();
   const change = useChange();
   return useCallback(
-    (id, file, attempt) => change({ select: id, views: (views.includes("logs") ? views : [...views, "logs"]).join(","), "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": `${id}:${attempt}` }),
+    (id, file, attempt) => change({ select: id, views: (views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}` }),
     [views, change],
   );
 }

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { inPath, post } from "../../api/http";
+import { runsQuery } from "../../api/queries";
 import { queuesQuery, workersQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import type { QueueFacts } from "../../api/storeTypes";
@@ -9,6 +10,7 @@ import { Confirm } from "../../ui/Confirm";
 import { Button, Failure } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
+import { isOver } from "../runOrder";
 
 /** As workers name what they serve: a name, or one with * in it. */
 const queueGlob = (glob: string): RegExp => new RegExp(`^${glob.replace(/[.+^${}()|[\]\\?]/g, "\\$&").replace(/\*/g, ".*")}$`);
@@ -30,8 +32,33 @@ export function queueWord(queue: QueueFacts, served: boolean): string {
   return running(queue) > 0 ? `draining, ${running(queue)} still run` : "paused";
 }
 
-export function Queues({ chosen, choose }: { chosen: string; choose: (queue: string) => void }) {
+/** That of a run which is over, with nothing open in it. `going`: the queues of runs that are not over. */
+export function isLeft(queue: QueueFacts, going: ReadonlySet<string>): boolean {
+  return queue.queue.startsWith("run:") && !going.has(queue.queue) && !queue.paused && running(queue) + waiting(queue) === 0;
+}
+
+const RUNS_MS = 15_000;
+
+/** Those that somebody may want to see, and how many are folded away: a run leaves its queue behind. */
+export function useQueues(all: boolean, chosen: string) {
   const { data: queues, error, refetch } = useQuery(queuesQuery);
+  const { data: runs, error: unknown } = useQuery({ ...runsQuery, refetchInterval: RUNS_MS });
+  const going = useMemo(() => new Set(runs?.filter((run) => !isOver(run)).map((run) => run.queue)), [runs]);
+  const known = runs !== undefined || unknown !== null;
+  const left = queues?.filter((queue) => runs !== undefined && isLeft(queue, going)) ?? [];
+  const folded = new Set(all ? [] : left.map((queue) => queue.queue).filter((queue) => queue !== chosen));
+  return { queues: known ? queues?.filter((queue) => !folded.has(queue.queue)) : undefined, left: left.length, error, refetch };
+}
+
+interface QueuesProps {
+  queues: readonly QueueFacts[] | undefined;
+  error: Error | null;
+  retry: () => void;
+  chosen: string;
+  choose: (queue: string) => void;
+}
+
+export function Queues({ queues, error, retry, chosen, choose }: QueuesProps) {
   const { data: workers } = useQuery(workersQuery(false));
   const isServed = useMemo(() => {
     const globs = workers?.flatMap((worker) => worker.queues).map(queueGlob);
@@ -39,11 +66,11 @@ export function Queues({ chosen, choose }: { chosen: string; choose: (queue: str
   }, [workers]);
   const [asking, setAsking] = useState<Asking>(null);
   const may = useMay("operate");
-  if (error !== null && queues === undefined) return <Failure error={error} retry={() => void refetch()} />;
+  if (error !== null && queues === undefined) return <Failure error={error} retry={retry} />;
   if (queues === undefined || queues.length === 0) return null;
   return (
     <div className="queue-list card">
-      <table>
+      <table className="plain-table">
         <caption className="visually-hidden">Queues</caption>
         <thead><tr><th>Queue</th><th>State</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
         <tbody>
@@ -56,7 +83,7 @@ export function Queues({ chosen, choose }: { chosen: string; choose: (queue: str
               <td>{running(queue) > 0 && <><StateIcon state="running" kind="statuses" size={12} /> {running(queue)}</>}</td>
               <td>{queue.oldest_ready_seconds !== null && durationText(Math.round(queue.oldest_ready_seconds))}</td>
               <td className="muted">{settingsText(queue)}</td>
-              <td className="queue-buttons">{may && <QueueButtons queue={queue} ask={(what) => setAsking({ what, queue })} />}</td>
+              <td className="row-buttons">{may && <QueueButtons queue={queue} ask={(what) => setAsking({ what, queue })} />}</td>
             </tr>
           ))}
         </tbody>

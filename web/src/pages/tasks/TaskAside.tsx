@@ -8,6 +8,8 @@ import { useMay } from "../../api/session";
 import type { StoredTask } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure, Loading } from "../../ui/parts";
+import { endingOf } from "../../ui/endings";
+import { plain } from "../../ui/plain";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { bytesText } from "../../ui/quantities";
 import { At, Took } from "../../ui/time";
@@ -36,7 +38,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
       {job && <p><Link to="/runs/$run" params={{ run: job.run }} search={{ select: job.id }}>{job.id} of {job.run}</Link></p>}
       <Verbs task={task} isJob={job !== null} select={select} />
       {!isOver(task) && task.status !== "running" && <Why id={task.id} />}
-      {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{error.description || error.code}</p>)}
+      {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{plain(error.description || error.code)}</p>)}
       <Attempts id={task.id} />
       <dl className="facts">
         <dt>queue</dt><dd>{task.queue}</dd>
@@ -47,10 +49,10 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
         {task.due_at && <><dt>due</dt><dd><At at={task.due_at} /></dd></>}
         {task.open_needs > 0 && <><dt>waits for</dt><dd>{task.open_needs} tasks</dd></>}
         {task.handler && <><dt>handler</dt><dd>{task.handler}</dd></>}
-        {task.tag && <><dt>tag</dt><dd>{task.tag}</dd></>}
+        {task.tag && <><dt>tag</dt><dd>{plain(task.tag)}</dd></>}
       </dl>
-      {task.command && <details><summary>Command</summary><pre>{task.command}</pre></details>}
-      {task.spec !== undefined && task.spec !== null && <details><summary>Spec</summary><pre>{task.spec_text ?? JSON.stringify(task.spec, null, 2)}</pre></details>}
+      {task.command && <details><summary>Command</summary><pre>{plain(task.command)}</pre></details>}
+      {task.spec !== undefined && task.spec !== null && <details><summary>Spec</summary><pre>{plain(task.spec_text ?? JSON.stringify(task.spec, null, 2))}</pre></details>}
     </>
   );
 }
@@ -103,7 +105,7 @@ async function submitAgain(task: StoredTask): Promise<{ id: string }> {
 function Why({ id }: { id: string }) {
   const { data } = useQuery(storedWhyQuery(id));
   if (!data?.length) return null;
-  return <section className="aside-why" aria-label="Why it does not run"><h3>Why it does not run</h3><ul>{data.map((reason) => <li key={reason}>{reason}</li>)}</ul></section>;
+  return <section className="aside-why" aria-label="Why it does not run"><h3>Why it does not run</h3><ul>{data.map((reason) => <li key={reason}>{plain(reason)}</li>)}</ul></section>;
 }
 
 function Attempts({ id }: { id: string }) {
@@ -115,10 +117,10 @@ function Attempts({ id }: { id: string }) {
       <ol className="aside-attempts">
         {[...data].reverse().map((one) => (
           <li key={one.attempt}>
-            <StateIcon state={one.ended_by === "succeed" ? "succeeded" : one.ended_by === null ? "running" : "failed"} kind="statuses" size={13} />{" "}
-            <b>{one.attempt}</b> {one.ended_by ?? "running"}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">at {one.worker}</span>
+            <StateIcon state={one.ended_by === null ? "running" : endingOf(one.ended_by).status} kind="statuses" size={13} />{" "}
+            <b>{one.attempt}</b> {one.ended_by === null ? "running" : endingOf(one.ended_by).word}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">at {one.worker}</span>
             <span className="end"><Took from={one.started_at ?? one.claimed_at} to={one.ended_at} /></span>
-            {one.error && <p className="error-text">{one.error.description}</p>}
+            {one.error && <p className="error-text">{plain(one.error.description)}</p>}
           </li>
         ))}
       </ol>

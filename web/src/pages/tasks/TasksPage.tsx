@@ -1,19 +1,19 @@
 /** Queues, and the tasks in them: filter, look, cancel, submit again, pause and drain. */
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useFollowing } from "../../api/follow";
 import { post } from "../../api/http";
-import { queuesQuery, tasksQuery, type TaskWish } from "../../api/storeQueries";
+import { tasksQuery, type TaskWish } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
-import type { StoredTask } from "../../api/storeTypes";
+import type { QueueFacts, StoredTask } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { useAddress } from "../useAddress";
 import { isOver, STATUSES } from "./again";
-import { Queues } from "./Queues";
+import { Queues, useQueues } from "./Queues";
 import { TaskAside } from "./TaskAside";
 import "./tasks.css";
 
@@ -25,11 +25,16 @@ export function TasksPage() {
   const [search, change] = useAddress();
   const wish: TaskWish = { status: search.status ?? "", queue: search.queue ?? "", name: search.name ?? "", worker: search.worker ?? "", tag: search.tag ?? "" };
   const selected = search.task ?? null;
+  const all = search.queues === "all";
+  const { queues, left, error, refetch } = useQueues(all, wish.queue);
   return (
     <div className="tasks-page">
-      <div className="page-head"><h1>Tasks &amp; queues</h1></div>
-      <Queues chosen={wish.queue} choose={(queue) => change({ queue })} />
-      <Filters wish={wish} change={change} />
+      <div className="page-head">
+        <h1>Tasks &amp; queues</h1>
+        {(left > 0 || all) && <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
+      </div>
+      <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
+      <Filters wish={wish} queues={queues ?? []} change={change} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
         <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ status: "", queue: "", name: "", worker: "", tag: "" })} />
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
@@ -38,10 +43,9 @@ export function TasksPage() {
   );
 }
 
-function Filters({ wish, change }: { wish: TaskWish; change: (what: Record<string, string>) => void }) {
+function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void }) {
   const chosen = wish.status.split(",").filter(Boolean);
   const toggle = (status: string) => change({ status: (chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status]).join(",") });
-  const { data: queues } = useQuery(queuesQuery);
   return (
     <div className="task-filters">
       <div className="state-chips" role="group" aria-label="Statuses">
@@ -51,7 +55,7 @@ function Filters({ wish, change }: { wish: TaskWish; change: (what: Record<strin
       </div>
       <select aria-label="Queue" value={wish.queue} onChange={(event) => change({ queue: event.target.value })}>
         <option value="">all queues</option>
-        {[...new Set([...(queues ?? []).map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
+        {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
       {(["name", "worker", "tag"] as const).map((field) => <Field key={field} field={field} value={wish[field]} change={change} />)}
     </div>
@@ -61,12 +65,21 @@ function Filters({ wish, change }: { wish: TaskWish; change: (what: Record<strin
 /** Asked for when somebody has stopped writing. */
 function Field({ field, value, change }: { field: "name" | "worker" | "tag"; value: string; change: (what: Record<string, string>) => void }) {
   const [text, setText] = useState(value);
+  const said = useRef(value); // what this field put into the address, or found there
   useEffect(() => {
-    if (text === value) return;
-    const timer = window.setTimeout(() => change({ [field]: text }), 350);
+    if (value === said.current) return;
+    said.current = value; // somebody else changed it: a link, or a button that clears all
+    setText(value);
+  }, [value]);
+  useEffect(() => {
+    if (text === said.current) return;
+    const timer = window.setTimeout(() => {
+      said.current = text;
+      change({ [field]: text });
+    }, 350);
     return () => window.clearTimeout(timer);
-  }, [text, value, field, change]);
-  return <input className="input" type="search" placeholder={field} aria-label={`Exactly this ${field}`} value={text} onChange={(event) => setText(event.target.value)} />;
+  }, [text, field, change]);
+  return <input className="input" type="search" placeholder={`Exact ${field}`} aria-label={`Exactly this ${field}`} value={text} onChange={(event) => setText(event.target.value)} />;
 }
 
 function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void }) {
@@ -95,6 +108,7 @@ function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: st
 function CancelBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => void }) {
   const [asking, setAsking] = useState(false);
   if (tasks.length === 0 && !asking) return null;
+  const what = `Cancel ${tasks.length} task${tasks.length === 1 ? "" : "s"}`;
   return (
     <div className="tick-bar" role="group" aria-label="Actions on ticked tasks">
       <b>{tasks.length} open ticked</b>
@@ -102,7 +116,7 @@ function CancelBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () =
       <Button look="quiet" onClick={clear}>Untick</Button>
       {asking && (
         <Confirm
-          title={`Cancel ${tasks.length} tasks`} button={`Cancel ${tasks.length} tasks`} danger stale={["store"]} onClose={() => setAsking(false)}
+          title={what} button={what} danger stale={["store"]} onClose={() => setAsking(false)}
           act={async () => { await post("/tasks/cancel", { ids: tasks.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
         >
           <p>Those that wait will not run, nor will whatever needs them. Jobs that run are told to end.</p>

@@ -55,7 +55,7 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
         <label>group by <select value={grouping ?? usual} onChange={(event) => setGrouping(event.target.value as Grouping)}>
           <option value="point">point</option><option value="family">family</option><option value="both">point and family</option><option value="none">nothing</option>
         </select></label>
-        <Button look="quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} aria-label="Turn the graph">{direction === "TB" ? "↓" : "→"}</Button>
+        <Button look="quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</Button>
         {graph && <span className="muted">{graph.tasks.length} tasks{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}

@@ -36,7 +36,7 @@ export function WorkflowPage() {
 
 function Missing({ error, retry }: { error: Error; retry: () => void }) {
   if (!(error instanceof Problem) || error.status !== 404) return <Failure error={error} retry={retry} />;
-  return <Empty title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
+  return <Empty page title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
 }
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {

@@ -65,7 +65,7 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
       <table>
         <caption className="visually-hidden">{quantity.title} by task name</caption>
         <thead>
-          <tr><th>Task</th><th className="wide-cell">least, middle half, most{asks && "; ▏asked"}</th><th>count</th><th>median</th><th>p90</th><th>most</th>{asks && <th>asked</th>}<th>failed</th></tr>
+          <tr><th>Task</th><th className="wide-cell">Least, middle half, most{asks && "; ▏asked"}</th><th>Count</th><th>Median</th><th title="Nine of ten had no more">p90</th><th>Most</th>{asks && <th>Asked</th>}<th>Failed</th></tr>
         </thead>
         <tbody>
           {names.map((one) => (

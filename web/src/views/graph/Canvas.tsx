@@ -1,5 +1,5 @@
 /** The canvas on which the graph of a run is drawn, moved and clicked. */
-import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, type NodeMouseHandler } from "@xyflow/react";
+import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, useStore, type NodeMouseHandler } from "@xyflow/react";
 import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { useActing } from "../../acting/Acting";
@@ -58,11 +58,11 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
   };
   if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
-  if (drawing.tasks.size === 0) return <Empty title="No task is here">No task is live or fits the filters. Show more edges, or clear the filters.</Empty>;
+  if (drawing.tasks.size === 0) return <Empty title="No task is here">None has come yet, or none fits the filters.</Empty>;
   return (
     <ReactFlow<GraphNode>
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
-      nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null) select(null); }} onKeyDown={onKeyDown}
+      nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null && selected !== null) select(null); }} onKeyDown={onKeyDown}
       nodesDraggable={false} nodesConnectable={false} onlyRenderVisibleElements={!whole}
       minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={PRO} deleteKeyCode={null}
       onMoveStart={(event) => { if (event !== null) moved.current = true; }}
@@ -97,14 +97,15 @@ function Follow({ selected, placed }: { selected: string | null; placed: Placed 
   return null;
 }
 
-/** A graph that has grown is shown whole, unless somebody looks at a part of it. */
+/** A graph that has grown, or has another room, is shown whole, unless somebody looks at a part of it. */
 function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
-  const seen = useRef(of);
+  const room = useStore((state) => `${state.width} ${state.height}`);
+  const seen = useRef({ of, room });
   useEffect(() => {
-    if (of === seen.current) return;
-    seen.current = of;
+    if (of === seen.current.of && room === seen.current.room) return;
+    seen.current = { of, room };
     if (!moved.current) window.setTimeout(() => void fitView({ ...FIT, duration: 300 }), 60);
-  }, [of, moved, fitView]);
+  }, [of, room, moved, fitView]);
   return null;
 }

@@ -25,7 +25,7 @@ export function GraphView() {
   const [edges, setEdges] = useViewOption("graph", "n", "1");
   const [grouping, setGrouping] = useViewOption("graph", "group", "point");
   const [direction, setDirection] = useViewOption("graph", "direction", "LR");
-  const { graph, error, refetch, preview, around, setAround, outside, lostSelection } = useGraph(Math.min(10, Math.max(0, Number(edges) || 0)));
+  const { graph, error, refetch, preview, around, setAround, outside, lostSelection, over } = useGraph(Math.min(10, Math.max(0, Number(edges) || 0)));
   const flows = useMemo(() => laterFlows([...new Set(graph?.tasks.flatMap((task) => task.flows))]), [graph]);
   const fits = useMemo(() => rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? []), [filters, nodes]);
   const [allDrawn, setAllDrawn] = useState(false);
@@ -37,11 +37,11 @@ export function GraphView() {
   return (
     <div className="graph-view">
       <div className="view-bar">
-        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> edges</label>
+        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? "the last points" : "what is live") : around === "task" ? selected : "what was found"}</label>
         <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>
-        <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Left to right, or top to bottom" aria-label="Turn the graph">{direction === "TB" ? "↓" : "→"}</button>
+        <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</button>
         {graph && <span className="muted">{graph.tasks.length} tasks{graph.cut ? ", and more that are not shown" : ""}</span>}
-        {around !== "" && <Button onClick={() => setAround("")}>{around === "task" ? "around the task" : "around what was found"} ✕</Button>}
+        {around !== "" && <Button onClick={() => setAround("")}>{over ? "Back to the last points" : "Back to what is live"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {selected} here</Button>}

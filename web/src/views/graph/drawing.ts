@@ -1,5 +1,6 @@
 /** From the graph document to boxes, lines and frames: what is shown, and what only matters for its place. */
 import { edgeKey } from "../../api/graph";
+import { comparePoints } from "../../api/points";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import type { Box, LayoutRequest, Line } from "./layout";
 
@@ -16,7 +17,7 @@ export interface Drawing {
 }
 
 export const HEIGHT = 38;
-const WIDTH_MAX = 260;
+const WIDTH_MAX = 320;
 const AROUND = 50; // icon, gaps and borders
 const LABEL_HEIGHT = 16;
 const LABEL_AROUND = 10;
@@ -58,15 +59,16 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
     ...(grouping === "family" || grouping === "both" ? [...families].reverse().filter((one) => one !== "root") : []),
   ];
   const used = new Set([...edges.values()].flatMap((edge) => [edge.from, edge.to]));
-  const boxes: Box[] = shown.map((task) => ({
-    id: task.id,
-    width: boxWidth(task.name, task.point),
-    height: HEIGHT,
-    frames: frames(task.point, graph.families[task.name] ?? []),
-  }));
-  for (const group of groups.values()) {
-    if (used.has(group.id)) boxes.push({ id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) });
-  }
+  const ofTasks = shown.map((task): [string, Box] => [
+    task.point,
+    { id: task.id, width: boxWidth(task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
+  ]);
+  const ofGroups = [...groups.values()].filter((group) => used.has(group.id)).map((group): [string, Box] => [
+    group.point,
+    { id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) },
+  ]);
+  // Tasks that came later are last in the document, of whatever point they are.
+  const boxes = [...ofTasks, ...ofGroups].sort(([a], [b]) => comparePoints(a, b)).map(([, box]) => box);
   const lines: Line[] = [...edges].map(([id, edge]) => {
     const text = edgeText(edge);
     const label = text === "" ? {} : { label: { width: measure("10.5px", 6.5, text) + LABEL_AROUND, height: LABEL_HEIGHT } };

@@ -44,7 +44,7 @@ function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): F
 
 function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: Looks): (TaskNode | GroupNode)[] {
   const found: (TaskNode | GroupNode)[] = [];
-  for (const { id, width, height } of drawing.request.boxes) {
+  for (const { id, width, height, frames } of drawing.request.boxes) {
     const position = placed.boxes.get(id);
     if (position === undefined) continue; // not placed yet
     const task = drawing.tasks.get(id);
@@ -53,7 +53,7 @@ function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: 
     if (task) {
       found.push({
         id, type: "task", position, width, height, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
-        data: { task, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
+        data: { task, framed: frames[0] === task.point, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
   }

@@ -52,10 +52,11 @@ test("what is written on a line has room beside the boxes and the arrow", async 
 });
 
 test("a curve is turned upside down, as the screen has it, and ends where its arrow begins", () => {
-  expect(spline("e,9,0 0,10 1,10 2,10 3,0", 10)).toEqual({
+  const upsideDown = (x: number, y: number) => ({ x, y: 10 - y });
+  expect(spline("e,9,0 0,10 1,10 2,10 3,0", upsideDown)).toEqual({
     path: "M0.0 0.0C1.0 0.0 2.0 0.0 3.0 10.0", head: { from: { x: 3, y: 10 }, to: { x: 9, y: 10 } }, label: { x: 1.5, y: 1.25 },
   });
-  expect(spline("0,0 1,0 2,0 3,0 4,0 5,0 6,0", 0).label).toEqual({ x: 3, y: 0 });
-  expect(spline("0,0 1,0 2,0 3,0", 10, "5,6").label).toEqual({ x: 5, y: 4 });
+  expect(spline("0,0 1,0 2,0 3,0 4,0 5,0 6,0", upsideDown).label).toEqual({ x: 3, y: 10 });
+  expect(spline("0,0 1,0 2,0 3,0", upsideDown, "5,6").label).toEqual({ x: 5, y: 4 });
   expect(arrowPath({ from: { x: 0, y: 0 }, to: { x: 10, y: 0 } })).toBe("M10.0 0.0L0.0 4.2L0.0 -4.2Z");
 });

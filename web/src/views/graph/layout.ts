@@ -71,8 +71,8 @@ export function frameTree(boxes: readonly Box[]): FrameTree {
   return root;
 }
 
-/** `frames` are the keys of clusters, in the order of their numbers. */
-export function toDot(request: LayoutRequest): { dot: string; frames: { name: string; depth: number }[] } {
+/** `frames` are the keys of clusters, in the order of their numbers; `turned`: it will be drawn upside down. */
+export function toDot(request: LayoutRequest, turned = false): { dot: string; frames: { name: string; depth: number }[] } {
   const frames: { name: string; depth: number }[] = [];
   const lines = [
     `digraph { rankdir=${request.direction}; nodesep=0.22; ranksep=0.5; splines=true; node [shape=box fixedsize=true label=""]; edge [arrowsize=0.8];`,
@@ -84,7 +84,7 @@ export function toDot(request: LayoutRequest): { dot: string; frames: { name: st
     }
     for (const inner of tree.inner.values()) {
       // The label keeps room for the name; its text does not matter.
-      lines.push(`subgraph cluster_${frames.length} { margin=14; label="x"; fontsize=14; labeljust=l;`);
+      lines.push(`subgraph cluster_${frames.length} { margin=14; label="x"; fontsize=14; labeljust=l; labelloc=${turned && request.direction === "LR" ? "b" : "t"};`);
       frames.push({ name: inner.name, depth });
       draw(inner, depth + 1);
       lines.push("}");
@@ -118,26 +118,35 @@ export interface DotJson {
   edges?: { id?: string; pos?: string; lp?: string }[];
 }
 
+/** Where the upper left corner is drawn, and whether what Graphviz has last comes first: below each other, or beside each other. */
+export interface Corner extends Place {
+  turned: boolean;
+}
+
 /** Graphviz counts from the lower left, in points. */
-export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly { name: string; depth: number }[]): Placed {
+export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly { name: string; depth: number }[], corner: Corner = { x: 0, y: 0, turned: false }): Placed {
   const [, , width = 0, height = 0] = numbers(found.bb);
   const placed: Placed = { width, height, boxes: new Map(), lines: new Map(), frames: [] };
+  const [across, up] = request.direction === "TB" ? [corner.turned, true] : [false, !corner.turned];
+  const at = (x: number, y: number): Place => ({ x: corner.x + (across ? width - x : x), y: corner.y + (up ? height - y : y) });
   for (const one of found.objects ?? []) {
     const cluster = /^cluster_(\d+)$/.exec(one.name);
     if (cluster && one.bb) {
       const [x0 = 0, y0 = 0, x1 = 0, y1 = 0] = numbers(one.bb);
       const frame = frames[Number(cluster[1])];
-      if (frame) placed.frames.push({ ...frame, x: x0, y: height - y1, width: x1 - x0, height: y1 - y0 });
+      const [low, high] = [at(x0, y0), at(x1, y1)];
+      if (frame) placed.frames.push({ ...frame, x: Math.min(low.x, high.x), y: Math.min(low.y, high.y), width: x1 - x0, height: y1 - y0 });
       continue;
     }
     const box = request.boxes[Number(one.name.slice(1))];
     if (box === undefined || one.pos === undefined) continue;
     const [x = 0, y = 0] = numbers(one.pos);
-    placed.boxes.set(box.id, { x: x - box.width / 2, y: height - y - box.height / 2 });
+    const middle = at(x, y);
+    placed.boxes.set(box.id, { x: middle.x - box.width / 2, y: middle.y - box.height / 2 });
   }
   for (const edge of found.edges ?? []) {
     const line = request.lines[Number(edge.id?.slice(1))];
-    if (line && edge.pos) placed.lines.set(line.id, spline(edge.pos, height, edge.lp));
+    if (line && edge.pos) placed.lines.set(line.id, spline(edge.pos, at, edge.lp));
   }
   return placed;
 }
@@ -153,10 +162,10 @@ function middleOf(points: readonly Place[]): Place | undefined {
 }
 
 /** "e,x,y x,y x,y …": where the arrow ends, then a Bézier curve of which every third point is on the line; it ends where the arrow begins. */
-export function spline(pos: string, height: number, label?: string): PlacedLine {
+export function spline(pos: string, at: (x: number, y: number) => Place, label?: string): PlacedLine {
   const place = (text: string): Place => {
     const [x = 0, y = 0] = numbers(text);
-    return { x, y: height - y };
+    return at(x, y);
   };
   const parts = pos.split(" ").filter((part) => part !== "");
   const tip = parts.find((part) => part.startsWith("e,"));

@@ -9,7 +9,8 @@ import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { groupText } from "./drawing";
 import type { Mark } from "./preview";
 
-export type TaskNode = Node<{ task: TaskWords & { distance: number }; selected: boolean; faded: boolean; mark?: Mark }, "task">;
+/** `framed`: its point stands above it already. */
+export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: boolean; selected: boolean; faded: boolean; mark?: Mark }, "task">;
 export type GroupNode = Node<{ group: GraphGroup }, "group">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
 export type GraphNode = TaskNode | GroupNode | FrameNode;
@@ -19,14 +20,14 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
   const live = useTaskRow(id);
   const touched = useTouched(id);
   const { ticked } = useTicks();
-  const { task, selected, faded, mark } = data;
+  const { task, framed, selected, faded, mark } = data;
   const { state, remarks, flows, in_pool } = live ?? task;
   const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, touched ? "touched" : "", mark ? markClass(mark) : ""];
   const [later] = laterFlows(flows).slice(-1);
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><b>{task.name}</b><small>{task.point}{remarks.length > 0 ? ` · ${remarks.join(", ")}` : ""}</small></span>
+      <span className="task-text"><b>{task.name}</b><small>{[...(framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
       {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
       {mark && <MarkBadge mark={mark} />}
     </div>

@@ -1,6 +1,7 @@
 /** Graphviz in a thread of its own: the page stays fluent however large the graph is. */
 import { Graphviz } from "@hpcc-js/wasm-graphviz";
-import { fromDot, toDot, type DotJson, type LayoutRequest, type Placed } from "./layout";
+import type { DotJson, LayoutRequest, Placed } from "./layout";
+import { placedInOrder } from "./ordering";
 
 export interface Asked {
   number: number;
@@ -20,9 +21,8 @@ page.onmessage = (event) => {
 async function answer({ number, request }: Asked): Promise<void> {
   try {
     const graphviz = await loading;
-    const { dot, frames } = toDot(request);
-    const found = JSON.parse(graphviz.layout(dot, "json", "dot")) as DotJson;
-    page.postMessage({ number, placed: fromDot(found, request, frames) });
+    const placed = placedInOrder(request, (dot) => JSON.parse(graphviz.layout(dot, "json", "dot")) as DotJson);
+    page.postMessage({ number, placed });
   } catch (error) {
     page.postMessage({ number, error: error instanceof Error ? error.message : String(error) });
   }

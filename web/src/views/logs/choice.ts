@@ -1,5 +1,6 @@
 /** Which log of a task: of which submission and attempt, and which file. */
 import type { Submission } from "../../api/types";
+import { endingOf } from "../../ui/endings";
 
 export interface Choice {
   key: string; // "2.1": submission, attempt
@@ -27,7 +28,7 @@ export function attemptsOf(submissions: readonly Submission[]): Choice[] {
           key: `${one.submit}.${attempt}`,
           submit: one.submit,
           attempt,
-          ended: ended_by === null ? "at work" : exit_status === null ? ended_by : `${ended_by}, exit ${exit_status}`,
+          ended: ended_by === null ? "at work" : `${endingOf(ended_by).word}${exit_status === null ? "" : `, exit ${exit_status}`}`,
         })),
     );
 }

@@ -9,7 +9,6 @@ import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
-import { BulkBar } from "./BulkBar";
 import { COLUMNS } from "./columns";
 import "./table.css";
 
@@ -43,7 +42,6 @@ export function TableView() {
     <div className="table-view">
       <div className="view-bar">
         <span className="muted">{shown.length === rows.length ? `${rows.length} tasks` : `${shown.length} of ${rows.length} tasks`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
-        <BulkBar shown={shown} />
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>

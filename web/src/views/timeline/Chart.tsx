@@ -7,6 +7,7 @@ import { durationText } from "../../ui/time";
 import { panned, placed, ticksOf, zoomed, type Bar, type Span, type TimeRow } from "./timeline";
 
 const ROW_HEIGHT = 24;
+const LABELS = 210; // pixels, where there is room
 const TICK_HALF = 28; // a time that would be cut off is not written
 
 interface ChartProps {
@@ -33,7 +34,7 @@ function useWidth(labels: number) {
 }
 
 export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
-  const labels = window.innerWidth < 640 ? 120 : 210;
+  const labels = window.innerWidth < 640 ? 130 : LABELS;
   const [scroller, width] = useWidth(labels);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 10 });
   const latest = useRef({ span, whole, width });
@@ -89,7 +90,7 @@ export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
         <div role="list" aria-label="Jobs">
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
-            return row === undefined ? null : <RowOfBars key={row.key} row={row} top={item.start} span={span} width={width} now={now} />;
+            return row === undefined ? null : <RowOfBars key={row.key} row={row} top={item.start} span={span} width={width} now={now} narrow={labels < LABELS} />;
           })}
         </div>
       </div>
@@ -115,12 +116,12 @@ function useDrag(span: Span, whole: Span, width: number, setSpan: (span: Span) =
   };
 }
 
-function RowOfBars({ row, top, span, width, now }: { row: TimeRow; top: number; span: Span; width: number; now: number }) {
+function RowOfBars({ row, top, span, width, now, narrow }: { row: TimeRow; top: number; span: Span; width: number; now: number; narrow: boolean }) {
   const { selected, select } = useRunPage();
   return (
     <div role="listitem" className={`time-row${row.id !== null && row.id === selected ? " selected" : ""}`} style={{ transform: `translateY(${top}px)` }}>
       <button type="button" className="time-label" title={row.label} onClick={() => select(row.id ?? row.bars.at(-1)?.id ?? null)}>
-        <StateIcon state={row.outcome} kind="statuses" size={13} /><span>{row.label}</span>
+        <StateIcon state={row.outcome} kind="statuses" size={13} /><span>{narrow ? nameFirst(row.label) : row.label}</span>
         <span className="visually-hidden">, {row.outcome}{row.critical ? ", on the critical path" : ""}</span>
       </button>
       <div className="time-bars">
@@ -143,6 +144,9 @@ function OneBar({ bar, span, width, now, select, lit }: { bar: Bar; span: Span; 
     </>
   );
 }
+
+/** Of "20261115T0000Z/charts" that which differs most. */
+const nameFirst = (id: string): string => id.split("/").reverse().join(" ");
 
 function barText(bar: Bar, now: number): string {
   const { attempt } = bar;

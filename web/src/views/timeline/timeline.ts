@@ -108,7 +108,7 @@ export function ticksOf(span: Span, width: number, apart = 90): { at: number; te
 function tickText(at: number, step: number): string {
   const time = new Date(at);
   if (step >= 86_400_000) return time.toLocaleDateString([], { month: "short", day: "numeric" });
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...(step < 60_000 ? { second: "2-digit" } : {}), hour12: false });
+  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...(step < 60_000 ? { second: "2-digit" } : {}), hourCycle: "h23" });
   if (step < 1_000) return `${clock}.${String(time.getMilliseconds()).padStart(3, "0").slice(0, 1)}`;
   return time.getHours() === 0 && time.getMinutes() === 0 && step >= 3_600_000 ? time.toLocaleDateString([], { month: "short", day: "numeric" }) : clock;
 }

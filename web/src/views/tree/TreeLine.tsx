@@ -1,4 +1,5 @@
 /** What one line of the tree says. */
+import { endingOf } from "../../ui/endings";
 import { FlowMarks } from "../../ui/FlowMark";
 import { lookOf, TASK_STATES } from "../../ui/palette";
 import { CountsBar } from "../../ui/parts";
@@ -30,7 +31,7 @@ export function TreeLine({ line, ticked }: { line: Line; ticked: boolean }) {
       <>
         <StateIcon state={known ? one.status : "failed"} kind="statuses" size={13} />
         <span className="tree-name">{one.text}</span>
-        <span style={stateStyle(known ? one.status : "failed", "statuses")} className="try-status">{one.status}</span>
+        <span style={stateStyle(known ? one.status : "failed", "statuses")} className="try-status">{endingOf(one.status).word}</span>
         {one.exit_status !== null && <span className="muted">exit {one.exit_status}</span>}
         {one.worker && <span className="muted">{one.worker}</span>}
         {one.error && <span className="tree-error" title={plain(one.error)}>{plain(one.error)}</span>}

@@ -1,22 +1,29 @@
-/** One action on everything that is ticked. */
+/** One action on everything that is ticked, in whichever view. */
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { TASK_VERBS } from "../../acting/verbs";
-import { useLiveStore } from "../../api/runLive";
+import { useLiveOf, useLiveStore } from "../../api/runLive";
 import { useMay } from "../../api/session";
-import type { TaskRow } from "../../api/types";
-import { useTicks } from "../../pages/run/ticks";
 import { Button } from "../../ui/parts";
+import { useTicks } from "./ticks";
 
-export function BulkBar({ shown }: { shown: readonly TaskRow[] }) {
+/** A task that has not come yet, as the graph shows some. */
+const FUTURE = { state: "future", remarks: [], in_pool: false };
+
+export function BulkBar() {
+  const { ticked } = useTicks();
+  const { docked } = useActing();
+  return useMay("operate") && ticked.size > 0 && !docked ? <Bar /> : null;
+}
+
+function Bar() {
   const { ticked, clear } = useTicks();
   const { act } = useActing();
   const live = useLiveStore();
-  const may = useMay("operate");
-  const rows = useMemo(() => [...ticked].flatMap((id) => live.row(id) ?? []), [ticked, live, shown]); // eslint-disable-line react-hooks/exhaustive-deps -- rows change with what is shown
-  if (!may || rows.length === 0) return null;
+  const all = useLiveOf((state) => state.rows);
+  const rows = useMemo(() => [...ticked].map((id) => live.row(id) ?? { id, ...FUTURE }), [ticked, live, all]); // eslint-disable-line react-hooks/exhaustive-deps -- `all` is another one when a row is
   return (
-    <div className="bulk-bar" role="group" aria-label="Actions on ticked tasks">
+    <div className="bulk-bar card" role="group" aria-label="Actions on ticked tasks">
       <b>{rows.length} ticked</b>
       {TASK_VERBS.map(({ verb, button, says, fits }) => {
         const ids = rows.filter((row) => fits?.(row) ?? true).map((row) => row.id);
