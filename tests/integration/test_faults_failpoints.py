@@ -6,7 +6,6 @@ import pytest
 
 from tests.integration.test_faults_run_store import PLACES as RUN_PLACES
 from tests.support.audit import audit, until_all_ended
-from tests.support.fleet import fleet
 from tests.support.patience import eventually
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import (
@@ -47,18 +46,6 @@ WORKER_PLACES = [
     "job_spawned_before_record",
     "job_exited_before_report",
 ]
-
-
-@pytest.fixture
-def crew(tmp_path):
-    with fleet(tmp_path) as crew:
-        yield crew
-
-
-@pytest.fixture
-def client(crew):
-    with crew.client() as client:
-        yield client
 
 
 def is_killed(program):

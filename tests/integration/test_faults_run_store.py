@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.support import run_program
-from tests.support.fleet import fleet
 from tests.support.patience import eventually
 from tidewheel.core.runs.definition import NewRun, StoredDefinition
 from tidewheel.core.runs.requests import RunClaim
@@ -20,12 +19,6 @@ PLACES = [
     *(f"{one}_{when}_commit" for one in RUN_OPERATIONS for when in ("before", "after")),
     *WITHIN_BATCH,
 ]
-
-
-@pytest.fixture
-def crew(tmp_path):
-    with fleet(tmp_path) as crew:
-        yield crew
 
 
 async def prepare(store):

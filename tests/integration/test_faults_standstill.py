@@ -28,12 +28,6 @@ def crew(postgres_url, tmp_path):
         yield crew
 
 
-@pytest.fixture
-def client(crew):
-    with crew.client() as client:
-        yield client
-
-
 def signals_of(client, task_id):
     return [entry.signal and entry.signal.value for entry in client.history(task_id)]
 

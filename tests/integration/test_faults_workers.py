@@ -6,26 +6,13 @@ import random
 import pytest
 
 from tests.support.audit import audit, until_all_ended
-from tests.support.fleet import fleet, is_gone
+from tests.support.fleet import is_gone
 from tests.support.patience import eventually, scaled
 from tidewheel.errors import LeaseLost, WrongStatus
 
 KILLS = scaled(20)
 # Less than any of these tests takes: nothing can have been found out by waiting for a lease.
 LONG_LEASE_SECONDS = 600.0
-
-
-@pytest.fixture
-def crew(tmp_path):
-    """Workers on a SQLite file."""
-    with fleet(tmp_path) as crew:
-        yield crew
-
-
-@pytest.fixture
-def client(crew):
-    with crew.client() as client:
-        yield client
 
 
 def signals_of(client, task_id):

@@ -5,18 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.command_line import CommandLine
 from tests.support.event_reader import EventReader, Reduced
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.sched.events import JobEnd, JobEnded
 
 VERBS = ("hold", "release", "trigger", "set", "remove")
-
-
-@pytest.fixture
-def tidewheel(tmp_path):
-    return CommandLine(tmp_path)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import FLOW, PreparedRun
@@ -31,11 +30,6 @@ from tidewheel.store.remote.transport import Transport
 from tidewheel.wiring.stores import open_store
 
 SIMPLE = "[scheduling]\n[[graph]]\nR1 = a => b\n[runtime]\n[[a, b]]\nscript = true\n"
-
-
-@pytest.fixture
-def tidewheel(tmp_path):
-    return CommandLine(tmp_path)
 
 
 @pytest.fixture

@@ -2,14 +2,8 @@
 
 import pytest
 
-from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import PreparedRun
-
-
-@pytest.fixture
-def tidewheel(tmp_path):
-    return CommandLine(tmp_path)
 
 
 @pytest.fixture

@@ -36,21 +36,21 @@ class AsyncClient(Submitting, Looking, Leasing):
     def runs(self) -> Runs:
         """Runs of workflows: look at them, and act on those that a scheduler drives."""
         # Whoever only uses the queue need not load what knows about runs.
-        from tidewheel.client.runs import Runs  # noqa: PLC0415
+        from tidewheel.client.runs import Runs
 
         return Runs(self)
 
     @property
     def workflows(self) -> Workflows:
         """The registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.workflows import Workflows  # noqa: PLC0415
+        from tidewheel.client.workflows import Workflows
 
         return Workflows(self)
 
     @property
     def blocks(self) -> Blocks:
         """Scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.blocks import Blocks  # noqa: PLC0415
+        from tidewheel.client.blocks import Blocks
 
         return Blocks(self)
 
@@ -69,7 +69,7 @@ class AsyncClient(Submitting, Looking, Leasing):
         database that is away for a while is waited for.
         """
         # Whoever only uses the queue need not load what knows about runs.
-        from tidewheel.client.following import follow  # noqa: PLC0415
+        from tidewheel.client.following import follow
 
         async with aclosing(follow(self.store, since, run, queue, kind)) as events:  # type: ignore[type-var]
             async for event in events:

@@ -78,21 +78,21 @@ class Client:
     def runs(self) -> BlockingRuns:
         """Runs of workflows: look at them, and act on those that a scheduler drives."""
         # Whoever only uses the queue need not load what knows about runs.
-        from tidewheel.client.blocking_runs import BlockingRuns  # noqa: PLC0415
+        from tidewheel.client.blocking_runs import BlockingRuns
 
         return BlockingRuns(self)
 
     @property
     def workflows(self) -> BlockingWorkflows:
         """The registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.blocking_workflows import BlockingWorkflows  # noqa: PLC0415
+        from tidewheel.client.blocking_workflows import BlockingWorkflows
 
         return BlockingWorkflows(self)
 
     @property
     def blocks(self) -> BlockingBlocks:
         """Scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.blocking_blocks import BlockingBlocks  # noqa: PLC0415
+        from tidewheel.client.blocking_blocks import BlockingBlocks
 
         return BlockingBlocks(self)
 

@@ -43,7 +43,7 @@ def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
     """The runner of this name; what it needs is loaded now."""
     match name:
         case "slurm":
-            from tidewheel.runners.slurm.runner import SlurmRunner  # noqa: PLC0415
+            from tidewheel.runners.slurm.runner import SlurmRunner
 
             return SlurmRunner(parts)
         case "compose" | "swarm":
@@ -53,10 +53,10 @@ def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
 
 
 def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    from tidewheel.runners.compose.engine import ComposeEngine  # noqa: PLC0415
-    from tidewheel.runners.engine.program import Cli  # noqa: PLC0415
-    from tidewheel.runners.engine.runner import EngineRunner  # noqa: PLC0415
-    from tidewheel.runners.swarm.engine import SwarmEngine  # noqa: PLC0415
+    from tidewheel.runners.compose.engine import ComposeEngine
+    from tidewheel.runners.engine.program import Cli
+    from tidewheel.runners.engine.runner import EngineRunner
+    from tidewheel.runners.swarm.engine import SwarmEngine
 
     cli = Cli(parts.environ)
     cli.check_compose(name)

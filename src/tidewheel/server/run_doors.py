@@ -39,8 +39,8 @@ class RunDoors:
     def of(self, store: Store) -> RunDoor:
         """The runs of a store that lives as long as the server does."""
         if id(store) not in self._doors:
-            from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
-            from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
+            from tidewheel.services.state_documents import definitions_of
+            from tidewheel.services.workflow_state import remembering
 
             remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
             self._doors[id(store)] = run_door(store, self._home, remembered)
@@ -50,7 +50,7 @@ class RunDoors:
     def graphs(self) -> ToldGraphs:
         """Those that pages were told; used apart only, so by one thread."""
         if self._graphs is None:
-            from tidewheel.services.run_views.graph_changes import ToldGraphs  # noqa: PLC0415
+            from tidewheel.services.run_views.graph_changes import ToldGraphs
 
             self._graphs = ToldGraphs()
         return self._graphs

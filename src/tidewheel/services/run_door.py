@@ -56,16 +56,16 @@ class StoreRunDoor:
         return only_run(await self._store.runs(), await self._store.now())
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        from tidewheel.services.run_views import look  # noqa: PLC0415
+        from tidewheel.services.run_views import look
 
         return await look(self._store, self._ground(), name, arguments)
 
     def _ground(self) -> Ground:
         """Remembered: a job that waits asks about the same run again and again."""
-        from tidewheel.services.run_views.looks import Ground  # noqa: PLC0415
-        from tidewheel.services.run_views.past import Pasts  # noqa: PLC0415
-        from tidewheel.services.state_documents import definitions_of  # noqa: PLC0415
-        from tidewheel.services.workflow_state import remembering  # noqa: PLC0415
+        from tidewheel.services.run_views.looks import Ground
+        from tidewheel.services.run_views.past import Pasts
+        from tidewheel.services.state_documents import definitions_of
+        from tidewheel.services.workflow_state import remembering
 
         if self._made_ground is None:
             read = self._definition_of
@@ -83,7 +83,7 @@ class StoreRunDoor:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        from tidewheel.services.run_views.log_parts import Span, log_part  # noqa: PLC0415
+        from tidewheel.services.run_views.log_parts import Span, log_part
 
         view = await self._store.find_run(run)
         span = Span(offset, bytes_max, wait_seconds)
@@ -109,7 +109,7 @@ class StoreRunDoor:
     # ---- beginning and ending ----
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        from tidewheel.services.definitions.kept import check_definition  # noqa: PLC0415
+        from tidewheel.services.definitions.kept import check_definition
 
         await asyncio.to_thread(check_definition, definition, new.options)
         await self._store.save_definition(definition)
@@ -117,7 +117,7 @@ class StoreRunDoor:
         return await self._store.create_run(replace(new, given=given))
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        from tidewheel.services.scheduler.taking import check_given  # noqa: PLC0415
+        from tidewheel.services.scheduler.taking import check_given
 
         view = await self._store.find_run(run)
         await check_given(view, given, self._home, self._store)

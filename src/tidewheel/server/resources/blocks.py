@@ -42,7 +42,7 @@ OBJECTS = f"{API}/objects"
 
 def block_door(call: Call) -> StoreBlockDoor:
     """For this caller; no code of a definition runs here."""
-    from tidewheel.services.blocks.door import Rights, StoreBlockDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.blocks.door import Rights, StoreBlockDoor
 
     def permit(request: SbiRequest) -> None:
         call.require_workflows(one.workflow for one in request.blocks)

@@ -143,7 +143,7 @@ async def begin(call: Call) -> object:
 
 
 async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
-    from tidewheel.services.definitions import received  # noqa: PLC0415 - heavy
+    from tidewheel.services.definitions import received
 
     if asked.sent is None and asked.form.flow is None:
         return await registry_door(call).begin(_registered(call, asked.form, options))
@@ -204,7 +204,7 @@ async def carry_on(call: Call) -> object:
 
 async def save_definition(call: Call) -> object:
     """For `reload`, which names it by its digest."""
-    from tidewheel.services.definitions import received  # noqa: PLC0415 - heavy
+    from tidewheel.services.definitions import received
 
     run = await call.found_run()
     sent = _sent(call.body_as(DefinitionIn))

@@ -41,7 +41,7 @@ VERSION = f"{WORKFLOW}/{{version}}"
 
 def registry_door(call: Call) -> StoreRegistryDoor:
     """The registry for this caller; no code of a definition runs here."""
-    from tidewheel.services.registry.door import StoreRegistryDoor  # noqa: PLC0415 - heavy
+    from tidewheel.services.registry.door import StoreRegistryDoor
 
     return StoreRegistryDoor(
         call.store, run_door(call), code_trusted=False, permit=call.require_workflows
@@ -62,8 +62,8 @@ async def register(call: Call) -> object:
 def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     if raw.lstrip()[:1] in (b"{", b""):
         return bundles_of(read(raw or b"{}", RegisterIn))
-    from tidewheel.core.graph.findings import Findings, InvalidDefinition  # noqa: PLC0415
-    from tidewheel.services.registry.archives import read_archive  # noqa: PLC0415
+    from tidewheel.core.graph.findings import Findings, InvalidDefinition
+    from tidewheel.services.registry.archives import read_archive
 
     findings = Findings()
     bundle = read_archive(raw, findings)

@@ -72,7 +72,7 @@ class StoreBlockDoor:
     # ---- instances ----
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
-        from tidewheel.services.blocks.requests import (  # noqa: PLC0415 - reads definitions
+        from tidewheel.services.blocks.requests import (
             fingerprint,
             new_sbi,
             read_request,
@@ -128,7 +128,7 @@ class StoreBlockDoor:
         return await blocks_document(self._store, found)
 
     async def block(self, block_id: str) -> Document:
-        from tidewheel.services.run_views.loading import gather  # noqa: PLC0415 - heavy
+        from tidewheel.services.run_views.loading import gather
 
         view = await self._store.block(block_id)
         looked = await gather(

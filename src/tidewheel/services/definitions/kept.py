@@ -220,7 +220,7 @@ def _load_stored(
 def _load_stored_sip(
     definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
 ) -> tuple[LoadedWorkflow, StageSource | None]:
-    from tidewheel.services.definitions import sip  # noqa: PLC0415 - with all that reads YAML
+    from tidewheel.services.definitions import sip
 
     request = sip.read_request(options.parameters)
     source = sip.source_of(definition.text, definition.files)
@@ -249,7 +249,7 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
 
 def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:
     """A SIP definition as it lies there now, if this request can run."""
-    from tidewheel.services.definitions import sip  # noqa: PLC0415
+    from tidewheel.services.definitions import sip
 
     request = sip.read_request(options.parameters)
     judged = sip.load_sip_request(path, request, findings)
@@ -260,14 +260,14 @@ def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str)
 
 def captured_sip(judged: JudgedSip, workflow: str) -> Captured:
     """Everything that a run needs of a SIP definition that can run."""
-    from tidewheel.services.definitions import sip  # noqa: PLC0415
+    from tidewheel.services.definitions import sip
 
     assert judged.source is not None, "a definition with errors is not kept"
     return Captured(sealed(sip.stored_sip(judged.source, workflow)), ())
 
 
 def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
+    from tidewheel.services.definitions.python import load_python_file
 
     return load_python_file(path, how, findings)
 

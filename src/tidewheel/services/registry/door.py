@@ -44,7 +44,7 @@ class StoreRegistryDoor:
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        from tidewheel.services.registry import registering  # noqa: PLC0415 - with all that reads them
+        from tidewheel.services.registry import registering
 
         manner = registering.Manner(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
@@ -83,7 +83,7 @@ class StoreRegistryDoor:
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        from tidewheel.services.registry import making_runs  # noqa: PLC0415 - with all that reads them
+        from tidewheel.services.registry import making_runs
 
         view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
@@ -93,7 +93,7 @@ class StoreRegistryDoor:
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        from tidewheel.services.registry import making_runs  # noqa: PLC0415
+        from tidewheel.services.registry import making_runs
 
         view, kept, asked = await self._asked(name, version, parameters)
         rendered = await asyncio.to_thread(making_runs.rendered, kept, asked)
@@ -103,7 +103,7 @@ class StoreRegistryDoor:
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
         """Who would wait for whom from one point to another; "" is the first, or a few on."""
-        from tidewheel.services.registry import making_runs  # noqa: PLC0415
+        from tidewheel.services.registry import making_runs
 
         view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(making_runs.graphed, kept, asked, *points)
@@ -129,7 +129,7 @@ class StoreRegistryDoor:
         return _listed(await self._store.remove_workflow(view.name, view.version))
 
     async def begin(self, asked: RunRequest) -> RunView:
-        from tidewheel.services.registry.making_runs import request_run  # noqa: PLC0415
+        from tidewheel.services.registry.making_runs import request_run
 
         trusted = replace(asked, code_trusted=self._code_trusted)
         new, definition = await request_run(self._store, trusted)

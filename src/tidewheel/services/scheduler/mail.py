@@ -201,7 +201,7 @@ def compose(
 ) -> EmailMessage:
     """One mail about these events."""
     from email.message import EmailMessage  # noqa: PLC0415 - slow, and few runs send mail
-    from email.utils import formatdate  # noqa: PLC0415
+    from email.utils import formatdate  # noqa: PLC0415 - as above
 
     mail = EmailMessage()
     mail["Subject"] = _one_line(_subject(notices, run.name))

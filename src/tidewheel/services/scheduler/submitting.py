@@ -70,6 +70,7 @@ class Submissions:
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """A stage with all its values."""
+        # They bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.services.scheduler.container_stage import (  # noqa: PLC0415
             container_stage,
         )

@@ -18,7 +18,6 @@ Nothing here changes a run: what was found lies in `take_satisfied` and `wake` h
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
 from tidewheel.services.scheduler.push_triggers import PushTriggers
 from tidewheel.services.scheduler.xtrigger_calls import call_for
+from tidewheel.services.scheduler.xtrigger_results import XtriggerResults
 from tidewheel.services.scheduler.xtrigger_watches import Watches, XtriggerSurroundings
 
 TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
@@ -62,10 +62,8 @@ class Xtriggers:
         self._waits: dict[_Wait, str] = {}  # signature, or IN_LINE
         self._waiting: dict[str, dict[_Wait, None]] = {}  # by signature
         self._lines: dict[tuple[str, str], set[_Wait]] = {}  # by label and node
-        self._known: dict[str, Mapping[str, str]] = {}  # satisfied calls, oldest first
+        self._results = XtriggerResults(around.settings.remembered_max)
         self._satisfied: list[Satisfied] = []
-        self._rows: dict[str, XtriggerResult] = {}
-        self._rows_due: dict[str, XtriggerResult] = {}
 
     # ---- who waits ----
 
@@ -108,7 +106,7 @@ class Xtriggers:
         label = MESSAGE + message
         key = self._pushed.hear(message, trigger_id)
         if key is None:
-            self._rows[label] = self._pushed.row(message)
+            self._results.note(self._pushed.row(message))
         else:
             self._let_go([_Wait(key, label)], label, _named(trigger_id))
 
@@ -123,18 +121,12 @@ class Xtriggers:
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
-        self._rows_due |= self._rows
-        self._rows = {}
+        self._results.close_pass()
         return found
 
     def take_rows(self) -> list[XtriggerResult]:
-        """What belongs into the batch that tells the core what `take_satisfied` gave.
-
-        No more than that: a message that has been used up since then must not be forgotten
-        before the core knows who was let go by it.
-        """
-        rows, self._rows_due = self._rows_due, {}
-        return list(rows.values())
+        """What belongs into the batch that tells the core what `take_satisfied` gave."""
+        return self._results.take_rows()
 
     def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
         """What was found for a task, by label: its job sees each as LABEL_NAME."""
@@ -150,7 +142,7 @@ class Xtriggers:
         ):
             xtrigger = self._graph.xtriggers.get(label)
             if xtrigger is not None and xtrigger.function != WALL_CLOCK:
-                results = self._known.get(call_for(xtrigger, words).signature)
+                results = self._results.find(call_for(xtrigger, words).signature)
                 found += [(label, results)] if results else []
         return tuple(found)
 
@@ -173,7 +165,7 @@ class Xtriggers:
             if row.signature.startswith(MESSAGE):
                 self._pushed.restore(row)
             else:
-                self._known[row.signature] = json.loads(row.result)
+                self._results.restore(row)
 
     def redefine(self, graph: Graph, now: Instant) -> None:
         """The definition was reloaded: whoever waits, waits for what it says now."""
@@ -199,7 +191,7 @@ class Xtriggers:
         if trigger_id is None:
             self._waits[wait] = wait.label
         else:
-            self._rows[wait.label] = self._pushed.row(message)
+            self._results.note(self._pushed.row(message))
             self._let_go([wait], wait.label, _named(trigger_id))
 
     def _wait_for_clock(self, wait: _Wait, due_at: Instant, now: Instant) -> None:
@@ -218,7 +210,7 @@ class Xtriggers:
             return
         words = self._around.context.words(self._graph.cycling.style.text(point), name)
         call = call_for(xtrigger, words)
-        known = self._known.get(call.signature)
+        known = self._results.find(call.signature)
         if known is not None:
             self._let_go([wait], call.signature, known)
         elif self._join(wait, call.signature):
@@ -260,7 +252,7 @@ class Xtriggers:
     def _found(self, signature: str, results: Mapping[str, str]) -> None:
         """A watch ended well."""
         if not signature.startswith(f"{WALL_CLOCK}("):
-            self._remember(signature, results)
+            self._results.remember(signature, results)
         self._let_go(self._waiting.pop(signature), signature, results)
 
     def _let_go(
@@ -277,14 +269,6 @@ class Xtriggers:
         self._around.wake()
         for wait in gone:
             self._leave_line(wait)
-
-    def _remember(self, signature: str, results: Mapping[str, str]) -> None:
-        self._known[signature] = results
-        self._rows[signature] = XtriggerResult(signature, json.dumps(dict(results)))
-        while len(self._known) > self._around.settings.remembered_max:
-            oldest = next(iter(self._known))
-            del self._known[oldest]
-            self._rows[oldest] = XtriggerResult(oldest, "")
 
 
 def _named(trigger_id: str) -> dict[str, str]:

@@ -69,19 +69,19 @@ class RemoteStore(
 
     def run_door(self) -> RunDoor:
         """Its runs, which are looked at and commanded through the server as well."""
-        from tidewheel.store.remote.run_door import RemoteRunDoor  # noqa: PLC0415 - heavy
+        from tidewheel.store.remote.run_door import RemoteRunDoor
 
         return RemoteRunDoor(self.transport)
 
     def registry_door(self) -> RegistryDoor:
         """Its registry, through the server as well."""
-        from tidewheel.store.remote.registry_door import RemoteRegistryDoor  # noqa: PLC0415
+        from tidewheel.store.remote.registry_door import RemoteRegistryDoor
 
         return RemoteRegistryDoor(self.transport)
 
     def block_door(self) -> BlockDoor:
         """Its blocks and objects, through the server as well."""
-        from tidewheel.store.remote.block_door import RemoteBlockDoor  # noqa: PLC0415
+        from tidewheel.store.remote.block_door import RemoteBlockDoor
 
         return RemoteBlockDoor(self.transport)
 
