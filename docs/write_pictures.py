@@ -237,8 +237,52 @@ def loop() -> Picture:
     return diagram(720, 230, nodes, edges)
 
 
+def tide() -> Picture:
+    """The workflow of the tutorial, as it stalls."""
+    picture = Picture(720, 230)
+    ended = {"1": "succeeded", "2": "failed", "3": "waiting"}
+    for number, x in enumerate((130, 360, 590), 1):
+        picture.text(x, 28, f"point {number}", bold=True)
+        looks = {"measure": "succeeded", "model": ended[str(number)], "publish": "box"}
+        if number == 1:
+            looks["publish"] = "succeeded"
+        for name, y in (("measure", 65), ("model", 120), ("publish", 175)):
+            picture.box(x - 50, y - 17, 100, 34, looks[name])
+            picture.text(x, y + 4, name)
+        picture.line(x, 82, x, 103)
+        picture.line(x, 137, x, 158)
+        if number > 1:
+            picture.line(x - 180, 120, x - 50, 120)
+    note = (
+        "Green has succeeded, red failed; the rest waits for it. Arrows are those of the graph."
+    )
+    picture.text(20, 220, note, size=12, look="soft", anchor="start")
+    return picture
+
+
+def stages() -> Picture:
+    nodes = {
+        "files": Node(105, 50, "a definition\nand its stage folders", width=170),
+        "registry": Node(360, 50, "the registry\nNAME/VERSION", "store", 150),
+        "request": Node(360, 170, "a request: run -p\nwith its parameters", width=160),
+        "block": Node(105, 170, "processing blocks\nseveral requests at once", width=180),
+        "run": Node(
+            600, 110, "a run\nstages as commands,\nscripts or containers", "running", 180
+        ),
+    }
+    edges = [
+        ("files", "registry", "register"),
+        ("registry", "run", ""),
+        ("block", "request", ""),
+        ("request", "run", ""),
+    ]
+    return diagram(720, 220, nodes, edges)
+
+
 PICTURES = {
     "machines": machines,
+    "tide": tide,
+    "stages": stages,
     "spawning": spawning,
     "leases": leases,
     "statuses": statuses,

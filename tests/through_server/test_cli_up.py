@@ -86,7 +86,9 @@ def test_the_link_it_prints_logs_a_browser_in_once(tidewheel):
         reply = browser.post("//login", f"code={code}".encode(), Content_Type=FORM)
         assert (reply.status, reply.headers["location"]) == (303, "/")
         browser.headers["Cookie"] = reply.headers["set-cookie"].partition(";")[0]
-        assert browser.get("//", Accept="text/html").status == 200
+        # Where the page is not built, / leads on to the plain one.
+        seen = 200 if (BUILT / "index.html").exists() else 307
+        assert browser.get("//", Accept="text/html").status == seen
         again = Caller(link.netloc).post("//login", f"code={code}".encode(), Content_Type=FORM)
         assert again.status == 401
 
