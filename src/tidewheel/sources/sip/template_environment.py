@@ -120,7 +120,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             case RecursionError():
                 message = "the template is nested too deeply"
             case _:
-                message = f"{type(error).__name__}: {message}"
+                message = f"this cannot be computed: {message or type(error).__name__}"
                 hint = _hyphen_advice(text, line) or _VALUE_ADVICE
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
 
