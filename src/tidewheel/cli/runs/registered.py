@@ -171,8 +171,10 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
     is_sip = found["kind"] == SIP
     if is_sip:
         findings = Findings()
-        known = [str(one["name"]) for one in parts(found, "parameters")]
-        report_unused(asked.parameters, known, findings)
+        declared = parts(found, "parameters")
+        known = [str(one["name"]) for one in declared]
+        stages = [str(stage) for one in declared for stage in one["stages"]]
+        report_unused(asked.parameters, known, stages, findings)
         _tell_of_request(findings)
     return Origin(
         registry_text(reference),

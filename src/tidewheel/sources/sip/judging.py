@@ -182,7 +182,9 @@ class _Judge:
         warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is Moment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
-            report_unused(parameters, self._request, used, self._findings)
+            known = [*used, *parameters.declared]
+            stages = [stage.id for stage in definition.stages]
+            report_unused(self._request, known, stages, self._findings)
         else:
             self._note_parameters(parameters, undeclared, used)
         return self._judgement(text, parameters, rendered, tuple(undeclared))

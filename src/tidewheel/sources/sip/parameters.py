@@ -227,11 +227,11 @@ def report_missing(
 
 
 def report_unused(
-    source: ParameterSource, request: Values, used: Iterable[str], findings: Findings
+    request: Mapping[str, object], known: Iterable[str], of: Iterable[str], findings: Findings
 ) -> None:
-    """A parameter that nothing looks at is probably misspelt."""
-    names = {*used, *source.declared}
-    stages = {stage.id for stage in source.definition.stages} - names
+    """A parameter that nothing looks at is probably misspelt; ``of`` are ids of stages."""
+    names = set(known)
+    stages = set(of) - names
     for name, value in request.items():
         if name in names:
             continue
