@@ -188,6 +188,14 @@ def test_two_files_that_are_one_workflow_are_refused(registry, folder):
     assert registry.names() == []
 
 
+def test_two_folders_with_one_workflow_are_refused(registry, folder, tmp_path):
+    other = put(tmp_path / "other", sip_files(script_sh="echo other\n"))
+    with pytest.raises(InvalidDefinition, match="in different folders") as refused:
+        registry.register(folder, other)
+    assert codes(refused) == ["two-definitions"]
+    assert registry.names() == []
+
+
 @pytest.mark.req("R004-1")
 def test_a_scheduling_block_instance_beside_a_definition_is_left_alone(registry, folder):
     instance = '{"id": "SBI-20190117-test-001", "version": "2.0", "processing_blocks": []}\n'

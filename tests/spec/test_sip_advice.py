@@ -8,6 +8,7 @@ import pytest
 from tests.support.sips import COMPOSE, codes, found, judged, sip, with_compose, yaml_value
 from tidewheel.core.graph.findings import Severity
 from tidewheel.sources.sip.judging import judge
+from tidewheel.sources.sip.sip_source import SipSource
 
 STAGE = {
     "id": "a",
@@ -146,6 +147,8 @@ def test_nothing_is_advised_in_json_about_a_yaml_file():
         ("{{ args.a }", "write }} where it ends"),
         ("{{ args.a\n", "write }} where it ends"),
         ("{% for one in args.a %}", "add {% endfor %} where it ends"),
+        ("{% for one in args.a %}{% endfro %}", "did you mean 'endfor'?"),
+        ("{%d}", "between {% raw %} and {% endraw %}"),
     ],
 )
 def test_a_template_that_fails_is_told_what_would_do(line, hint):
@@ -155,6 +158,49 @@ def test_a_template_that_fails_is_told_what_would_do(line, hint):
     (error,) = found(judge(sip(text, {"a": files})).obstacles)
     assert error.position.line == 6
     assert hint in error.hint
+
+
+@pytest.mark.req("R004-35")
+def test_a_stage_folder_without_one_for_its_version_is_told_what_to_make():
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    files = {"f-1.0.0.yaml": text.encode(), "stages/a/docker_compose.yaml": COMPOSE.encode()}
+    (error,) = found(judge(SipSource(file="f-1.0.0.yaml", files=files)).findings)
+    assert error.code == "no-stage-folder"
+    assert error.hint == "put what is in stages/a into a folder 1.0.0 there"
+
+
+@pytest.mark.req("R004-36")
+@pytest.mark.parametrize("name", ["docker_compose.j2.yaml", "Docker_Compose.yaml.j2"])
+def test_a_compose_file_of_almost_the_right_name_is_named_whole(name):
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    (error,) = found(judge(sip(text, {"a": {name: COMPOSE}})).findings)
+    assert (error.code, error.hint.split(" is there")[0]) == ("no-compose-file", name)
+
+
+@pytest.mark.req("R004-37", "R004-38")
+@pytest.mark.parametrize(
+    ("name", "meant"), [("params.yaml", "parameters.yaml"), ("arguments.json.j2", "args.json")]
+)
+def test_a_file_that_was_probably_meant_to_be_read_is_warned_of(name, meant):
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    (warning,) = found(judge(sip(text, with_compose(a={name: "{}"}))).findings)
+    assert (warning.code, warning.severity) == ("unread-file", Severity.WARNING)
+    assert meant in warning.hint
+    right = with_compose(a={name: "{}", "parameters.yaml": "n: 1\n", "args.json": "{}"})
+    assert not list(judge(sip(text, right)).findings)
+
+
+@pytest.mark.req("R004-37")
+def test_parameters_that_look_like_a_template_are_warned_of():
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    files = with_compose(a={"parameters.yaml": "n: 1\nm: '{{ n }}0'\n"})
+    assert codes(judge(sip(text, files)).findings) == ["parameters-template"]
+
+
+def test_yaml_in_a_json_file_is_told_so():
+    (error,) = found(judge(sip("# x\nschema_version: '2.0'\n", file="f.json")).findings)
+    assert (error.code, error.position.line) == ("json-syntax", 2)
+    assert "call the file .yaml" in error.hint
 
 
 @pytest.mark.req("R004-49")

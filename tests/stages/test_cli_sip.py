@@ -138,3 +138,35 @@ def test_a_misspelt_parameter_is_told_beside_the_one_that_is_missing(tidewheel):
     assert refused.status == 2
     assert "-p site=VALUE" in refused.err
     assert "'siet' changes nothing" in refused.err and "did you mean 'site'?" in refused.err
+
+
+@pytest.mark.req("R004-46")
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_file_of_parameters_that_cannot_be_read_is_told_with_its_line(tidewheel, command):
+    put(tidewheel.folder, sip_files() | {"given/p.yaml": "site: north\nnodes: [\n"})
+    refused = tidewheel(command, "vis-1.0.0.yaml", "-P", "given/p.yaml")
+    assert refused.status == 2
+    assert refused.err.startswith("given/p.yaml:3:1: error: this is no YAML")
+    assert "close the [" in refused.err and "\\n" not in refused.err
+
+
+@pytest.mark.req("R004-65")
+def test_a_strict_word_about_a_request_is_none_about_the_registration(tidewheel):
+    put(tidewheel.folder, sip_files())
+    words = ("validate", "vis-1.0.0.yaml", "-p", "site=north", "-p", "siet=north")
+    assert tidewheel(*words).out.splitlines()[-1] == (
+        "it can be registered, and run with these parameters"
+    )
+    refused = tidewheel(*words, "--strict")
+    assert refused.status == 2
+    assert refused.out.splitlines()[-1] == (
+        "it can be registered, but it cannot run with these parameters"
+    )
+
+
+@pytest.mark.req("R004-46", "R004-47")
+def test_a_parameter_is_given_to_one_stage_by_its_id(tidewheel):
+    put(tidewheel.folder, sip_files())
+    ran = tidewheel("run", "vis-1.0.0.yaml", "-p", 'a={"site": "north", "nodes": 7}')
+    assert ran.status == 0, ran.err
+    assert tidewheel("log", "vis/run1", "1/a").out == "at north with 7\n"

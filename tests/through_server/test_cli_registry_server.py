@@ -28,10 +28,10 @@ def test_a_workflow_is_registered_from_here_and_run_there(here, there):
     assert here("workflows", "--json").json == there("workflows", "--json").json
     missing = here("run", "vis")
     assert missing.status == 2 and "stage a needs the parameter 'site'" in missing.err
-    ran = here("run", "vis", "-p", "site=north")
+    ran = here("run", "vis", "-p", "site=north", "-p", 'a={"nodes": 7}')
     assert ran.status == 0, ran.out + ran.err
-    assert "vis/run1 completed" in ran.out
-    assert here("log", "vis/run1", "1/a").out == "at north with 4\n"
+    assert "vis/run1 completed" in ran.out and "changes nothing" not in ran.err
+    assert here("log", "vis/run1", "1/a").out == "at north with 7\n"
     assert here("workflows", "remove", "vis").out == "removed vis/1.0.0\n"
     assert here("show", "vis/run1", "--json").json["run"]["status"] == "completed"
     unknown = here("run", "viz")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tidewheel.cli.printing import json_line, safe
+from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.errors import (
     InvalidTask,
     LeaseLost,
@@ -27,6 +28,10 @@ LOOK_FOR = {
 
 def tell(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong, and answer with the exit status; a bug is raised again."""
+    if isinstance(error, InvalidDefinition):
+        from tidewheel.cli.registry_page import tell_refusal
+
+        return tell_refusal(error, as_json=as_json)
     if isinstance(error, TidewheelError):
         what, advice = what_and_advice(error)
         _show(error.code, what, advice, as_json=as_json)

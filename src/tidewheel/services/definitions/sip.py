@@ -28,7 +28,7 @@ from tidewheel.sources.sip.definition_text import DefinitionText
 from tidewheel.sources.sip.document import filled_text
 from tidewheel.sources.sip.folder_reading import read_folder
 from tidewheel.sources.sip.judging import Judgement, judge
-from tidewheel.sources.sip.parameters import ParameterSource, Values
+from tidewheel.sources.sip.parameters import REQUEST, ParameterSource, Values
 from tidewheel.sources.sip.sip_source import SipSource
 from tidewheel.sources.sip.stage_rendering import RenderedStage
 from tidewheel.sources.sip.translation import workflow_of
@@ -45,11 +45,9 @@ class Verdicts:
     is_request: bool  # judged with the parameters of a request, not for any
 
     def document(self, *, strict: bool) -> dict[str, bool]:
-        registrable = self._registrable(strict=strict)
-        return {
-            "registrable": registrable,
-            "runnable": registrable and self.judgement.runnable,
-        }
+        registrable = self.judgement.registrable and not (strict and self._is_warned())
+        good = self.judgement.runnable and not (strict and self._is_warned(of_request=True))
+        return {"registrable": registrable, "runnable": registrable and good}
 
     def sentence(self, *, strict: bool) -> str:
         said = self.document(strict=strict)
@@ -74,9 +72,12 @@ class Verdicts:
             "dependencies": sum(len(one.dependencies) for one in stages),
         }
 
-    def _registrable(self, *, strict: bool) -> bool:
-        warned = any(one.severity is Severity.WARNING for one in self.judgement.findings)
-        return self.judgement.registrable and not (strict and warned)
+    def _is_warned(self, *, of_request: bool = False) -> bool:
+        """Of the definition, or of what is asked of it, which it need not answer for."""
+        return any(
+            one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
+            for one in self.judgement.findings
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

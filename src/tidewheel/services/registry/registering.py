@@ -115,9 +115,12 @@ def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:
         other = first.setdefault(str(one), one)
         if other.definition.digest != one.definition.digest:
             findings = Findings()
+            both = f"{other.file} and {one.file}"
+            if other.file == one.file:
+                both = f"two files that are called {one.file}, in different folders,"
             findings.error(
                 "two-definitions",
-                f"{other.file} and {one.file} are both {one}",
+                f"{both} are both {one}",
                 "give one of them another version, or another name",
                 Position(one.file),
             )

@@ -121,21 +121,18 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
     """No engine takes a structure for words."""
     words = node.items if isinstance(node, Items) else () if node is None else (node,)
-    wrong = next((one for one in words if not _is_word(one, node)), None)
+    wrong = next((one for one in words if not _is_word(one)), None)
     if wrong is not None:
-        seen = "an empty word" if is_null(wrong) else KINDS[type(wrong)]
         errors.error(
             "compose-command",
-            f"{what} {'has' if isinstance(node, Items) else 'is'} {seen}",
+            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
             "write a text, or a list of texts: [program, argument]",
             wrong.position,
         )
 
 
-def _is_word(node: Node, command: Node | None) -> bool:
-    if isinstance(node, Scalar):
-        return node is command or not is_null(node) or bool(node.unknown)
-    return node.printed
+def _is_word(node: Node) -> bool:
+    return isinstance(node, Scalar) or node.printed
 
 
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:

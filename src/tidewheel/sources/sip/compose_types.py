@@ -53,7 +53,7 @@ def _words(node: Node) -> Node:
 
 def _word(node: Node) -> Node:
     if isinstance(node, Scalar):
-        return _text(node)
+        return replace(node, quoted=True)  # there is no empty place between words
     return Scalar(text_of_value(plain_value(node)), True, node.position)
 
 

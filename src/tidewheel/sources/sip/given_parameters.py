@@ -41,7 +41,7 @@ def _value(text: str) -> object:
 
 def _from_file(path: Path) -> dict[str, Json]:
     findings = Findings()
-    name = path.name
+    name = str(path)
     try:
         with path.open("rb") as opened:
             content = opened.read(PARAMETERS_BYTES_MAX * 4 + 1)

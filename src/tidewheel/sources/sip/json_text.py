@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     r'[ \t\r\n]*(?:([{}\[\],:])|"([^"\\\n]*(?:\\.[^"\\\n]*)*)("?)|([^\s{}\[\],:"]+)|\Z)'
 )
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_KEY_OF_YAML = re.compile(r"\s*(?:#.*\n\s*|---\s*)*([A-Za-z_][\w-]*) *:(?:\s|$)")
 _WORDS = frozenset({"true", "false", "null"})
 _COMMAS_MISSING_MAX = 20  # that are reported; whoever leaves out more does not write JSON
 _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -64,6 +65,10 @@ def read_json(
 
     if not text.strip():
         findings.error(*EMPTY, position(0))
+        return None
+    if (key := _KEY_OF_YAML.match(text)) is not None:
+        hint = 'call the file .yaml instead of .json, or write JSON: {"key": "value"}'
+        findings.error(*_refusal("it reads like YAML", hint), position(key.start(1)))
         return None
     try:
         return _Reader(text, position, builder, findings).read()

@@ -25,6 +25,13 @@ _BLANK = {
 }
 # Spelled as the engines spell it; tolerated with a warning.
 _COMPOSE_SPELLINGS = ("docker-compose", "compose")
+# What people call files that are then not read.
+_DATA_SPELLINGS = {
+    **dict.fromkeys(("parameter", "params", "param"), PARAMETERS),
+    **dict.fromkeys(("arguments", "argument", "arg"), ARGS),
+    **dict.fromkeys(("output", "outs"), OUTPUTS),
+}
+_TEMPLATE_SIGNS = ("{{", "{%")
 _YAML = (".yaml", ".yml")
 _DATA = (*_YAML, ".json")
 
@@ -150,7 +157,16 @@ class _Folder:
         return blank and stem != SCRIPT
 
     def _check_spellings(self) -> None:
+        stems = {name.stem for name in self._names}
         for name in self._names:
+            meant = _DATA_SPELLINGS.get(name.stem.lower(), "")
+            if meant and meant not in stems and name.suffix in _DATA:
+                self._findings.warning(
+                    "unread-file",
+                    f"stage {self._stage.id}: {name.path} is kept with the stage, but not read",
+                    f"call it {meant}{name.suffix}, if it shall be",
+                    self._position(name.path),
+                )
             if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
                 self._findings.warning(
                     "compose-spelling",
@@ -168,9 +184,10 @@ class _Folder:
                 "keep one: it says what the stage executes",
                 Position(self._folder),
             )
-        stems = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
-        if not named and not any(one.stem in stems for one in self._names):
-            near = nearest(COMPOSE, [one.stem for one in self._names])
+        known = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
+        if not named and not any(one.stem in known for one in self._names):
+            stems = {one.stem.lower(): one.path for one in reversed(self._names)}
+            near = stems.get(nearest(COMPOSE, stems) or "", "")
             self._findings.error(
                 "no-compose-file",
                 f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}",
@@ -184,6 +201,13 @@ class _Folder:
         """Values are defaults; what is empty must come with the request or an earlier stage."""
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
+        if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
+            self._findings.warning(
+                "parameters-template",
+                f"stage {self._stage.id}: the parameters look like a template, but are none",
+                "write plain values, and compute with them where they are used",
+                Position(file.path),
+            )
         if file is None or root is None:
             return {}, ()
         if not isinstance(root, Fields):
@@ -258,6 +282,8 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
     others = [one.split("/")[1] for one in source.folders if one.count("/") == 1]
     if versions:
         hint = f"there are: {', '.join(versions)}; the version must be the folder's name"
+    elif stage.id in others:
+        hint = f"put what is in {STAGES_FOLDER}/{stage.id} into a folder {stage.version} there"
     elif near := nearest(stage.id, others):
         hint = f"did you mean {near!r}? The id must be the folder's name"
     else:

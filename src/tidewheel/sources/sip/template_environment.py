@@ -32,6 +32,11 @@ from tidewheel.sources.traced_environment import TracedEnvironment, unclosed_blo
 VALUES_MAX = 100_000  # printed by one template
 _PARAMETERS = "parameters"
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
+_TAGS = (
+    *("for", "endfor", "if", "elif", "else", "endif", "set", "endset", "macro", "endmacro"),
+    *("raw", "endraw", "filter", "endfilter", "call", "endcall", "with", "endwith"),
+)
+_UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
 _UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
 _NOT_THERE = re.compile(r"there is no '([^']+)' here")
 
@@ -115,7 +120,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             case RecursionError():
                 message = "the template is nested too deeply"
             case _:
-                message = f"{type(error).__name__}: {message}"
+                message = f"this cannot be computed: {message or type(error).__name__}"
                 hint = _hyphen_advice(text, line) or _VALUE_ADVICE
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
 
@@ -123,12 +128,16 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         self, error: TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
         """Where it should be mended, what is wrong, what to do."""
+        message = f"this is no Jinja2: {error.message}"
+        if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
+            near = nearest(tag[1], _TAGS)
+            seen = f"Jinja2 has no {{% {tag[1]} %}}"
+            return line, seen, f"did you mean {near!r}?" if near else _RAW_ADVICE
         error.source = error.source or text  # it has none before it is compiled
         if (unclosed := unclosed_block(error)) is not None:
             word, begin = unclosed
             ends = f"add {{% end{word} %}} where it ends"
             return begin, f"the {{% {word} %}} that begins here is not closed", ends
-        message = f"this is no Jinja2: {error.message}"
         if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
             near = nearest(unknown[1], self.filters)
             hint = f"did you mean {near!r}? " if near else ""

@@ -154,11 +154,12 @@ def _report(
     findings.error(
         "yaml-syntax",
         f"this is no YAML: {error.problem or 'it ends too early'}{around}",
-        _advice(text, line),
+        _FLOW_ADVICE if error.context == "while parsing a flow node" else _advice(text, line),
         position_of(line, column),
     )
 
 
+_FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
         "this is no YAML: a key has no ': ' behind it",
