@@ -109,7 +109,15 @@ SUITES = (
         name="browser",
         paths=tuple(
             f"tests/browser/test_{name}.py"
-            for name in ("page", "views", "places", "registry_pages", "documentation", "units")
+            for name in (
+                "page",
+                "graph",
+                "views",
+                "places",
+                "registry_pages",
+                "documentation",
+                "units",
+            )
         ),
         budget_seconds=120,
         workers=2,

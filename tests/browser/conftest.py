@@ -26,15 +26,12 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def gate(tmp_path_factory):
-    """The second gauge of the noisy run goes on when this file is there."""
-    return tmp_path_factory.mktemp("gate") / "open"
+def noisy(site, tmp_path_factory):
+    """A cycling run with a stop point, hostile texts, and a job that waits for ever.
 
-
-@pytest.fixture(scope="session")
-def noisy(site, gate):
-    """A cycling run with a stop point, hostile texts, and a job that waits for the gate."""
-    return site.begin("noisy", NOISY.format(gate=gate))
+    Nobody lets it go on: tests come in any order, and each finds it as it is.
+    """
+    return site.begin("noisy", NOISY.format(gate=tmp_path_factory.mktemp("gate") / "never"))
 
 
 class Window:

@@ -7,6 +7,15 @@ from playwright.sync_api import expect
 from tests.browser.flows import LINK, MARKUP
 from tests.browser.places import address
 
+GROWING = """
+[scheduling]
+    [[graph]]
+        R1 = gauge
+[runtime]
+    [[gauge]]
+        script = "echo first; while test ! -e {gate}; do sleep 0.1; done; echo last"
+"""
+
 
 def test_colours_are_shown_and_everything_else_is_text(site, noisy, window):
     page = window.log_in(site.link())
@@ -43,8 +52,10 @@ def test_words_are_found_and_lines_wrapped(site, noisy, page):
     expect(page.locator(".log-lines.wrapped")).to_be_visible()
 
 
-def test_a_log_is_followed_while_it_grows_and_says_when_it_has_ended(site, noisy, gate, page):
-    page.goto(address(site, noisy, "?views=logs&select=2/gauge"))
+def test_a_log_is_followed_while_it_grows_and_says_when_it_has_ended(site, page, tmp_path):
+    gate = tmp_path / "open"
+    run = site.begin("growing", GROWING.format(gate=gate))
+    page.goto(address(site, run, "?views=logs&select=1/gauge"))
     log = page.get_by_role("log")
     expect(log).to_have_text("first")
     expect(page.get_by_text(re.compile("following"))).to_be_visible()

@@ -61,6 +61,26 @@ def test_dark_can_be_read_too(site, noisy, page):
     assert barriers(page, ("color-contrast",)) == []
 
 
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in web/")
+def test_every_page_can_be_used_on_a_phone(site, noisy, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    found = {}
+    for place in ("workflows", "requests", "tasks", "workers", "statistics", "tokens"):
+        page.goto(f"{site.url}/{place}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        found[place] = barriers(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, place
+    assert not any(found.values()), found
+    page.goto(address(site, noisy, "?views=tree&select=1/tide"))
+    panel = page.get_by_role("complementary", name="Task 1/tide")
+    panel.get_by_role("button", name="log: out of submission 1").click()
+    expect(page.get_by_role("log")).to_contain_text("step 400")
+    expect(page.get_by_role("log")).to_be_in_viewport()
+    expect(panel.get_by_text("Outputs")).not_to_be_in_viewport()
+    panel.get_by_role("button", name="Unfold").click()
+    expect(panel.get_by_text("Outputs")).to_be_in_viewport()
+
+
 def test_two_browsers_see_what_one_of_them_does(site, noisy, window, browser):
     page = window.log_in(site.link())
     page.goto(address(site, noisy, "?views=table&name=plot&point=2&select=2/plot"))

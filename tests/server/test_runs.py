@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
+from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
 
 
@@ -219,3 +220,16 @@ def test_the_log_of_a_task_is_read_where_its_worker_ran_it(server, tidewheel):
     assert caller.get("/tasks/says/logs/out?attempt=2").status == 404
     for stream in ("status", "..%2Fjob.out", "job.out"):
         assert caller.get(f"/tasks/says/logs/{stream}").status == 404
+
+
+def test_the_plain_page_has_queues_of_runs_until_these_are_over(tmp_path):
+    tidewheel = CommandLine(tmp_path)
+    small = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
+    run = PreparedRun(tidewheel, small, "small").starts()
+    queue = f"run:{run.name}".encode()
+    with running_server(tidewheel.store, home=tidewheel.state) as server:
+        reader = server.caller("read")
+        eventually(lambda: queue in reader.get("//status").body, "its task is ready")
+        run.succeeds("1/a").is_let_go()
+        eventually(lambda: queue not in reader.get("//status").body, "nothing is left of it")
+        assert run.name.encode() in reader.get("//status").body

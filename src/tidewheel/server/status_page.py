@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.core.tasks.views import QueueView, WorkerView
 from tidewheel.quantities import show_duration
 from tidewheel.server.metrics import Seen
@@ -43,7 +43,7 @@ def html(seen: Seen) -> str:
         + _table(
             "Queues",
             ("queue", "waiting", "ready", "running", "oldest ready", ""),
-            map(_queue_row, seen.queues),
+            map(_queue_row, _queues_in_use(seen)),
         )
         + _table(
             "Workers",
@@ -52,6 +52,18 @@ def html(seen: Seen) -> str:
         )
         + _FOOT
     )
+
+
+def _queues_in_use(seen: Seen) -> list[QueueView]:
+    """Without those that runs left behind: nothing is open in them, and nobody paused them."""
+    over = {run.queue for run in seen.runs if run.ended_at is not None}
+    return [
+        view
+        for view in seen.queues
+        if view.queue not in over
+        or view.settings.paused
+        or any(view.counts.get(status, 0) for status in Status if status not in FINAL)
+    ]
 
 
 def _queue_row(view: QueueView) -> Sequence[object]:

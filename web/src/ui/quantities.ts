@@ -9,6 +9,9 @@ export function bytesText(bytes: number): string {
   return `${value >= 100 || power === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
 }
 
+/** "1 task", "2 tasks". */
+export const countText = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
 export const percentText = (part: number): string => `${part === 0 || part >= 10 ? Math.round(part) : part.toFixed(1)} %`;
 
 /** How values are written: alone, and as the labels of an axis, which share a unit and tell one from the next. */

@@ -59,7 +59,7 @@ export function RequestsPage() {
 
 function Requested({ by }: { by: { requested_by: string; requested_at: string } | undefined }) {
   if (by === undefined) return null;
-  return <small className="muted">{plain(by.requested_by)}, <Ago at={by.requested_at} /></small>;
+  return <small className="muted">asked for by {plain(by.requested_by)}, <Ago at={by.requested_at} /></small>;
 }
 
 function NoBlocks() {

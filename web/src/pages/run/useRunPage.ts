@@ -11,6 +11,7 @@ import { readFilters, type Filters } from "./filters";
 
 const VIEWS_DEFAULT = "graph";
 const REMEMBERED = "tidewheel.views";
+const NARROW = "(max-width: 900px)"; // views stand below each other, as run.css has it
 
 export interface RunPageState {
   run: string;
@@ -60,12 +61,12 @@ export function useViewOption(view: string, option: string, usual: string): [str
   return [search[key] ?? usual, set];
 }
 
-/** Shows what a submission of a task wrote, beside the views that are open; `attempt` "" is the latest, whichever that is. */
+/** Shows what a submission of a task wrote, beside the views that are open or, where there is no room, instead of them; `attempt` "" is the latest, whichever that is. */
 export function useShowLog(): (id: string, file: string, attempt: string) => void {
   const { views } = useRunPage();
   const change = useChange();
   return useCallback(
-    (id, file, attempt) => change({ select: id, views: (views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}` }),
+    (id, file, attempt) => change({ select: id, views: (window.matchMedia(NARROW).matches ? ["logs"] : views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}` }),
     [views, change],
   );
 }

@@ -5,6 +5,7 @@ import { memo, useEffect, useMemo, useState } from "react";
 import "@xyflow/react/dist/style.css";
 import { definitionGraphQuery } from "../../api/registry";
 import { Button, Empty, Loading } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
 import { EdgeLayer } from "../../views/graph/EdgeLayer";
@@ -56,7 +57,7 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
           <option value="point">point</option><option value="family">family</option><option value="both">point and family</option><option value="none">nothing</option>
         </select></label>
         <Button look="quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</Button>
-        {graph && <span className="muted">{graph.tasks.length} tasks{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
+        {graph && <span className="muted">{countText(graph.tasks.length, "task")}{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}

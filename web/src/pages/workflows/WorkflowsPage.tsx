@@ -63,7 +63,7 @@ function WorkflowLine({ name, versions }: { name: string; versions: readonly Wor
       <div className="workflow-versions muted">
         {others.length > 0 && <>also {others.slice(0, 8).map(({ version }) => <Link key={version} to="/workflows/$workflow/$version" params={{ workflow: name, version }}>{plain(version)}</Link>)}{others.length > 8 && ` and ${others.length - 8} more`}</>}
       </div>
-      <div className="muted workflow-when">{plain(highest.registered_by)}, <Ago at={highest.registered_at} /></div>
+      <div className="muted workflow-when">registered by {plain(highest.registered_by)}, <Ago at={highest.registered_at} /></div>
     </li>
   );
 }

@@ -6,6 +6,7 @@ import { useLive } from "../../api/runLive";
 import { isFiltering, rowFilter } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import { byName, QUANTITIES, type NameFigures, type Quantity } from "./analysis";
 import { Distribution, OverPoints } from "./charts";
 import "./analysis.css";
@@ -32,7 +33,7 @@ export function AnalysisView() {
         <div className="view-toggles" role="group" aria-label="What is compared">
           {QUANTITIES.map((each) => <Button key={each.id} aria-pressed={each === quantity} onClick={() => setOf(each.id)}>{each.title}</Button>)}
         </div>
-        <span className="muted">{names.length} names, {names.reduce((sum, each) => sum + each.figures.count, 0)} attempts{found.data.left_out && "; older ones are left out"}</span>
+        <span className="muted">{countText(names.length, "name")}, {countText(names.reduce((sum, each) => sum + each.figures.count, 0), "attempt")}{found.data.left_out && "; older ones are left out"}</span>
       </div>
       {one === undefined ? (
         <Empty title={`No ${quantity.title.toLowerCase()} is known yet`}>

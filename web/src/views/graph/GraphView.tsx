@@ -9,6 +9,7 @@ import { rowFilter } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { FlowMark, laterFlows } from "../../ui/FlowMark";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import { Canvas } from "./Canvas";
 import { drawGraph, type Grouping } from "./drawing";
 import type { Preview } from "./preview";
@@ -40,7 +41,7 @@ export function GraphView() {
         <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? "the last points" : "what is live") : around === "task" ? selected : "what was found"}</label>
         <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>
         <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</button>
-        {graph && <span className="muted">{graph.tasks.length} tasks{graph.cut ? ", and more that are not shown" : ""}</span>}
+        {graph && <span className="muted">{countText(graph.tasks.length, "task")}{graph.cut ? ", and more that are not shown" : ""}</span>}
         {around !== "" && <Button onClick={() => setAround("")}>{over ? "Back to the last points" : "Back to what is live"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}

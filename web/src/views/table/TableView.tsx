@@ -9,6 +9,7 @@ import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import { COLUMNS } from "./columns";
 import "./table.css";
 
@@ -41,7 +42,7 @@ export function TableView() {
   return (
     <div className="table-view">
       <div className="view-bar">
-        <span className="muted">{shown.length === rows.length ? `${rows.length} tasks` : `${shown.length} of ${rows.length} tasks`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{shown.length === rows.length ? countText(rows.length, "task") : `${shown.length} of ${countText(rows.length, "task")}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>

@@ -9,6 +9,7 @@ import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import { TreeLine } from "./TreeLine";
 import { flatten, growTree, isOpenByItself, stepOf, triesOf, type Branch, type Leaf, type Line } from "./tree";
 import "./tree.css";
@@ -32,7 +33,7 @@ export function TreeView() {
         <Button look="quiet" onClick={() => all(true)}>Open all</Button>
         <Button look="quiet" onClick={() => all(false)}>Close all</Button>
         <Button look="quiet" disabled={said.size === 0} onClick={() => setSaid(NOTHING)} title="Open points where something is going on or went wrong">As usual</Button>
-        <span className="muted">{tree.length} points, {shown.length} tasks{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{countText(tree.length, "point")}, {countText(shown.length, "task")}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
       </div>
       {lines.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
