@@ -1,4 +1,4 @@
-"""Queries of the memory store about runs, their definitions and who drives them."""
+"""Queries of the memory store about runs and who drives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from tidewheel.store.transaction import Row
 
 __all__ = [
     "claim_run",
-    "delete_definitions",
     "delete_facts",
     "delete_memory",
     "delete_pool",
@@ -33,7 +32,6 @@ __all__ = [
     "find_run_named",
     "find_run_tasks",
     "find_runs_by_prefix",
-    "get_definition",
     "get_run",
     "get_submissions",
     "insert_run",
@@ -44,26 +42,13 @@ __all__ = [
     "mark_run_deleted",
     "offer_run",
     "renew_run",
-    "save_definition",
     "verify_active",
     "verify_pool",
     "verify_submits",
 ]
 
-_DEFINITION = ("digest", "workflow", "kind", "text", "variables", "files")
 _NOBODY: Record = dict.fromkeys(("host", "boot_id", "pid", "process_started", "deadline_at"))
 _DIGITS_MAX = 9
-
-
-def save_definition(t: Tables, **row: Any) -> list[Row]:
-    kept = t.definition.get(row["digest"], row)
-    t.definition[row["digest"]] = kept | {"saved_at": t.clock()}
-    return []
-
-
-def get_definition(t: Tables, digest: str) -> list[Row]:
-    row = t.definition.get(digest)
-    return [] if row is None else [tuple(row[name] for name in _DEFINITION)]
 
 
 # ---- finding runs ----
@@ -267,19 +252,6 @@ def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> lis
         )
     ]
     return [(number,) for number in found[:count]]
-
-
-def delete_definitions(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:
-    before = t.clock() - retention_seconds
-    named = {one["definition"] for one in (*t.run.values(), *t.workflow.values())}
-    old = sorted(
-        digest
-        for digest, row in t.definition.items()
-        if digest not in named and row["saved_at"] < before
-    )
-    for digest in old[:count]:
-        del t.definition[digest]
-    return [(digest,) for digest in old[:count]]
 
 
 def find_run_tasks(t: Tables, *, run: int, count: int) -> list[Row]:

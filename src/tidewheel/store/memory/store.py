@@ -12,6 +12,7 @@ from tidewheel.store.memory import (
     access,
     blocks,
     changes,
+    definitions,
     leases,
     notebooks,
     registry,
@@ -28,7 +29,7 @@ from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_
 Query = Callable[..., list[Row]]
 _MODULES = (
     *(changes, leases, views, workers, runs, run_batches, stream, access),
-    *(registry, blocks, notebooks),
+    *(definitions, registry, blocks, notebooks),
 )
 
 

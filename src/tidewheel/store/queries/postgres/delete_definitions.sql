@@ -1,5 +1,5 @@
--- Retention: definitions that were saved last long ago and that neither a run nor the registry names. Their age is asked
--- twice: one that is saved again at this moment stays.
+-- Retention: definitions last saved long ago that neither a run nor the registry names.
+-- Their age is asked twice: one that is saved again at this moment stays.
 WITH unnamed AS (SELECT digest FROM tidewheel.definition
                  EXCEPT SELECT definition FROM tidewheel.run
                  EXCEPT SELECT definition FROM tidewheel.workflow)
