@@ -15,7 +15,8 @@ from tidewheel.testing.scripted_runner import Script
 from tidewheel.testing.small_world import SmallWorld
 from tidewheel.testing.virtual_time import in_virtual_time
 
-DAY = 86_400.0
+HOUR = 3_600.0
+DAY = 24 * HOUR
 
 
 async def ids(world):
@@ -242,10 +243,10 @@ async def test_after_an_outage_a_monitor_forgets_nobody_who_may_yet_be_heard():
     one = await world.worker()
     other = FaultyStore(world.store, world.clock)
     await world.monitor(
-        store=other.as_store(), workers_retention_seconds=DAY, interval_seconds=10.0
+        store=other.as_store(), workers_retention_seconds=HOUR, interval_seconds=10.0
     ).start()
     one.store.out_of_reach = other.out_of_reach = True
-    await world.passes(3 * DAY)
+    await world.passes(2 * HOUR)
     other.out_of_reach = False
     await world.passes(30.0)
     one.store.out_of_reach = False
