@@ -48,21 +48,21 @@ SUITES = (
     Suite(
         name="command line",
         paths=("tests/command_line",),
-        budget_seconds=180,  # real processes too: each command is one
+        budget_seconds=180,  # here and in the next two each command is a real process
         workers=2,
         args=("--timeout=30",),
     ),
     Suite(
         name="stages",
         paths=("tests/stages",),
-        budget_seconds=120,
+        budget_seconds=180,
         workers=2,
         args=("--timeout=30",),
     ),
     Suite(
         name="through a server",
         paths=("tests/through_server",),
-        budget_seconds=120,
+        budget_seconds=180,
         workers=2,
         args=("--timeout=30",),
     ),

@@ -29,16 +29,22 @@ export function rank(title: string, words: readonly string[]): number {
   return head === undefined ? 0 : text.startsWith(head) ? 2 : 1;
 }
 
-export function SearchPalette({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const words = useDeferredValue(text).toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = useEverything()
+/** The best first. */
+export function matching<One extends { title: string }>(all: readonly One[], text: string): One[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return all
     .map((one) => ({ one, order: rank(one.title, words) }))
     .filter(({ order }) => order >= 0)
     .sort((a, b) => b.order - a.order)
     .slice(0, SHOWN_MAX)
     .map(({ one }) => one);
+}
+
+export function SearchPalette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const everything = useEverything();
+  const shown = matching(everything, useDeferredValue(text));
   const choose = (found: Found | undefined) => {
     if (found === undefined) return;
     onClose();
@@ -47,7 +53,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
   const keys = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setAt(Math.min(at + 1, shown.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-    else if (event.key === "Enter") choose(shown[at]);
+    else if (event.key === "Enter") choose(matching(everything, text)[at]); // what is shown may lag behind who types fast
     else return;
     event.preventDefault();
   };
