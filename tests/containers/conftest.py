@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.container_engine import DOCKER, running_swarm
+from tests.support.patience import eventually_told
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +19,15 @@ def whole_swarm():
 def swarm(whole_swarm):
     """Both, without anything of tidewheel's, whatever a test before has left."""
     yield whole_swarm
-    for engine in whole_swarm:
-        if engine.left_behind():
-            engine.clear()
+    # Again and again: a network that a service has just left is still in use.
+    eventually_told(lambda: _is_cleared(whole_swarm), "the engines are empty again", 60.0)
+
+
+def _is_cleared(engines):
+    full = [engine for engine in engines if engine.left_behind()]
+    for engine in full:
+        engine.clear()
+    return not full
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.container_engine import until_nothing_is_left
 from tests.support.patience import eventually, eventually_told
 from tests.support.run_crew import run_crew
 from tests.support.sip_files import waiting, write_sip
@@ -78,7 +79,5 @@ def test_an_aborted_block_leaves_no_container_and_the_other_one_alone(crew, swar
     assert "wrong field" in shown["reason"]
     states = {one["stage"]: one["state"] for one in shown["stages"]}
     assert states["a"] == "failed"
-    for engine in swarm:
-        eventually_told(
-            lambda each=engine: each.docker("ps", "-aq") == "", "docker ps is empty"
-        )
+    until_nothing_is_left(*swarm)
+    assert [engine.docker("ps", "-aq") for engine in swarm] == ["", ""]

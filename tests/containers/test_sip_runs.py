@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.container_engine import DOCKER, IMAGE, running_engines
+from tests.support.container_engine import (
+    DOCKER,
+    IMAGE,
+    running_engines,
+    until_nothing_is_left,
+)
 from tests.support.patience import eventually, eventually_told
 from tests.support.run_crew import ended, run_crew
 from tests.support.seed_blocks import FIRST_JSON, FIRST_YAML, SIMPLE_JSON, TEMPLATE
@@ -41,12 +46,6 @@ def until_begun(crew, *names):
 
 def go(crew):
     (share(crew) / "go").touch()
-
-
-def until_nothing_is_left(*engines):
-    """A node of a Swarm removes its containers by itself, after their service is gone."""
-    for engine in engines:
-        eventually_told(lambda each=engine: each.left_behind() == {}, "nothing is left", 40.0)
 
 
 def outcomes(crew, name="flow/run1"):

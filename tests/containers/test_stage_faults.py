@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.container_engine import DOCKER, running_engines
+from tests.support.container_engine import DOCKER, running_engines, until_nothing_is_left
 from tests.support.fleet import fleet
 from tests.support.patience import eventually, eventually_told
 from tests.support.stages import compose_text, service
@@ -58,9 +58,8 @@ class Scene:
         )
         return self.client.get(task_id)
 
-    def until_nothing_is_left(self, *engines):
-        for engine in engines or (self.engine,):
-            eventually_told(lambda each=engine: not each.left_behind(), "nothing is left", 40.0)
+    def until_nothing_is_left(self):
+        until_nothing_is_left(self.engine)
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def crew(tmp_path):
 
 
 @pytest.fixture
-def scene(crew, engine):
+def scene(engine, crew):  # in this order: the engine is cleared after its workers are gone
     with crew.client() as client:
         yield Scene(crew, client, engine)
 
@@ -137,6 +136,24 @@ def test_what_is_left_of_a_lease_that_is_over_is_removed_by_whoever_starts_next(
     scene.until(task, "failed")
     assert scene.engine.left_behind()
     scene.worker("compose").says("leftover")
+    scene.until_nothing_is_left()
+
+
+@SLOW
+@pytest.mark.req("R004-60")
+@pytest.mark.parametrize("kind", ["compose", "swarm"])
+def test_networks_that_no_container_uses_any_more_are_removed_too(scene, kind):
+    """As by a worker that was killed after it had removed the containers."""
+    scene.client.configure_queue("default", lease_seconds=1.0)
+    first = scene.worker(kind, "--no-monitor")
+    task = scene.submit(kind, waiting_stage(), max_lapses=0)
+    scene.until_begun()
+    first.kill()
+    scene.engine.clear_containers()
+    assert list(scene.engine.left_behind()) == ["networks"]
+    scene.crew.monitor()
+    scene.until(task, "failed")
+    scene.worker(kind).says("leftover")
     scene.until_nothing_is_left()
 
 
@@ -220,7 +237,7 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
         (data / "go").touch()
     for task in tasks.values():
         assert scene.until(task, "succeeded", "failed").status.value == "succeeded"
-    scene.until_nothing_is_left(manager, node)
+    until_nothing_is_left(manager, node)
 
 
 @SLOW

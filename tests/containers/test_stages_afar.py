@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.afar import afar
-from tests.support.container_engine import IMAGE
+from tests.support.container_engine import IMAGE, until_nothing_is_left
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually, eventually_told
 from tests.support.run_crew import ended
@@ -63,7 +63,7 @@ def test_a_stage_behind_a_server_is_read_heard_and_adopted(far, engine, kind):
         said = sorted((one.text, one.output) for one in client.outputs("x"))
         assert said == [("by token", None), ("half way", "half")]
         assert client.get("x").attempt == 1
-    eventually_told(lambda: not engine.left_behind(), "nothing is left")
+    until_nothing_is_left(engine)
     assert "token" not in json.dumps(engine.rows("ps", "-a"))
 
 

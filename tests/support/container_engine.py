@@ -36,6 +36,7 @@ DOCKER = Part(
 )
 START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 15.0
+LEFT_SECONDS_MAX = 40.0
 _numbers = itertools.count(1)
 
 
@@ -111,14 +112,14 @@ class PrivateEngine:
         return [json.loads(line) for line in text.splitlines()]
 
     def left_behind(self) -> dict[str, list[str]]:
-        """Whatever tidewheel ever made here and did not remove."""
+        """The names of whatever tidewheel ever made here and did not remove."""
         found = {
-            "containers": [one["Id"] for one in self._ask("/containers/json?all=1&")],
-            "networks": [one["Id"] for one in self._ask("/networks?")],
+            "containers": [one["Names"][0] for one in self._ask("/containers/json?all=1&")],
+            "networks": [one["Name"] for one in self._ask("/networks?")],
             "volumes": [one["Name"] for one in self._ask("/volumes?")["Volumes"] or []],
-            "services": [one["ID"] for one in self._ask("/services?")],
+            "services": [one["Spec"]["Name"] for one in self._ask("/services?")],
         }
-        return {kind: ids for kind, ids in found.items() if ids}
+        return {kind: names for kind, names in found.items() if names}
 
     def _ask(self, path: str) -> Any:
         """What the engine itself lists of tidewheel's; a tenth of what the program costs."""
@@ -132,15 +133,20 @@ class PrivateEngine:
         assert answer.status == HTTPStatus.OK, listed
         return listed
 
-    def clear(self) -> None:
+    def clear_containers(self) -> None:
         """Remove all containers and services, whoever made them."""
         if self.succeeds("node", "ls"):
             for service in self.docker("service", "ls", "-q").split():
                 self.docker("service", "rm", service)
         if containers := self.docker("ps", "-aq").split():
             self._run(("rm", "-f", "-v", *containers))
+
+    def clear(self) -> None:
+        """Remove everything that nobody uses any more, too."""
+        self.clear_containers()
         self._run(("network", "prune", "-f"))
-        self._run(("volume", "prune", "-f"))
+        if volumes := self.docker("volume", "ls", "-q").split():
+            self._run(("volume", "rm", "-f", *volumes))
 
     def make_image(self, root: Path) -> None:
         packed = subprocess.run(("tar", "-C", root, "-c", "."), capture_output=True, check=True)
@@ -204,6 +210,20 @@ class _Socket(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(str(self._path))
+
+
+def until_nothing_is_left(*engines: PrivateEngine) -> None:
+    """A node of a Swarm removes its containers by itself, after their service is gone."""
+    seen: dict[str, dict[str, list[str]]] = {}
+
+    def is_empty() -> bool:
+        seen.update({engine.name: engine.left_behind() for engine in engines})
+        return not any(seen.values())
+
+    try:
+        eventually_told(is_empty, "nothing is left", LEFT_SECONDS_MAX)
+    except AssertionError as late:
+        raise AssertionError(f"{late}: {seen}") from None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 
 from tidewheel.runners.engine.ends import KILLED
 from tidewheel.runners.engine.memory_ends import out_of_memory
-from tidewheel.runners.engine.names import ATTEMPT, PROJECT, RUNNER, STORE, TASK, Tags
+from tidewheel.runners.engine.names import LABELS, PROJECT, RUNNER, Tags
 from tidewheel.runners.engine.program import CREATE_SECONDS_MAX, Cli, EngineAway, json_rows
 from tidewheel.runners.engine.project import (
     CannotCreate,
@@ -26,6 +26,7 @@ from tidewheel.runners.engine.project import (
     StageWishes,
     sighted,
 )
+from tidewheel.runners.engine.remains import label_fields, labelled
 from tidewheel.runners.engine.values import TARGET, make_outputs_folder
 from tidewheel.runners.engine.words import create_words, whole_seconds, without_chatter
 from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
@@ -36,7 +37,7 @@ INSPECTED_AT_ONCE = 200
 REMOVE_TRIES = 20
 _PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
 _LISTED = (".ID", ".State", ".Status")
-_LABELS = (PROJECT, STORE, TASK, ATTEMPT, SERVICE)
+_LABELS = (*LABELS, SERVICE)
 
 
 class ComposeEngine:
@@ -72,7 +73,7 @@ class ComposeEngine:
         # Without this version 1 would pass over deploy.resources.
         for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
         answer = await self.cli.call(
-            *(*self.cli.compose, *for_version_1),
+            *(*self.cli.tied, *self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
             *("up", "--no-start", "--no-build"),
             seconds_max=CREATE_SECONDS_MAX,
@@ -84,7 +85,7 @@ class ComposeEngine:
     async def look(self) -> Sightings:
         """One list of all containers; of those that ended, once, how."""
         fields = [f"{{{{json {name}}}}}" for name in _LISTED]
-        fields += [f'{{{{json (.Label "{label}")}}}}' for label in _LABELS]
+        fields += label_fields(_LABELS)
         text = await self.cli.ask(
             *("ps", "--all", "--no-trunc", "--filter", f"label={RUNNER}={NAME}"),
             *("--format", f"[{','.join(fields)}]"),
@@ -93,6 +94,9 @@ class ComposeEngine:
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
         self._forget_but({row[0] for row in rows})
         return sighted(self._part_of(row) for row in rows)
+
+    async def remains(self) -> list[Tags]:
+        return await labelled(self.cli, NAME)
 
     async def start(self, parts: Sequence[Part]) -> None:
         """All at once; one that cannot be started has ended."""

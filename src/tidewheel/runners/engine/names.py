@@ -23,6 +23,7 @@ PROJECT = "tidewheel.project"
 STORE = "tidewheel.store"
 TASK = "tidewheel.task"
 ATTEMPT = "tidewheel.attempt"
+LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,8 @@ class Cli:
         version_1 = shutil.which("docker-compose", path=path)
         self.uses_plugin = version_1 is None
         self.compose: tuple[str, ...] = (version_1,) if version_1 else (docker, "compose")
-        # Helpers that only listen must not outlive a worker that was killed.
+        # Who listens or makes containers must not outlive a worker that was killed: somebody
+        # else would remove what is there while it goes on to make more.
         setpriv = shutil.which("setpriv", path=path)
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
         self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)

@@ -15,9 +15,10 @@ from tidewheel.runners.engine.allowances import read_allowances
 from tidewheel.runners.engine.ends import failure
 from tidewheel.runners.engine.job import EngineJob, Means, read_end, refused
 from tidewheel.runners.engine.logs import Followers
+from tidewheel.runners.engine.names import Tags
 from tidewheel.runners.engine.prepared import StageFolder, prepare, read_plan
 from tidewheel.runners.engine.program import EngineAway
-from tidewheel.runners.engine.project import CannotCreate, Engine, Phase, Plan, Sighting
+from tidewheel.runners.engine.project import CannotCreate, Engine, Phase, Plan
 from tidewheel.runners.engine.stage_spec import BadStage, runner_named
 from tidewheel.runners.engine.usage import ContainerSampler
 from tidewheel.runners.engine.watch import Watch
@@ -111,10 +112,12 @@ class EngineRunner:
     async def leftovers(self, store: str) -> list[Leftover]:
         """Every attempt of this store of which the engine holds something."""
         try:
-            sightings = await self._engine.look()
+            there = [one.tags for one in (await self._engine.look()).values()]
+            there += await self._engine.remains()
         except EngineAway:
             return []
-        return [_leftover(one) for one in sightings.values() if one.tags.store == store]
+        own = {tags.project: tags for tags in there if tags.store == store and tags.project}
+        return [_leftover(tags) for tags in own.values()]
 
     async def remove(self, leftover: Leftover) -> None:
         """What is left of an attempt whose lease is over."""
@@ -189,6 +192,5 @@ class EngineRunner:
         return EndedJob(end)
 
 
-def _leftover(sighting: Sighting) -> Leftover:
-    tags = sighting.tags
+def _leftover(tags: Tags) -> Leftover:
     return Leftover(name=tags.project, task_id=tags.task_id, attempt=tags.attempt)

@@ -27,6 +27,7 @@ from tidewheel.runners.engine.project import (
     StageWishes,
     sighted,
 )
+from tidewheel.runners.engine.remains import labelled
 from tidewheel.runners.engine.words import create_words, whole_seconds
 from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
 
@@ -78,7 +79,7 @@ class SwarmEngine:
         """Deploy the stack."""
         del files
         answer = await self.cli.call(
-            *(self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
+            *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
             *("--with-registry-auth", "--compose-file", str(file), plan.project),
             seconds_max=CREATE_SECONDS_MAX,
         )
@@ -97,6 +98,9 @@ class SwarmEngine:
             tasks = [row for row in rows if row.service == facts.name]
             parts.append((facts.tags, await self._with_memory(part_of(facts, tasks))))
         return sighted(parts)
+
+    async def remains(self) -> list[Tags]:
+        return await labelled(self.cli, NAME)
 
     async def start(self, parts: Sequence[Part]) -> None:
         """A Swarm starts what it is given by itself."""
@@ -159,10 +163,10 @@ class SwarmEngine:
         found = False
         for kind, label in (
             ("container", PROJECT),  # of this node; other nodes see to theirs
-            ("network", PROJECT),
-            ("volume", PROJECT),
             ("secret", STACK),
             ("config", STACK),
+            ("network", PROJECT),  # after what is not found without it (`remains`)
+            ("volume", PROJECT),
         ):
             mark = ("--filter", f"label={label}={project}")
             everything = ("--all",) if kind == "container" else ()
