@@ -37,6 +37,7 @@ MODES = {"global": "global", "global-job": "global"}  # any other: replicated
 STOPPED_LOOK_SECONDS = 0.3
 STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
 REMOVE_TRIES = 40
+LIST_TRIES = 5
 STACK = "com.docker.stack.namespace"
 _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
 
@@ -210,9 +211,12 @@ class SwarmEngine:
     async def _task_rows(self, names: Sequence[str]) -> list[TaskRow]:
         if not names:
             return []
-        answer = await self.cli.call(
-            *(self.cli.docker, "service", "ps", "--no-trunc", "--format", "{{json .}}"), *names
-        )
+        listing = (self.cli.docker, "service", "ps", "--no-trunc", "--format", "{{json .}}")
+        answer = await self.cli.call(*listing, *names)
+        for _ in range(LIST_TRIES):
+            if "not found" not in answer.err.lower():
+                break  # else one has gone during the list, which spoils it for all
+            answer = await self.cli.call(*listing, *names)
         if answer.status != 0 and "no such service" not in answer.err.lower():
             raise EngineAway(f"docker service ps: {answer.words}")
         return [TaskRow.read(row) for row in json_rows(answer.out)]
