@@ -29,7 +29,11 @@ class Afar(Fleet):
         self._callers: dict[tuple[str, ...], Caller] = {}
         self.token = self.new_token("worker")
         self.server = self.start_server(str(free_port()))
-        self.url = self._url()
+        try:
+            self.url = self._url()
+        except BaseException:
+            self.end()  # nobody has us yet who could
+            raise
         where = urlsplit(self.url)
         assert where.hostname and where.port
         self.proxy = TcpProxy(where.hostname, where.port)
