@@ -46,7 +46,8 @@ def test_requests_that_are_cut_or_come_twice_do_no_harm(far, client, harm):
     far.worker_afar("w", *WORKING)
     ids = prepare(client, far, 40)
     settle(client, far, ids)
-    assert far.proxy.happened[harm] >= len(REQUESTS)
+    # A request that comes twice is counted when it has come.
+    eventually(lambda: far.proxy.happened[harm] >= len(REQUESTS), "most were harmed")
 
 
 @pytest.mark.parametrize("far", ["sqlite"], indirect=True)
@@ -57,7 +58,9 @@ def test_requests_that_are_overtaken_by_later_ones_do_no_harm(far, client, harm)
     for only in (b"/reports", b"/claim", b"/logs/out", b"/heartbeats"):
         before = far.proxy.happened[harm]
         far.proxy.harm(Fault(harm, only))
-        eventually(lambda b=before: far.proxy.happened[harm] > b or done(client, ids), only)
+        eventually(
+            lambda b=before: far.proxy.happened[harm] > b or done(client, ids), only.decode()
+        )
         pace(0.3)
         far.proxy.release()
     settle(client, far, ids)

@@ -32,7 +32,7 @@ def eventually(
         if answer:
             return answer
         if time.monotonic() > end_at:
-            late = what if isinstance(what, str) else what()
+            late = what() if callable(what) else what
             raise AssertionError(
                 f"{late}: not within {seconds_max:g} s; last seen was {answer!r}"
             )

@@ -124,5 +124,5 @@ async def until(
             while not await asyncio.to_thread(look):
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        late = what if isinstance(what, str) else what()
+        late = what() if callable(what) else what
         raise AssertionError(f"{late}: not within {seconds_max:g} s") from None
