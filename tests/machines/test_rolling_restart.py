@@ -110,7 +110,7 @@ def every_task(caller):
         page = f"&before={reply['next']}"
 
 
-@pytest.mark.timeout(60 + 10 * RESTARTS)
+@pytest.mark.timeout(70 + 10 * RESTARTS)  # its suite has 180
 def test_servers_restarted_in_turn_under_load_fail_no_call(tmp_path, postgres_url):
     program = CommandLine(tmp_path)
     program.environment["TIDEWHEEL_STORE"] = postgres_url
