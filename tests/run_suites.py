@@ -65,21 +65,21 @@ SUITES = (
         paths=("tests/command_line",),
         budget_seconds=180,  # here and in the next two each command is a real process
         workers=2,
-        args=("--timeout=30",),
+        args=("--timeout=100",),
     ),
     Suite(
         name="stages",
         paths=("tests/stages",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=30",),
+        args=("--timeout=100",),
     ),
     Suite(
         name="through a server",
         paths=("tests/through_server",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=30",),
+        args=("--timeout=100",),
     ),
     Suite(
         name="unit",
@@ -186,7 +186,7 @@ SUITES = (
         ),
         budget_seconds=180,
         workers=3,  # they mostly wait for engines
-        args=("--timeout=120",),  # engines start, die and come back
+        args=("--timeout=170",),  # engines start, die and come back
     ),
     Suite(
         name="runs in containers",
@@ -196,14 +196,14 @@ SUITES = (
         ),
         budget_seconds=180,
         workers=3,
-        args=("--timeout=120",),
+        args=("--timeout=170",),
     ),
     Suite(
         name="Slurm",
         paths=("tests/engines",),
         budget_seconds=180,
         workers=3,  # they mostly wait for Slurm
-        args=("--timeout=100",),  # Slurm takes its time to find that a node is dead
+        args=("--timeout=170",),  # Slurm sends what was lost again after a minute
     ),
 )
 

@@ -20,7 +20,7 @@ def swarm(whole_swarm):
     """Both, without anything of tidewheel's, whatever a test before has left."""
     yield whole_swarm
     # Again and again: a network that a service has just left is still in use.
-    eventually_told(lambda: _is_cleared(whole_swarm), "the engines are empty again", 60.0)
+    eventually_told(lambda: _is_cleared(whole_swarm), "the engines are empty again", 90.0)
 
 
 def _is_cleared(engines):

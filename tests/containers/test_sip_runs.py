@@ -20,7 +20,8 @@ from tests.support.sips import definition, stage
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "containers"
 FILE = "flow-1.0.0.yaml"
-pytestmark = pytest.mark.timeout(120)
+SECONDS_MAX = 100.0  # of a run: its stages take seconds each, on a busy machine many
+pytestmark = pytest.mark.timeout(170)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def journal(crew):
 
 def until_begun(crew, *names):
     wanted = sorted(f"begin {name}" for name in names)
-    eventually(lambda: sorted(journal(crew)) == wanted, f"{wanted} begun", 60.0)
+    eventually(lambda: sorted(journal(crew)) == wanted, f"{wanted} begun", SECONDS_MAX)
 
 
 def go(crew):
@@ -59,7 +60,7 @@ def test_the_example_with_containers_runs_by_one_command(crew, engine, tmp_path)
     run = crew.run(
         *("example/survey-1.0.0.yaml.j2", "--runner", "compose", "-p", f"image={IMAGE}")
     )
-    assert ended(run, 60.0) == 0, run.log
+    assert ended(run, SECONDS_MAX) == 0, run.log
     made = (share(crew, "survey/run1") / "image").read_text()
     assert made == "phase scaled by 8\namplitude scaled by 8\n"
     assert engine.left_behind() == {}
@@ -71,7 +72,7 @@ def test_the_example_with_containers_runs_by_one_command(crew, engine, tmp_path)
 )
 def test_the_seeds_definition_without_stages_is_complete_at_once(crew, tmp_path, file, text):
     write_sip(tmp_path / "flow", file, text, {})
-    assert ended(crew.run(f"flow/{file}", "--runner", "compose"), 60.0) == 0
+    assert ended(crew.run(f"flow/{file}", "--runner", "compose"), SECONDS_MAX) == 0
 
 
 BLOCKS = {
@@ -92,7 +93,7 @@ def test_the_seeds_examples_run_where_their_nodes_are_offered(crew, engine, tmp_
     write_sip(tmp_path / "flow", file, text, scripts)
     offered = ("--runner", "swarm", "--label", "compute_a", "--nodes", "10")
     run = crew.run(f"flow/{file}", *parameters, *offered)
-    assert ended(run, 90.0) == 0, run.log
+    assert ended(run, SECONDS_MAX) == 0, run.log
     assert sorted(journal(crew)) == sorted(stages)
     assert set(outcomes(crew).values()) == {"succeeded"}
     until_nothing_is_left(engine)
@@ -119,13 +120,15 @@ def test_stages_without_a_dependency_overlap_on_the_nodes_that_their_labels_name
         rows = engine.rows("ps", "--filter", "label=tidewheel.runner=swarm")
         return [row["Names"] for row in rows]
 
-    eventually_told(lambda: names(manager) and names(node), "one stage on each node", 60.0)
+    eventually_told(
+        lambda: names(manager) and names(node), "one stage on each node", SECONDS_MAX
+    )
     [sender], [receiver] = names(manager), names(node)
     assert sender.startswith("tw-flow-run1-1-send-")
     assert receiver.startswith("tw-flow-run1-1-receive-")
     until_begun(crew, "send", "receive")
     go(crew)
-    assert ended(run, 60.0) == 0, run.log
+    assert ended(run, SECONDS_MAX) == 0, run.log
     assert journal(crew)[-1] == "begin last"
     until_nothing_is_left(*swarm)
 
@@ -140,7 +143,7 @@ def test_a_stage_with_one_bad_service_has_failed_and_the_run_says_which(crew, en
     }
     write_sip(tmp_path / "flow", FILE, text, scripts)
     run = crew.run(f"flow/{FILE}", "--runner", "compose")
-    assert ended(run, 60.0) == 0, run.log
+    assert ended(run, SECONDS_MAX) == 0, run.log
     assert "1/a failed: service work: exit status 3; last line of its log: no data" in run.log
     assert outcomes(crew) == {"a/1": "failed", "c/1": "succeeded"}
     assert journal(crew) == ["c"]
@@ -158,7 +161,7 @@ def test_a_run_that_is_stopped_in_mid_stage_leaves_no_container(crew, engine, tm
     run = crew.run(f"flow/{FILE}", "--runner", "compose")
     until_begun(crew, "a", "b")
     assert crew.ask("stop", "--kill", "flow")[0] == 0
-    ended(run, 60.0)
+    ended(run, SECONDS_MAX)
     assert engine.docker("ps", "-aq") == ""
     assert engine.left_behind() == {}
     assert sorted(journal(crew)) == ["begin a", "begin b"]
@@ -180,9 +183,9 @@ def test_whoever_dies_in_mid_stage_no_stage_is_started_twice(crew, engine, tmp_p
         worker.kill()
     scheduler = crew.run("flow/run1")
     if victim == "both":
-        crew.start(*worker_of).says("adopted", 60.0)
+        crew.start(*worker_of).says("adopted", SECONDS_MAX)
     go(crew)
-    assert ended(scheduler, 60.0) == 0, scheduler.log
+    assert ended(scheduler, SECONDS_MAX) == 0, scheduler.log
     assert journal(crew) == ["begin a", "begin b"]
     assert outcomes(crew) == {"a/1": "succeeded", "b/1": "succeeded"}
     until_nothing_is_left(engine)
@@ -203,7 +206,7 @@ def test_a_stage_that_its_engine_took_with_it_runs_again_and_the_run_goes_on(tmp
         engine.start()
         until_begun(crew, "a", "a")
         go(crew)
-        assert ended(run, 60.0) == 0, run.log
+        assert ended(run, SECONDS_MAX) == 0, run.log
         assert journal(crew) == ["begin a", "begin a", "begin b"]
         assert outcomes(crew) == {"a/1": "succeeded", "b/1": "succeeded"}
         with crew.client() as client:

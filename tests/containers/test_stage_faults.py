@@ -10,7 +10,7 @@ from tests.support.stages import compose_text, service
 LONG_LEASE_SECONDS = 600.0
 # Each start is a line of the journal; it goes on until it is told to end.
 WAIT = "echo begin >> /data/journal; until [ -e /data/go ]; do sleep 0.1; done"
-SLOW = pytest.mark.timeout(120)
+SLOW = pytest.mark.timeout(170)
 
 
 def waiting_stage(script=WAIT, **keys):
@@ -34,7 +34,7 @@ class Scene:
         """The folder that a stage shares with its test."""
         pattern = f"tasks/*/*/{attempt}/files/data"
         return eventually(
-            lambda: next(self.crew.home.glob(pattern), None), "the folder of the stage", 60.0
+            lambda: next(self.crew.home.glob(pattern), None), "the folder of the stage", 90.0
         )
 
     def begun(self, attempt=1):
@@ -42,7 +42,7 @@ class Scene:
         return journal.read_text().split() if journal.exists() else []
 
     def until_begun(self, attempt=1):
-        eventually(lambda: self.begun(attempt), f"attempt {attempt} has begun", 60.0)
+        eventually(lambda: self.begun(attempt), f"attempt {attempt} has begun", 90.0)
 
     def kill_engine(self):
         """As soon as it has in writing what runs."""
@@ -54,7 +54,7 @@ class Scene:
         eventually(
             lambda: self.client.get(task_id).status.value in statuses,
             f"{task_id} is {' or '.join(statuses)}",
-            60.0,
+            90.0,
         )
         return self.client.get(task_id)
 
@@ -75,11 +75,15 @@ def scene(engine, crew):  # in this order: the engine is cleared after its worke
 
 
 @pytest.fixture
-def own_engine(crew):
+def own_engine(tmp_path):
     """An engine that may be killed, and is in no Swarm."""
     if reason := DOCKER.missing_reason():
         pytest.skip(reason)
-    with running_engines("e1") as [engine], crew.client() as client:
+    with (
+        running_engines("e1") as [engine],
+        fleet(tmp_path) as crew,
+        crew.client() as client,
+    ):
         yield Scene(crew, client, engine)
 
 
@@ -150,7 +154,8 @@ def test_networks_that_no_container_uses_any_more_are_removed_too(scene, kind):
     scene.until_begun()
     first.kill()
     scene.engine.clear_containers()
-    assert list(scene.engine.left_behind()) == ["networks"]
+    left = scene.engine.left_behind
+    eventually_told(lambda: set(left()) == {"networks"}, lambda: f"a network alone: {left()}")
     scene.crew.monitor()
     scene.until(task, "failed")
     scene.worker(kind).says("leftover")
@@ -244,13 +249,13 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
 def test_a_stage_that_no_node_can_take_says_so_and_waits_until_its_time_is_over(scene):
     scene.worker("swarm")
     wanted = {"node": {"constraints": ["node.labels.zone == nowhere"]}}
-    task = scene.submit("swarm", compose_text(a=service("true")), spec=wanted, timeout=6)
-    eventually(
-        lambda: [one for one in scene.client.outputs(task) if "no suitable node" in one.text],
-        "it says why it waits",
-    )
-    [said] = scene.client.outputs(task)
-    assert "docker node update --label-add" in said.text
-    assert scene.client.get(task).status.value == "running"
-    assert scene.until(task, "failed").errors[-1].code == "timed_out"
+    text = compose_text(a=service("true"))
+    waits = scene.submit("swarm", text, spec=wanted)
+    [said] = eventually(lambda: scene.client.outputs(waits), "it says why it waits")
+    assert "no suitable node" in said.text and "docker node update --label-add" in said.text
+    assert scene.client.get(waits).status.value == "running"
+    scene.client.cancel(waits)
+    scene.until(waits, "cancelled")
+    limited = scene.submit("swarm", text, spec=wanted, timeout=1)
+    assert scene.until(limited, "failed").errors[-1].code == "timed_out"
     scene.until_nothing_is_left()

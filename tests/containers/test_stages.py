@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 
 import pytest
 
@@ -89,6 +90,29 @@ def test_one_service_that_fails_fails_the_stage_and_ends_the_others(stage):
     assert end.error.description.startswith("service broken: exit status 7")
     assert "no data" in end.error.description
     assert json.loads(end.error.args) == {"service": "broken", "exit_status": 7}
+
+
+def test_a_log_that_the_engine_did_not_tell_is_asked_for_again(stage, tmp_path, monkeypatch):
+    """As when it goes away for a moment after the last word."""
+    script = f"""#!/bin/sh
+case " $* " in
+    *" logs "*" --follow "*) exit 1 ;;
+    *" logs "*) if mkdir {tmp_path}/silent 2> /dev/null; then
+        echo "Cannot connect to the Docker daemon" >&2
+        exit 1
+    fi ;;
+esac
+exec {shutil.which("docker")} "$@"
+"""
+    docker = tmp_path / "programs" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(script)
+    docker.chmod(0o700)
+    monkeypatch.setenv("PATH", str(docker.parent), prepend=":")
+    played = stage(compose_text(a=service("echo last word")))
+    assert played.play().ending is Ending.SUCCEEDED
+    assert (tmp_path / "silent").exists()
+    assert files_of(played.directory)["job.out"] == "a | last word\n"
 
 
 def test_what_a_stage_says_is_heard_while_it_runs(stage):

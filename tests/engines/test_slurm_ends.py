@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.slurm import MEMORY_CGROUP, slurm_cluster
-from tests.support.slurm_stage import end_of, play, until
+from tests.support.slurm_stage import end_of, play, until, until_begun
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
@@ -38,7 +38,7 @@ python3 -c 'x = bytearray(400 * 1024 * 1024)'"""
 def test_a_job_that_runs_too_long_is_ended_by_slurm_and_says_so(slurm, tmp_path):
     async def scenario(stage):
         job = await stage.start(f"#SBATCH --time=1\n{LASTS}")
-        await until(has_begun(tmp_path), "it has begun")
+        await until_begun(job, has_begun(tmp_path), slurm)
         # Slurm counts in minutes: an administrator shortens what is left.
         slurm.ask("scontrol", "update", f"JobId={slurm.only('task-1')}", "EndTime=now")
         end = await end_of(job)
@@ -52,7 +52,7 @@ def test_a_job_that_runs_too_long_is_ended_by_slurm_and_says_so(slurm, tmp_path)
 def test_a_job_that_somebody_cancelled_in_slurm_says_that_it_was_not_us(slurm, tmp_path):
     async def scenario(stage):
         job = await stage.start(LASTS)
-        await until(has_begun(tmp_path), "it has begun")
+        await until_begun(job, has_begun(tmp_path), slurm)
         slurm.ask("scancel", slurm.only("task-1"))
         end = await end_of(job)
         assert end.error.code == "cancelled"
@@ -66,7 +66,7 @@ def test_a_job_that_leaves_with_status_0_when_it_is_cancelled_has_not_done_its_w
 ):
     async def scenario(stage):
         job = await stage.start("trap 'exit 0' TERM; touch ../../begun; sleep 300 & wait")
-        await until(has_begun(tmp_path), "it has begun")
+        await until_begun(job, has_begun(tmp_path), slurm)
         slurm.ask("scancel", slurm.only("task-1"))
         end = await end_of(job)
         assert end.error.code == "cancelled"
@@ -112,7 +112,7 @@ def test_no_job_is_declared_dead_because_slurm_is_down(slurm, tmp_path):
         job = await stage.start(
             "touch ../../begun; while [ ! -e ../../go ]; do sleep 0.1; done"
         )
-        await until(has_begun(tmp_path), "it has begun")
+        await until_begun(job, has_begun(tmp_path), slurm)
         slurm.kill_controller()
         await until(lambda: stage.troubles, "the trouble is told")
         assert "Slurm does not answer" in stage.troubles[0]

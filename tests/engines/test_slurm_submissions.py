@@ -4,7 +4,14 @@ import asyncio
 
 import pytest
 
-from tests.support.slurm_stage import end_of, faulty_sbatch, open_stage, play, until
+from tests.support.slurm_stage import (
+    end_of,
+    faulty_sbatch,
+    open_stage,
+    play,
+    until,
+    until_begun,
+)
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.slurm.record import make_void, read_record
@@ -27,8 +34,8 @@ def let_go(home):
 def test_a_job_whose_worker_died_is_adopted_and_not_begun_again(slurm, tmp_path):
     async def scenario():
         async with open_stage(slurm, tmp_path) as first:
-            await first.start(LASTS)
-            await until(lambda: begun(tmp_path), "it has begun")
+            job = await first.start(LASTS)
+            await until_begun(job, lambda: begun(tmp_path), slurm)
         async with open_stage(slurm, tmp_path) as second:
             job = await second.adopt(LASTS)
             let_go(tmp_path)
@@ -74,9 +81,9 @@ def test_what_a_job_said_is_told_again_from_the_first_to_whoever_adopts_it(slurm
 
     async def scenario():
         async with open_stage(slurm, tmp_path) as first:
-            await first.start(command)
+            job = await first.start(command)
             await first.reports.until(lambda said: said.messages)
-            await until(lambda: begun(tmp_path), "it has begun")
+            await until_begun(job, lambda: begun(tmp_path), slurm)
         async with open_stage(slurm, tmp_path) as second:
             job = await second.adopt(command)
             let_go(tmp_path)
@@ -140,11 +147,11 @@ def test_a_later_attempt_ends_what_an_earlier_one_left_in_slurm(slurm, tmp_path)
 
     async def scenario():
         async with open_stage(slurm, tmp_path) as first:
-            await first.start(LASTS)
-            await until(lambda: begun(tmp_path), "it has begun")
+            job = await first.start(LASTS)
+            await until_begun(job, lambda: begun(tmp_path), slurm)
         async with open_stage(slurm, tmp_path) as second:
             job = await second.start(LASTS, attempt=2)
-            await until(lambda: len(begun(tmp_path)) == 2, "the second has begun")
+            await until_begun(job, lambda: len(begun(tmp_path)) == 2, slurm)
             await until(
                 lambda: sorted(slurm.named("task-1").values()) == ["CANCELLED", "RUNNING"],
                 "the first has ended",

@@ -46,7 +46,8 @@ def test_requests_that_are_cut_or_come_twice_do_no_harm(far, client, harm):
     far.worker_afar("w", *WORKING)
     ids = prepare(client, far, 40)
     settle(client, far, ids)
-    assert far.proxy.happened[harm] >= len(REQUESTS)
+    # A request that comes twice is counted when it has come.
+    eventually(lambda: far.proxy.happened[harm] >= len(REQUESTS), "most were harmed")
 
 
 @pytest.mark.parametrize("far", ["sqlite"], indirect=True)
@@ -57,7 +58,9 @@ def test_requests_that_are_overtaken_by_later_ones_do_no_harm(far, client, harm)
     for only in (b"/reports", b"/claim", b"/logs/out", b"/heartbeats"):
         before = far.proxy.happened[harm]
         far.proxy.harm(Fault(harm, only))
-        eventually(lambda b=before: far.proxy.happened[harm] > b or done(client, ids), only)
+        eventually(
+            lambda b=before: far.proxy.happened[harm] > b or done(client, ids), only.decode()
+        )
         pace(0.3)
         far.proxy.release()
     settle(client, far, ids)
@@ -133,13 +136,14 @@ def test_whatever_happens_to_the_network_nothing_is_lost_or_done_twice(far, clie
 
 @pytest.mark.parametrize("far", ["sqlite"], indirect=True)
 def test_a_fenced_job_ends_before_its_lease_while_the_server_is_out_of_reach(far, client):
-    """RELIABILITY 17: nobody runs it twice at once."""
-    client.configure_queue("default", lease_seconds=2.0, fence_kill=True)
+    """RELIABILITY 17: nobody runs it twice at once. A quarter of the lease is left for it."""
+    client.configure_queue("default", lease_seconds=8.0, fence_kill=True)
     worker = far.worker_afar("w", *WORKING)
     client.submit(command=f"{far.noting('begin')}; exec sleep 600", id="a", max_lapses=10)
     [first] = eventually(far.executions, "it runs")
     far.proxy.silence(requests=True)
-    eventually(lambda: is_gone(first.pid), "the fence has ended it", 2.0)
+    eventually(lambda: is_gone(first.pid), "the fence has ended it")
+    assert [one.signal.value for one in client.history("a") if one.signal] == ["claim"]
     assert worker.runs
     far.proxy.heal()
     eventually(lambda: len(far.executions()) == 2, "it runs again")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import eventually
+from tests.support.patience import eventually_told
 from tests.support.sips import definition, stage
 from tests.support.workflow_folders import put
 
@@ -46,7 +46,7 @@ def test_the_example_of_the_page_does_what_the_page_says(tidewheel, started):
     assert [one["priority"] for one in asked.values()] == [-1, 0, 100]
     started("scheduler")
     started("worker", "--queue", "run:*")
-    eventually(lambda: all_are(tidewheel, "completed"), "every block is done")
+    eventually_told(lambda: all_are(tidewheel, "completed"), "every block is done")
     ended = {name: one["ended_at"] for name, one in blocks(tidewheel).items()}
     assert min(ended, key=ended.get) == "PB-20261115-sip-first"
 
@@ -79,10 +79,10 @@ def test_a_scheduler_that_is_killed_loses_no_block_and_begins_none_twice(tidewhe
     for _ in range(2):
         started("scheduler")
     started("worker", "--queue", "run:*")
-    eventually(lambda: blocks(tidewheel)[NAMES[0]]["driven"], "somebody has the first block")
+    eventually_told(lambda: blocks(tidewheel)[NAMES[0]]["driven"], "somebody has the first block")
     owner = tidewheel("show", NAMES[0], "--json").json["run"]["scheduler"]["pid"]
     os.kill(owner, signal.SIGKILL)
     assert tidewheel("objects", "post", "go").status == 0
-    eventually(lambda: all_are(tidewheel, "completed"), "every block is done")
+    eventually_told(lambda: all_are(tidewheel, "completed"), "every block is done")
     ids = [one["id"] for one in tidewheel("tasks", "--json").json["tasks"]]
     assert sorted(ids) == sorted(f"{name}/1/{part}/1" for name in NAMES for part in "ab")

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from tests.support.fleet import Fleet, Program
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
+from tests.support.ports import free_port
 from tidewheel.client.tokens import make_token
 from tidewheel.core.tasks.access import Grant, Scope
 from tidewheel.testing.tcp_proxy import TcpProxy
@@ -25,9 +26,14 @@ class Afar(Fleet):
 
     def __init__(self, folder: Path, store: str | None) -> None:
         super().__init__(folder, store)
+        self._callers: dict[tuple[str, ...], Caller] = {}
         self.token = self.new_token("worker")
-        self.server = self.start_server("0")
-        self.url = self._url()
+        self.server = self.start_server(str(free_port()))
+        try:
+            self.url = self._url()
+        except BaseException:
+            self.end()  # nobody has us yet who could
+            raise
         where = urlsplit(self.url)
         assert where.hostname and where.port
         self.proxy = TcpProxy(where.hostname, where.port)
@@ -55,8 +61,12 @@ class Afar(Fleet):
         return asyncio.run(make())
 
     def caller(self, *scopes: str) -> Caller:
-        """Somebody who speaks to the server past the proxy."""
-        return Caller(urlsplit(self.url).netloc, self.new_token(*scopes))
+        """Somebody who speaks to the server past the proxy; the same one when asked again,
+        since those who wait ask often, and a new token opens the store."""
+        if scopes not in self._callers:
+            token = self.new_token(*scopes)
+            self._callers[scopes] = Caller(urlsplit(self.url).netloc, token)
+        return self._callers[scopes]
 
     def home_of(self, name: str) -> Path:
         """Below the fleet's own, so that its jobs are found, and another's all the same."""

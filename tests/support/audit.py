@@ -16,7 +16,7 @@ EXCUSES = {Signal.LAPSE, Signal.YIELD, Signal.RETRY}
 PAGE = 1000
 
 
-def until_all_ended(client: Client, count: int, seconds_max: float = 50.0) -> dict[str, str]:
+def until_all_ended(client: Client, count: int, seconds_max: float = 90.0) -> dict[str, str]:
     """Wait until so many tasks are there and have ended; id to status."""
 
     def look() -> dict[str, str]:

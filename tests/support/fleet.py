@@ -80,7 +80,7 @@ class Program:
 
     def says(self, text: str, seconds_max: float = SECONDS_MAX) -> None:
         """Wait until it has printed this."""
-        eventually(lambda: text in self.log, f"{text!r} in the log", seconds_max)
+        eventually(lambda: text in self.log, lambda: f"{text!r} in {self.log}", seconds_max)
 
     @property
     def runs(self) -> bool:

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SECONDS_MAX = 30.0
+# Nobody promised a time; this one tells what will never come from what is slow today.
+SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.02
 ASK_SECONDS = 0.25
 SCALE = "TIDEWHEEL_TEST_SCALE"
@@ -17,24 +18,30 @@ SCALE = "TIDEWHEEL_TEST_SCALE"
 
 def eventually(
     look: Callable[[], T],
-    what: str,
+    what: str | Callable[[], str],
     seconds_max: float = SECONDS_MAX,
     interval_seconds: float = LOOK_SECONDS,
 ) -> T:
-    """The first answer that is true; the test fails if none came in time."""
+    """The first answer that is true; the test fails if none came in time.
+
+    ``what`` may be asked for when it is too late, and can then tell what was there instead.
+    """
     end_at = time.monotonic() + seconds_max
     while True:
         answer = look()
         if answer:
             return answer
         if time.monotonic() > end_at:
+            late = what() if callable(what) else what
             raise AssertionError(
-                f"{what}: not within {seconds_max:g} s; last seen was {answer!r}"
+                f"{late}: not within {seconds_max:g} s; last seen was {answer!r}"
             )
         time.sleep(interval_seconds)
 
 
-def eventually_told(look: Callable[[], T], what: str, seconds_max: float = SECONDS_MAX) -> T:
+def eventually_told(
+    look: Callable[[], T], what: str | Callable[[], str], seconds_max: float = SECONDS_MAX
+) -> T:
     """The same where each look starts a program: many of them would starve what is awaited."""
     return eventually(look, what, seconds_max, ASK_SECONDS)
 

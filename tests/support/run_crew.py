@@ -124,7 +124,7 @@ def run_crew(folder: Path, store: str | None = None) -> Iterator[RunCrew]:
 
 def ended(program: Program, seconds_max: float = SECONDS_MAX) -> int:
     """Its exit status, once it has ended by itself."""
-    eventually(lambda: not program.runs, f"it has ended: {program.log}", seconds_max)
+    eventually(lambda: not program.runs, lambda: f"its end: {program.log}", seconds_max)
     status: int = program.process.returncode
     return status
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 from tests.support.command_line import PROGRAM
+from tests.support.ports import free_port
 
 SECONDS_MAX = 50
 SHOWN_HOME = "/home/ada"
@@ -48,7 +48,7 @@ class ShellSession:
         self.home = root / "home"
         self.home.mkdir()
         self._state = root / "session"
-        port = str(_free_port())
+        port = str(free_port())
         # What the pages call it, and what it is here; an address may name the port.
         self._names = {**(names or {}), SHOWN_PORT: port, SHOWN_HOME: str(self.home)}
         self._begun_all: list[subprocess.Popen[str]] = []
@@ -134,12 +134,6 @@ class ShellSession:
         if serves and "--port" not in line:
             line = line.replace(serves[0], f"{serves[0]} --port {SHOWN_PORT}", 1)
         return self._real(line)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def alike(line: str) -> str:

@@ -8,6 +8,7 @@ schedulers run on the first machine, where the database is; workers reach server
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -34,10 +35,11 @@ class Network:
     """A bridge, and machines that hang on it."""
 
     def __init__(self, machines: int) -> None:
-        number = os.getpid() % 250  # several tests may have one at a time
-        self.subnet = f"10.{87 + os.getpid() // 250 % 100}.{number}"
-        self.bridge = f"twb{os.getpid()}"
-        self.machines = [f"tw{os.getpid()}m{n}" for n in range(machines)]
+        # Several tests may have one at a time, and a killed session leaves its own behind.
+        mark = secrets.token_hex(3)
+        self.subnet = f"10.{87 + secrets.randbelow(100)}.{secrets.randbelow(250)}"
+        self.bridge = f"twb{mark}"
+        self.machines = [f"tw{mark}m{n}" for n in range(machines)]
 
     @property
     def address(self) -> str:

@@ -14,16 +14,18 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.patience import eventually
+from tests.support.ports import free_port
 from tests.support.slurm_binaries import program
 
 NODES = ("n1", "n2", "n3")
 CPUS_PER_NODE = 4
 IDS_PER_CONTROLLER = 500
+START_SECONDS_MAX = 90.0
 MARK = "TIDEWHEEL_TEST_SLURM"  # in the environment of all that a node starts
 MEMORY_CGROUP = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -54,8 +56,11 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=30
-SlurmdTimeout={node_seconds}
-MessageTimeout=5
+# On a busy machine whatever is slow looks dead, and a message that was given up is sent again
+# after a minute. Programs look for a controller that is gone as long as for an answer.
+SlurmdTimeout=120
+BatchStartTimeout=120
+MessageTimeout=10
 KillWait=2
 MinJobAge=60
 DefMemPerCPU=100
@@ -127,10 +132,8 @@ class SlurmCluster:
     def start(self) -> None:
         self._write_files()
         self.start_munge()
-        self.start_controller()
-        for node in NODES:
-            self.start_node(node)
-        eventually(self.is_idle, f"three idle nodes: {self.folder}")
+        self._start_missing()
+        eventually(self.is_idle, self.told("three idle nodes"), START_SECONDS_MAX)
 
     def is_idle(self) -> bool:
         try:
@@ -166,7 +169,9 @@ class SlurmCluster:
         self._first_id += IDS_PER_CONTROLLER
         text = self.configuration.read_text()
         numbered = re.sub(r"(?m)^FirstJobId=.*$", f"FirstJobId={self._first_id}", text)
-        self.configuration.write_text(numbered)
+        whole = self.configuration.with_suffix(".new")
+        whole.write_text(numbered)
+        whole.replace(self.configuration)  # somebody reads it at any moment
         self._start("controller", [program("slurmctld"), "-D", "-i"])
 
     def kill_controller(self) -> None:
@@ -178,25 +183,50 @@ class SlurmCluster:
         )
 
     def kill_node(self, node: str) -> None:
-        """As a power cut: its daemon and all processes of its jobs."""
+        """As a power cut: its daemon and all processes of its jobs.
+
+        Slurm is told, as by those who watch a site's power: to find out by itself it had to
+        have so little patience that it took a node on a busy machine for dead, too.
+        """
         self._kill(node)
         self._kill_all_of(node)
+        self.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=power")
 
     def mend(self) -> None:
         """Bring back what a test has killed, and end what it has left."""
-        if "controller" not in self._daemons:
-            self.start_controller()
-        for node in NODES:
-            if node not in self._daemons:
-                self.start_node(node)
+        self._start_missing()
         eventually(self._has_cancelled, "every job is cancelled")
-        eventually(self._has_recovered, "three idle nodes", seconds_max=60.0)
+        eventually(self._has_recovered, self.told("three idle nodes"), START_SECONDS_MAX)
         if self._was_broken:
             # Nodes have yet to tell a new controller what they run: what begins meanwhile may
             # be taken for lost.
-            eventually(self._runs_jobs, "a job on all nodes", seconds_max=60.0)
+            eventually(self._runs_jobs, self.told("a job on all nodes"), START_SECONDS_MAX)
             self._was_broken = False
         self._last_id = max(map(int, self.states()), default=self._last_id)
+
+    def _start_missing(self) -> None:
+        """Whoever was never started, was killed by a test, or has given up."""
+        for name in ("controller", *NODES):
+            daemon = self._daemons.get(name)
+            if daemon is not None and daemon.poll() is None:
+                continue
+            self._was_broken |= daemon is not None
+            if name == "controller":
+                self.start_controller()
+            else:
+                self.start_node(name)
+
+    def told(self, what: str) -> Callable[[], str]:
+        """The same, with what Slurm itself shows when it did not come true."""
+
+        def told() -> str:
+            with suppress(subprocess.SubprocessError):
+                shown = self.ask("scontrol", "--oneliner", "show", "nodes")
+                shown += self.ask("scontrol", "--oneliner", "show", "jobs")
+                return f"{what}; Slurm shows\n{shown}"
+            return f"{what}; Slurm does not answer, see {self.folder}/log"
+
+        return told
 
     def _has_recovered(self) -> bool:
         """A node that was too slow for Slurm on a busy machine is drained: take it back."""
@@ -282,7 +312,7 @@ class SlurmCluster:
 
     def _configuration(self) -> str:
         host = socket.gethostname().partition(".")[0]
-        controller_port, *ports = _free_ports(1 + len(NODES))
+        controller_port, *ports = (free_port() for _ in (0, *NODES))
         nodes = [
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
             f"CPUs={CPUS_PER_NODE} RealMemory=4000 State=UNKNOWN"
@@ -292,7 +322,6 @@ class SlurmCluster:
             folder=self.folder,
             controller_port=controller_port,
             task_plugin="cgroup" if self._limits_memory else "none",
-            node_seconds=6,
             first_id=self._first_id,
             nodes="\n".join(nodes),
             names=",".join(NODES),
@@ -327,11 +356,3 @@ def _kill_those_with(*marks: set[bytes]) -> int:
                 os.kill(int(folder.name), signal.SIGKILL)
                 found += 1
     return found
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

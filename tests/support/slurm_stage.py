@@ -21,7 +21,7 @@ from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
 from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
-SECONDS_MAX = 50.0
+SECONDS_MAX = 90.0  # Slurm sends a message that was lost again after a minute
 LAST_WORD_SECONDS = 1.0  # all nodes are on this machine
 PROGRAMS = ("sbatch", "squeue", "scancel", "scontrol", "sstat")
 FOR_SLURM = Resources(labels=frozenset({RUNNER_LABEL}))
@@ -58,6 +58,16 @@ class Stage:
 async def end_of(job: Job) -> End:
     async with asyncio.timeout(SECONDS_MAX):
         return await job.wait()
+
+
+async def until_begun(job: Job, has_begun: Callable[[], object], slurm: SlurmCluster) -> None:
+    """One that ends before it has begun never will: that is told at once, with its end."""
+    ended = asyncio.ensure_future(job.wait())
+    try:
+        await until(lambda: has_begun() or ended.done(), slurm.told("it has begun"))
+        assert has_begun(), f"it has ended without having begun: {ended.result()}"
+    finally:
+        ended.cancel()
 
 
 @asynccontextmanager
@@ -104,7 +114,9 @@ def faulty_sbatch(folder: Path, text: str) -> Path:
 
 
 async def until(
-    look: Callable[[], object], what: str, seconds_max: float = SECONDS_MAX
+    look: Callable[[], object],
+    what: str | Callable[[], str],
+    seconds_max: float = SECONDS_MAX,
 ) -> None:
     """Wait while the runner goes on with its work."""
     try:
@@ -112,4 +124,5 @@ async def until(
             while not await asyncio.to_thread(look):
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(f"{what}: not within {seconds_max:g} s") from None
+        late = what() if callable(what) else what
+        raise AssertionError(f"{late}: not within {seconds_max:g} s") from None

@@ -24,7 +24,7 @@ from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
 from tidewheel.ports.runners import Assignment, Job, Runner
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0  # no promise of a runner: what has not come by then never will
 LONG_GRACE_SECONDS = 25.0
 SHORT_GRACE_SECONDS = 0.2
 JOBS_AT_ONCE = 20

@@ -27,6 +27,7 @@ from tidewheel.runners.texts import printable, storable
 
 FOLLOWERS_MAX = 200  # of one worker; a part beyond that has its log when it has ended
 READ_BYTES = 64 * 1024
+READ_TRIES = 2
 REST_SECONDS = 0.5  # before a log is asked for again
 END_SECONDS_MAX = 5.0  # for a follower to notice that its part has ended
 LAST_LINE_LENGTH_MAX = 300
@@ -101,11 +102,21 @@ class ProjectLogs:
         for source in self._sources.values():
             source.follower = None
             if not source.is_whole:
-                source.again()
-                await self._read(source, follow=False)
+                await self._read_rest(source)
                 source.is_whole = True
         for log in (self._out, self._err, *self._of_services.values()):
             log.settle()
+
+    async def _read_rest(self, source: Source) -> None:
+        """What is left of it: nothing, where its part is gone.
+
+        An engine that is there tells all; one that went away and came back is asked again.
+        """
+        for _ in range(READ_TRIES):
+            source.again()
+            if await self._read(source, follow=False):
+                return
+            await self._engine.cli.ask("version")
 
     async def close(self) -> None:
         """Follow nothing any more."""
