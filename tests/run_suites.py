@@ -43,67 +43,57 @@ class Suite:
         return RESULTS / f"{self.name.replace(' ', '-')}.xml"
 
 
+# A budget is about twice what the suite has ever taken: whoever exceeds it hangs, or has grown,
+# and a machine that is busy with something else has done neither. The time limit of one test is
+# pyproject's, longer than any single wait in it, so that a wait says what it waited for.
 SUITES = (
-    # A command that hangs is told with its stack, within the budget.
     Suite(
         name="command line",
         paths=("tests/command_line",),
-        budget_seconds=180,  # here and in the next two each command is a real process
+        budget_seconds=240,  # here and in the next two each command is a real process
         workers=2,
-        args=("--timeout=30",),
     ),
+    Suite(name="stages", paths=("tests/stages",), budget_seconds=240, workers=2),
     Suite(
-        name="stages",
-        paths=("tests/stages",),
-        budget_seconds=180,
-        workers=2,
-        args=("--timeout=30",),
+        name="through a server", paths=("tests/through_server",), budget_seconds=240, workers=2
     ),
-    Suite(
-        name="through a server",
-        paths=("tests/through_server",),
-        budget_seconds=180,
-        workers=2,
-        args=("--timeout=30",),
-    ),
-    Suite(name="unit", paths=("tests/unit", "tests/tidy"), budget_seconds=120, workers=2),
-    Suite(name="spec", paths=("tests/spec",), budget_seconds=120, workers=2),
-    Suite(name="conformance", paths=("tests/conformance",), budget_seconds=120, workers=2),
+    Suite(name="unit", paths=("tests/unit", "tests/tidy"), budget_seconds=150, workers=2),
+    Suite(name="spec", paths=("tests/spec",), budget_seconds=180, workers=2),
+    Suite(name="conformance", paths=("tests/conformance",), budget_seconds=240, workers=2),
     Suite(
         name="simulation",
         paths=("tests/sim",),
-        budget_seconds=180,
+        budget_seconds=300,
         workers=2,
-        args=("--timeout=170",),  # one test may be one long campaign
+        args=("--timeout=290",),  # one test may be one long campaign
     ),
     Suite(
         name="planted bugs",
         paths=("tests/planted",),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
-        args=("--timeout=110",),
+        args=("--timeout=230",),  # one test is one campaign
     ),
     Suite(
         name="terminal and notifications",
         paths=("tests/terminal", "tests/notifications"),
-        budget_seconds=120,
+        budget_seconds=180,
         workers=2,
-        args=("--timeout=60",),
     ),
-    Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
+    Suite(name="server", paths=("tests/server",), budget_seconds=240, workers=2),
     Suite(
         name="documentation",
         paths=("tests/documentation",),
-        budget_seconds=180,
+        budget_seconds=240,
         workers=2,
-        args=("--timeout=110",),  # one page is one test, and types all of its commands
+        args=("--timeout=230",),  # one page is one test, and types all of its commands
     ),
     Suite(
         name="fuzz",
         paths=("tests/fuzz",),
-        budget_seconds=120,
+        budget_seconds=180,
         workers=2,
-        args=("--timeout=110",),  # one test is ten thousand requests
+        args=("--timeout=170",),  # one test is ten thousand requests
     ),
     Suite(
         name="browser",
@@ -119,9 +109,8 @@ SUITES = (
                 "units",
             )
         ),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
-        args=("--timeout=60",),
     ),
     Suite(
         name="browser in trouble",
@@ -129,15 +118,14 @@ SUITES = (
             f"tests/browser/test_{name}.py"
             for name in ("logs", "acting", "manners", "hostile", "reconnect", "large")
         ),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
-        args=("--timeout=60",),
     ),
-    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
+    Suite(name="several machines", paths=("tests/machines",), budget_seconds=240, workers=2),
     Suite(
         name="real processes",
         paths=("tests/integration",),
-        budget_seconds=180,
+        budget_seconds=300,
         workers=2,
         args=("--ignore-glob=*/test_storage_*", "--ignore-glob=*/test_runner*"),
     ),
