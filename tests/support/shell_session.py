@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tests.support.command_line import PROGRAM
+from tests.support.ports import held_port
 
 SECONDS_MAX = 50
 SHOWN_HOME = "/home/ada"
@@ -48,7 +48,8 @@ class ShellSession:
         self.home = root / "home"
         self.home.mkdir()
         self._state = root / "session"
-        port = str(_free_port())
+        self._held = ExitStack()
+        port = str(self._held.enter_context(held_port()))
         # What the pages call it, and what it is here; an address may name the port.
         self._names = {**(names or {}), SHOWN_PORT: port, SHOWN_HOME: str(self.home)}
         self._begun_all: list[subprocess.Popen[str]] = []
@@ -104,6 +105,7 @@ class ShellSession:
                 reader.join(SECONDS_MAX)
             assert process.stdout is not None
             process.stdout.close()
+        self._held.close()
 
     def _begun(self, script: str) -> subprocess.Popen[str]:
         """A bash with a group of its own, so that what it leaves behind can be ended."""
@@ -134,12 +136,6 @@ class ShellSession:
         if serves and "--port" not in line:
             line = line.replace(serves[0], f"{serves[0]} --port {SHOWN_PORT}", 1)
         return self._real(line)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def alike(line: str) -> str:
