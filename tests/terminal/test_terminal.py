@@ -6,7 +6,7 @@ import signal
 from contextlib import ExitStack
 
 from tests.support.http_server import running_server
-from tests.support.patience import eventually
+from tests.support.patience import eventually_told
 from tests.support.prepared_run import PreparedRun
 from tests.support.terminal_session import on_terminal
 
@@ -224,7 +224,7 @@ def test_a_real_run_is_watched_to_its_end(tidewheel):
         f"  [[a]]\n    script = read line < {gate}\n  [[b]]\n    script = echo so it is\n"
     )
     with tidewheel.started("run", ".", "--json") as run:
-        eventually(lambda: "running" in tidewheel("runs").out, "the run is there")
+        eventually_told(lambda: "running" in tidewheel("runs").out, "the run is there")
         with on_terminal(tidewheel, "tui") as tui:
             tui.sees("enter choose").press("enter")
             tui.sees_line("a  ▶ running")
