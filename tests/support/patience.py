@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 60.0  # less than the time limit of a test, so that it says what was awaited
 LOOK_SECONDS = 0.02
 ASK_SECONDS = 0.25
 SCALE = "TIDEWHEEL_TEST_SCALE"
