@@ -42,7 +42,7 @@ check: static ## Before each commit, under a minute: format, lint, types, contra
 	$(BIN)/python -m pytest -q -n 2 $(wildcard tests/unit tests/spec tests/tidy)
 
 .PHONY: parts
-parts: setup ## Install the engines that tests start: Docker and Slurm; quick where they are
+parts: setup ## Install what tests start: PostgreSQL, Docker, Slurm; quick where they are
 	$(BIN)/python -m tests.support.parts
 
 .PHONY: test

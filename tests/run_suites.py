@@ -65,21 +65,18 @@ SUITES = (
         paths=("tests/command_line",),
         budget_seconds=180,  # here and in the next two each command is a real process
         workers=2,
-        args=("--timeout=100",),
     ),
     Suite(
         name="stages",
         paths=("tests/stages",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=100",),
     ),
     Suite(
         name="through a server",
         paths=("tests/through_server",),
         budget_seconds=180,
         workers=2,
-        args=("--timeout=100",),
     ),
     Suite(
         name="unit",
@@ -137,21 +134,18 @@ SUITES = (
     ),
     Suite(
         name="browser",
+        paths=tuple(f"tests/browser/test_{name}.py" for name in ("page", "graph", "views")),
+        budget_seconds=120,
+        workers=2,
+    ),
+    Suite(
+        name="browser elsewhere",
         paths=tuple(
             f"tests/browser/test_{name}.py"
-            for name in (
-                "page",
-                "graph",
-                "views",
-                "places",
-                "registry_pages",
-                "documentation",
-                "units",
-            )
+            for name in ("places", "registry_pages", "documentation", "units")
         ),
         budget_seconds=120,
         workers=2,
-        args=("--timeout=60",),
     ),
     Suite(
         name="browser in trouble",
@@ -161,7 +155,6 @@ SUITES = (
         ),
         budget_seconds=120,
         workers=2,
-        args=("--timeout=60",),
     ),
     Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
     Suite(

@@ -5,6 +5,9 @@ import pytest
 from tests.browser.flows import NOISY
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
+from tests.support.patience import SECONDS_MAX, eventually_told
+
+PATIENCE_MS = 1_000 * SECONDS_MAX
 
 
 def pytest_collection_modifyitems(items):
@@ -15,6 +18,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def browser():
+    from playwright.sync_api import expect  # noqa: PLC0415 - a second to load
+
+    # Five seconds, which is what it would wait, are little for a run on two busy cores.
+    expect.set_options(timeout=PATIENCE_MS)
     with chromium() as found:
         yield found
 
@@ -29,11 +36,20 @@ def site(tmp_path_factory):
 def noisy(site, tmp_path_factory):
     """A cycling run with a stop point, hostile texts, and a job that waits for a gate.
 
-    No test opens it: they come in any order, and each finds the run as it is. At the end it is
-    opened, since jobs outlive their worker.
+    No test opens it: they come in any order, and each finds the run as it is, with all done
+    that can be done before the gate. At the end it is opened, since jobs outlive their worker.
     """
     gate = tmp_path_factory.mktemp("gate") / "open"
-    yield site.begin("noisy", NOISY.format(gate=gate))
+    run = site.begin("noisy", NOISY.format(gate=gate))
+
+    rests = {"1/plot": "succeeded", "2/lonely": "succeeded", "2/gauge": "running"}
+
+    def states():
+        shown = site.tidewheel("show", run, *rests, "--json", "--server", site.url)
+        return {one["id"]: one["state"] for one in shown.json["tasks"]}
+
+    eventually_told(lambda: states() == rests, "the run waits for its gate")
+    yield run
     gate.touch()
 
 
@@ -61,7 +77,7 @@ class Window:
 @pytest.fixture
 def window(browser):
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield Window(context)
     context.close()
 

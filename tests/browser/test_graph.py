@@ -37,6 +37,12 @@ FLOW = """
 """
 
 
+def resting(locator):
+    """Where it is, once it has been there for two frames."""
+    locator.element_handle().wait_for_element_state("stable")
+    return locator.bounding_box()
+
+
 @pytest.fixture(scope="module")
 def run(site):
     return site.begin_paused("graph", FLOW)
@@ -65,16 +71,15 @@ def test_a_graph_that_is_dragged_or_zoomed_stays_where_it_was_put(site, run, pag
     first = page.get_by_label(re.compile("^1/first"))
     expect(first).to_be_visible()
     pane = page.locator(".react-flow__pane").bounding_box()
-    page.wait_for_function("() => !document.querySelector('.react-flow.panning')")
-    before = first.bounding_box()
     x, y = pane["x"] + 40, pane["y"] + 40
     page.mouse.move(x, y)
-    page.mouse.down()
+    page.mouse.down()  # held by a hand, it goes nowhere by itself
+    before = resting(first)
     page.mouse.move(x + 60, y + 30, steps=6)
-    dragged = first.bounding_box()
+    dragged = resting(first)
     page.mouse.up()
     page.wait_for_function("() => !document.querySelector('.react-flow.panning')")
-    rests = first.bounding_box()
+    rests = resting(first)
     for where, way in (("x", 60), ("y", 30)):
         assert dragged[where] == pytest.approx(before[where] + way, abs=2)
         assert rests[where] == pytest.approx(dragged[where], abs=2)
@@ -100,7 +105,7 @@ def test_the_small_map_has_the_states_of_all_tasks_and_leads_to_them(site, run, 
     for _ in range(3):
         page.get_by_role("button", name="Zoom In").click()
     first = page.get_by_label(re.compile("^1/first"))
-    before, box = first.bounding_box()["y"], small.bounding_box()
+    before, box = resting(first)["y"], small.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 12)
     eventually(lambda: first.bounding_box()["y"] < before - 50, "it is looked at from below")
 

@@ -48,7 +48,7 @@ def test_words_are_found_and_lines_wrapped(site, noisy, page):
     page.get_by_label("only these").check()
     expect(page.locator(".log-line")).to_have_count(11)
     page.get_by_label("wrap").check()
-    assert "logs.wrap=yes" in page.url
+    expect(page).to_have_url(re.compile(r"logs\.wrap=yes"))
     expect(page.locator(".log-lines.wrapped")).to_be_visible()
 
 

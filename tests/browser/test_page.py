@@ -98,7 +98,7 @@ def test_the_graph_shows_states_edges_and_as_much_as_is_wanted(site, tide, page)
     expect(page.get_by_label("1/gauge", exact=False)).to_have_count(0)
     page.get_by_label("Edges around live tasks").fill("2")
     expect(page.get_by_label("1/gauge, succeeded")).to_be_visible()
-    assert "graph.n=2" in page.url
+    expect(page).to_have_url(re.compile("graph\\.n=2"))
     merge.click()
     expect(page.get_by_role("complementary", name="Task 1/merge")).to_contain_text("1/MODELS")
     page.get_by_label("group by").select_option("both")
@@ -138,6 +138,8 @@ def test_a_reader_sees_everything_and_no_button_that_would_be_refused(site, tide
 
 
 def test_a_session_that_ended_says_so_what_to_do_and_goes_on_with_another(site, tide, page):
+    page.get_by_role("link", name=tide).click()
+    expect(page.get_by_role("heading", name=tide)).to_be_visible()
     numbers = [
         one["number"]
         for one in site.caller().get("/tokens").json["tokens"]
@@ -145,7 +147,6 @@ def test_a_session_that_ended_says_so_what_to_do_and_goes_on_with_another(site, 
     ]
     for number in numbers:
         site.caller().post(f"/tokens/{number}/revoke")
-    page.get_by_role("link", name=tide).click()
     expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("tidewheel token link")
     another = page.context.new_page()
@@ -202,7 +203,12 @@ def test_a_run_that_nobody_knows_is_said_to_be_unknown(site, page):
 
 
 def test_dark_is_remembered(page):
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()  # which hears keys
+    before = page.evaluate("document.documentElement.dataset.theme ?? null")
     page.keyboard.press("t")
+    page.wait_for_function(
+        "before => document.documentElement.dataset.theme !== before", arg=before
+    )
     theme = page.evaluate("document.documentElement.dataset.theme")
     assert theme in ("dark", "light")
     page.reload()

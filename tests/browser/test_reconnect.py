@@ -20,9 +20,9 @@ GATED = """
 """
 
 
-def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, window):
+def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, own_port, window):
     site = Site(CommandLine(tmp_path))
-    with site.running():
+    with site.running(own_port):
         run = site.begin("gate", GATED)
         page = window.log_in(site.login)
         page.goto(f"{site.url}/runs/{quote(run, safe='')}?views=table,logs&logs.of=run")
@@ -33,9 +33,9 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, window):
         site.up.send(signal.SIGKILL)
         expect(sign).to_have_text("reconnecting")
         expect(page.locator(".logs-tools")).to_contain_text("reconnecting")
-    with site.running():
-        expect(sign).to_have_text("live", timeout=30_000)
+    with site.running(own_port):
+        expect(sign).to_have_text("live")
         expect(page.locator(".logs-tools")).not_to_contain_text("reconnecting")
         given = site.tidewheel("set", run, "1/second", "--server", site.url)
         assert given.status == 0, given
-        expect(page.locator(".run-header")).to_contain_text("completed", timeout=30_000)
+        expect(page.locator(".run-header")).to_contain_text("completed")

@@ -55,6 +55,6 @@ def test_the_analysis_compares_names_and_shows_one_over_cycles(site, noisy, page
     expect(
         page.get_by_role("slider", name="Queue time of tide over", exact=False)
     ).to_be_visible()
-    assert "analysis.name=tide" in page.url and "analysis.of=queue" in page.url
+    expect(page).to_have_url(re.compile(r"(?=.*analysis\.name=tide).*analysis\.of=queue"))
     page.get_by_role("button", name="GPU", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="No gpu is known yet")).to_be_visible()

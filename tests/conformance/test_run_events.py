@@ -5,6 +5,7 @@ import pytest
 from tests.conformance.door import BROKEN, messages
 from tests.conformance.run_steps import Driver, claim_run, make_run
 from tests.conformance.test_wakeups import Ear
+from tests.support.patience import SECONDS_MAX
 from tidewheel.core.runs.requests import CommandAnswer, NewCommand
 from tidewheel.core.tasks.requests import Report
 from tidewheel.core.tasks.steps import End, Ending
@@ -194,7 +195,7 @@ class RunEar(Ear):
     def hears_of(self, run):
         with self._heard:
             return self._heard.wait_for(
-                lambda: any(w.everything or run in w.runs for w in self._wakes), timeout=10
+                lambda: any(w.everything or run in w.runs for w in self._wakes), SECONDS_MAX
             )
 
     def runs(self):

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.conformance.door import new_task
+from tests.support.patience import SECONDS_MAX
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.errors import Refused
@@ -23,7 +24,7 @@ class Ear:
             self._wakes.append(wake)
             self._heard.notify_all()
 
-    def hears(self, *, queue=None, worker=None, seconds=10):
+    def hears(self, *, queue=None, worker=None, seconds=SECONDS_MAX):
         """Wait until a wake names it, or says that anything may have changed."""
         with self._heard:
             return self._heard.wait_for(

@@ -101,7 +101,7 @@ def test_mutated_requests_cause_no_error_of_ours(tmp_path, request):
         home=tmp_path,
         failures_max=COUNT,
         wait_seconds_max=0.01,
-        request_seconds_max=5.0,
+        request_seconds_max=15.0,
     ) as server:
         admin = server.caller("admin")
         worker = register(admin, "q")

@@ -75,7 +75,7 @@ def server(tmp_path_factory):
     """With something in it, and without patience."""
     url = f"sqlite:///{tmp_path_factory.mktemp('schema')}/tidewheel.db"
     with running_server(
-        url, failures_max=100_000, wait_seconds_max=0.01, request_seconds_max=5.0
+        url, failures_max=100_000, wait_seconds_max=0.01, request_seconds_max=15.0
     ) as running:
         caller = running.caller("submit", "worker")
         worker = register(caller, "q")

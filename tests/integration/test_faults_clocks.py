@@ -9,7 +9,7 @@ from tests.support.fleet import fleet
 from tests.support.patience import eventually
 from tests.support.skewed_clock import forget_clock, skewed_by
 
-LEASE_SECONDS = 2.5
+LEASE_SECONDS = 4.0  # none may lapse because two cores are busy
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def crew(postgres_url, tmp_path):
 
 def is_off_by_hours(program):
     """What it prints it stamps with its own clock."""
-    stamp = program.log.splitlines()[-1].split()[0]
+    line = next(one for one in program.log.splitlines() if "worker.registered" in one)
+    stamp = line.split()[0]
     said = time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
     return abs(said - time.time()) > 3600  # noqa: TID251 - it is this clock that is asked
 

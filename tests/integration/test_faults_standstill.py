@@ -38,7 +38,7 @@ def until_status(client, task_id, wanted):
 
 def zombie(crew, client, *, after_resume):
     """A worker stands still for three leases while another ends its task; then it goes on."""
-    client.configure_queue("default", lease_seconds=1.0)
+    client.configure_queue("default", lease_seconds=3.0)  # only that of the still one lapses
     crew.monitor()
     gate = crew.folder / "gate"
     os.mkfifo(gate)

@@ -85,7 +85,8 @@ class Workload:
         """Three tasks in one call, two of which need the first; some are cancelled again."""
         ids = [f"{chain}.{part}" for part in range(3)]
         need = (Need(task_id=ids[0]),)
-        spec = '"' + "x" * self.chance.randrange(3000) + '"'
+        # So much that every session meets a checkpoint, whatever the chance.
+        spec = '"' + "x" * self.chance.randrange(3000, 6000) + '"'
         await self.store.submit(
             [
                 NewTask(id=one, queue="q", spec=spec, max_retries=1, needs=need if n else ())

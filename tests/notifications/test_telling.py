@@ -18,7 +18,7 @@ from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
 from tests.support.receiver import Receiver, receiver
-from tests.support.scripted_server import SILENCE, Script
+from tests.support.scripted_server import SILENCE, scripted
 from tests.support.site import make_certificate
 from tidewheel.config import RULES_FILE
 from tidewheel.failpoints import NOTIFYING
@@ -255,10 +255,10 @@ def test_no_more_than_one_message_comes_within_the_time_that_a_rule_names(
 # ---- at least once ----
 
 
-def test_a_receiver_that_is_down_gets_the_same_message_when_it_is_back(tidewheel, teller):
-    hook = Receiver()
-    with hook.listening():
-        pass
+def test_a_receiver_that_is_down_gets_the_same_message_when_it_is_back(
+    tidewheel, teller, own_port
+):
+    hook = Receiver(own_port)
     teller.rules(to(hook, '["failed"]')).passes()
     PreparedRun(tidewheel, ALONE).starts().fails("1/a")
     teller.passes()
@@ -396,10 +396,8 @@ def test_a_run_of_one_process_tells_its_end_before_it_leaves(tidewheel, teller, 
     assert hook.events == ["completed"]
 
 
-def test_a_run_of_one_process_ends_as_it_would_though_nobody_hears(tidewheel, teller):
-    hook = Receiver()
-    with hook.listening():
-        pass
+def test_a_run_of_one_process_ends_as_it_would_though_nobody_hears(tidewheel, teller, own_port):
+    hook = Receiver(own_port)
     teller.rules(to(hook, '["completed"]'))
     (tidewheel.folder / "flow.cylc").write_text(
         "[scheduling]\n  [[graph]]\n    R1 = a\n[runtime]\n  [[a]]\n    script = true\n"
@@ -505,13 +503,8 @@ def test_no_secret_of_a_rule_is_in_the_store_or_in_what_is_said(tidewheel, telle
 
 
 def test_a_receiver_that_says_nothing_keeps_nobody_for_longer_than_the_time():
-    script = Script((SILENCE,))
-    thread = threading.Thread(target=script.serve)
-    thread.start()
-    with pytest.raises((NotPosted, OSError)):
-        post(Webhook(url=script.url), WHAT, 0.3)
-    thread.join()
-    script.listener.close()
+    with scripted(SILENCE) as (url, _), pytest.raises((NotPosted, OSError)):
+        post(Webhook(url=url), WHAT, 0.3)
 
 
 def test_a_receiver_that_drips_keeps_nobody_for_longer_than_the_time():
@@ -519,8 +512,7 @@ def test_a_receiver_that_drips_keeps_nobody_for_longer_than_the_time():
         over = threading.Event()
 
         def drip():
-            line, _ = listener.accept()
-            with line, suppress(OSError):
+            with suppress(OSError), listener.accept()[0] as line:
                 while not over.wait(0.02):
                     line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -530,6 +522,8 @@ def test_a_receiver_that_drips_keeps_nobody_for_longer_than_the_time():
         with pytest.raises((NotPosted, OSError)):
             post(Webhook(url=url), WHAT, 0.5)
         over.set()
+        with suppress(OSError):  # a post that gave up before it connected was never accepted
+            listener.shutdown(socket.SHUT_RDWR)
         thread.join()
 
 

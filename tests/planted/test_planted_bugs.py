@@ -26,7 +26,6 @@ def simulate(
     return run_with(package, "tidewheel.testing.simulate", *given)
 
 
-@pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", [*STORE_BUGS, *SERVICE_BUGS], ids=lambda bug: bug.name)
 def test_the_simulation_finds(bug: Bug, package, request):
     bug.apply(package)

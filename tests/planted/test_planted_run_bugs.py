@@ -23,7 +23,6 @@ def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
     return run_with(package, "tests.sim.joint_campaign", *given)
 
 
-@pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", RUN_BUGS, ids=lambda bug: bug.name)
 def test_the_joint_simulation_finds(bug: Bug, package, request):
     bug.apply(package)

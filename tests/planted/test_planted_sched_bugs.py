@@ -25,7 +25,6 @@ def compare(package: Path, graphs: int) -> subprocess.CompletedProcess[str]:
     return run_with(package, "tests.sim.sched_oracle_campaign", *given)
 
 
-@pytest.mark.timeout(110)
 @pytest.mark.parametrize("bug", SCHED_BUGS, ids=lambda bug: bug.name)
 def test_the_oracle_finds(bug: Bug, package, request):
     bug.apply(package)

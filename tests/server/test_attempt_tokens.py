@@ -142,7 +142,7 @@ def test_a_token_ends_with_the_token_of_its_worker(server, client, admin):
     assert held.says("x").status == 200
     number = int(caller.token.split("_")[1])
     admin.post(f"/tokens/{number}/revoke")
-    eventually(lambda: held.says("y").status == 401, "revoked", 1.5)
+    eventually(lambda: held.says("y").status == 401, "revoked")
 
 
 def test_the_same_message_with_the_same_key_counts_once(server, reader, held, worker, client):

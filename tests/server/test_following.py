@@ -88,7 +88,7 @@ def test_what_cannot_be_followed_is_refused(url, where):
         asyncio.run(ask(AsyncClient(url) if where == "store" else through(server)))
 
 
-def test_a_server_that_comes_back_is_followed_as_if_it_had_been_there(url):
+def test_a_server_that_comes_back_is_followed_as_if_it_had_been_there(url, own_port):
     """RELIABILITY 42: nothing missed, nothing twice, through a client of ours."""
 
     async def follow(client, heard):
@@ -112,8 +112,7 @@ def test_a_server_that_comes_back_is_followed_as_if_it_had_been_there(url):
             await asyncio.to_thread(first.stop)
             # Nobody tells this one yet.
             await local.submit(id="b", queue="q", spec={})
-            again = ServerSettings(port=int(address.rpartition(":")[2]))
-            second = await asyncio.to_thread(RunningServer, url, again)
+            second = await asyncio.to_thread(RunningServer, url, there)
             try:
                 assert await ids(1) == ["b"]
                 await local.submit(id="c", queue="q", spec={})
@@ -122,8 +121,9 @@ def test_a_server_that_comes_back_is_followed_as_if_it_had_been_there(url):
                 await asyncio.to_thread(second.stop)
         following.cancel()
 
-    first = RunningServer(url, ServerSettings(port=0))
-    address, token = first.address, first.caller("read").token
+    there = ServerSettings(port=own_port)
+    first = RunningServer(url, there)
+    token = first.caller("read").token
     asyncio.run(session(first))
 
 

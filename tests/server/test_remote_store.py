@@ -104,15 +104,15 @@ def test_a_token_is_for_a_server(tmp_path):
             AsyncClient(where, token="tw_1_x")
 
 
-def test_a_server_that_went_away_and_came_back_is_spoken_to_again(tmp_path):
+def test_a_server_that_went_away_and_came_back_is_spoken_to_again(tmp_path, own_port):
     address = f"sqlite:///{tmp_path}/tidewheel.db"
-    with running_server(address) as first:
-        admin, port = first.caller("admin"), int(first.address.rpartition(":")[2])
+    with running_server(address, port=own_port) as first:
+        admin = first.caller("admin")
         near = Client(url(first), token=admin.token)
         task = near.submit("q", spec=1)
     with pytest.raises(StoreUnreachable):
         near.get(task.id)
-    with running_server(address, port=port):
+    with running_server(address, port=own_port):
         assert near.get(task.id).spec == 1
         near.submit("q", spec=2)
     near.close()

@@ -115,8 +115,8 @@ def test_a_session_ends_by_logging_out_or_with_its_token(server, admin):
     caller = server.caller("read")
     person, other = browser(server, caller), browser(server, caller)
     assert person.post("/logout", X_CSRF_Token=person.csrf).status == 204
-    eventually(lambda: person.get("/tasks").status == 401, "logged out", 1.5)
+    eventually(lambda: person.get("/tasks").status == 401, "logged out")
     assert other.get("/tasks").status == 200
     admin.post(f"/tokens/{caller.token.split('_')[1]}/revoke")
-    eventually(lambda: other.get("/tasks").status == 401, "revoked", 1.5)
+    eventually(lambda: other.get("/tasks").status == 401, "revoked")
     assert caller.post("/logout").status in (401, 403)

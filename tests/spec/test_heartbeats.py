@@ -333,7 +333,7 @@ def test_a_job_that_blocks_the_worker_misses_no_heartbeat():
         ended = asyncio.Event()
         worker = Worker(
             store,
-            WorkerSettings(name="worker", lease_seconds=0.3, home=Path("home")),
+            WorkerSettings(name="worker", lease_seconds=2.0, home=Path("home")),
             [job],
             Host(
                 process=host.new_process(),

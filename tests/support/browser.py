@@ -52,20 +52,18 @@ class Site:
 
     def __init__(self, tidewheel: CommandLine) -> None:
         self.tidewheel = tidewheel
-        self.port = "0"
         self.up: Any = None
         self.login = ""
 
     @contextmanager
-    def running(self) -> Iterator[Site]:
-        """Started again, it answers at the same place."""
+    def running(self, port: int = 0) -> Iterator[Site]:
+        """Until the end of the block, and in the next one again; at this port, or at any."""
         # A scheduler that was killed is followed soon.
         soon = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "2"}
-        with self.tidewheel.started("up", "--port", self.port, "--json", **soon) as self.up:
+        with self.tidewheel.started("up", "--port", str(port), "--json", **soon) as self.up:
             said = json.loads(self.up.read_until('"url"'))
             self.up.read_on()
             self.url, self.login = said["url"], said["login"]
-            self.port = self.url.rpartition(":")[2]
             yield self
 
     def caller(self) -> Caller:

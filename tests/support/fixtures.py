@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer
 
 _numbers = itertools.count(1)
@@ -37,6 +38,12 @@ def postgres_url(
     name = f"test_{next(_numbers)}"
     yield postgres_server.create_database(name, postgres_server.template(prepare_template))
     postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def own_port() -> int:
+    """A port that nobody else is given while the server of a test is away."""
+    return free_port()
 
 
 def _leave_empty(url: str) -> None:

@@ -83,7 +83,7 @@ class RunningServer:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="server under test")
         self._thread.start()
-        self._started.wait(20)
+        assert self._started.wait(60), "the server does not start"
         if self._failure is not None:
             raise self._failure
 

@@ -1,11 +1,15 @@
-"""Installs the engines that tests start, before any suite counts its seconds: `make parts`."""
+"""Installs what tests start, before any suite or test counts its seconds: `make parts`."""
 
 from __future__ import annotations
 
 from tests.support.container_engine import DOCKER
+from tests.support.postgres_binaries import find_binaries
+from tests.support.skewed_clock import find_library
 from tests.support.slurm_binaries import SLURM
 
 if __name__ == "__main__":
+    find_binaries()
+    find_library()
     for part in (DOCKER, SLURM):
         if reason := part.missing_reason():
             print(f"Tests that need {part.name} will be skipped: {reason}.")

@@ -38,7 +38,7 @@ from tidewheel.wiring.machine import this_process
 NOW = Instant(1_900_000_000.0)
 LEASE_SECONDS = 600.0
 LOOK_SECONDS = 0.02
-ANSWERS_SECONDS_MAX = 50.0
+ANSWERS_SECONDS_MAX = 110.0
 
 Respond = Callable[[AsyncClient, Sequence[CommandGiven]], Awaitable[None]]
 

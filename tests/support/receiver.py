@@ -48,7 +48,7 @@ class Receiver:
 
     @contextmanager
     def listening(self) -> Iterator[Receiver]:
-        """On its port from now on; the same again if it had one before."""
+        """On its port until the end of the block; without one, on any."""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):

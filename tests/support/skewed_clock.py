@@ -14,7 +14,7 @@ FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 
 def skewed_by(offset: str) -> dict[str, str]:
     """The environment of a process that lives so far ahead ("+2h") or behind ("-2h")."""
-    library = _find() or _install()
+    library = find_library()
     if library is None:
         pytest.skip("libfaketime is not installed here, and apt-get could not install it")
     return {
@@ -28,6 +28,11 @@ def forget_clock(pid: int) -> None:
     """A process that was killed leaves the shared memory of its clock behind."""
     for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
         Path("/dev/shm", name).unlink(missing_ok=True)
+
+
+def find_library() -> Path | None:
+    """Where it is; installed where it was not, if this user can."""
+    return _find() or _install()
 
 
 def _find() -> Path | None:

@@ -137,9 +137,19 @@ class TerminalSession:
         self._until(lambda: text not in self.screen.text, f"no {text}")
         return self
 
-    def line_with(self, text: str) -> str:
-        self.sees(text)
-        return next(one for one in self.screen.lines if text in one)
+    def sees_line(self, *texts: str) -> TerminalSession:
+        """Wait until one line has all of these: a screen may come in pieces."""
+
+        def is_there() -> bool:
+            return any(all(one in line for one in texts) for line in self.screen.lines)
+
+        self._until(is_there, texts)
+        return self
+
+    def sees_styles(self, *wanted: str) -> TerminalSession:
+        """Wait until each of these was used."""
+        self._until(lambda: self.screen.styles.issuperset(wanted), wanted)
+        return self
 
     def resize(self, columns: int, lines: int) -> TerminalSession:
         self.screen.resize(columns, lines)
@@ -154,14 +164,18 @@ class TerminalSession:
     def ends(self) -> int:
         """Wait for the end, and its exit status."""
         self._until(lambda: self._process.poll() is not None, "its end")
-        self._read(0.0)
         return self._process.returncode
 
-    def is_as_before(self) -> bool:
-        """Whether the terminal was given back."""
-        local_modes = termios.tcgetattr(self._ours)[3]
-        echoes = bool(local_modes & termios.ECHO and local_modes & termios.ICANON)
-        return echoes and self.screen.has_cursor and not self.screen.is_second
+    def is_given_back(self) -> TerminalSession:
+        """Wait until the terminal is as before; what a program wrote last may still travel."""
+
+        def is_as_before() -> bool:
+            local_modes = termios.tcgetattr(self._ours)[3]
+            echoes = bool(local_modes & termios.ECHO and local_modes & termios.ICANON)
+            return echoes and self.screen.has_cursor and not self.screen.is_second
+
+        self._until(is_as_before, "the terminal as it was")
+        return self
 
     def _until(self, is_so, what) -> None:
         end_at = time.monotonic() + SECONDS_MAX

@@ -6,7 +6,7 @@ import signal
 from contextlib import ExitStack
 
 from tests.support.http_server import running_server
-from tests.support.patience import eventually
+from tests.support.patience import eventually_told
 from tests.support.prepared_run import PreparedRun
 from tests.support.terminal_session import on_terminal
 
@@ -21,21 +21,18 @@ def test_a_run_is_a_tree_with_states_in_words_shapes_and_colours(tidewheel):
     half_done(tidewheel)
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("forecast/run1  ▶ running")
-        assert "▾ MODELS" in tui.line_with("MODELS")
-        assert "✖ failed" in tui.line_with("model_a")
-        assert "▶ running" in tui.line_with("model_b")
-        assert "○ waiting  blocked" in tui.line_with("2  1 waiting") + tui.screen.text
-        assert {"31", "34", "32"} <= tui.screen.styles  # red, blue, green
+        tui.sees_line("▾ MODELS").sees_line("model_a", "✖ failed")
+        tui.sees_line("model_b", "▶ running").sees("2  1 waiting", "○ waiting  blocked")
+        tui.sees_styles("31", "34", "32")  # red, blue, green
         assert tui.press("q").ends() == 0
-        assert tui.is_as_before()
+        tui.is_given_back()
 
 
 def test_without_colour_and_without_unicode_everything_is_still_said(tidewheel):
     half_done(tidewheel)
     plain = {"NO_COLOR": "1", "LANG": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     with on_terminal(tidewheel, "tui", "forecast", **plain) as tui:
-        assert "x failed" in tui.line_with("model_a")
-        assert "> running" in tui.line_with("model_b")
+        tui.sees_line("model_a", "x failed").sees_line("model_b", "> running")
         assert tui.screen.styles <= {"1", "7"}
         assert tui.screen.text.isascii()
 
@@ -43,7 +40,7 @@ def test_without_colour_and_without_unicode_everything_is_still_said(tidewheel):
 def test_the_tree_follows_what_happens(tidewheel):
     run = half_done(tidewheel)
     with on_terminal(tidewheel, "tui", "forecast") as tui:
-        assert "running" in tui.line_with("model_b")
+        tui.sees_line("model_b", "running")
         run.happens()
         run.fails("1/mail")
         tui.sees("mail  ✖ failed")
@@ -171,7 +168,7 @@ def test_a_signal_or_a_run_that_is_deleted_leaves_the_terminal_as_it_was(tidewhe
         tui.sees("model_b")
         tui.send(signal.SIGTERM)
         assert tui.ends() == 0
-        assert tui.is_as_before()
+        tui.is_given_back()
     run.is_let_go()
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b")
@@ -202,11 +199,11 @@ def test_through_a_server_it_is_the_same(tidewheel):
             tui.sees("blocked, held")
 
 
-def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(tidewheel):
+def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(tidewheel, own_port):
     half_done(tidewheel)
+    at_home = {"home": tidewheel.state, "port": own_port}
     with ExitStack() as there:
-        server = there.enter_context(running_server(tidewheel.store, home=tidewheel.state))
-        port = int(server.address.rpartition(":")[2])
+        server = there.enter_context(running_server(tidewheel.store, **at_home))
         given = {
             "TIDEWHEEL_SERVER": f"http://{server.address}",
             "TIDEWHEEL_TOKEN": server.caller("read").token,
@@ -215,7 +212,7 @@ def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(tidewheel):
             tui.sees("model_b")
             there.close()
             tui.sees("trying again")
-            with running_server(tidewheel.store, home=tidewheel.state, port=port):
+            with running_server(tidewheel.store, **at_home):
                 tui.sees_no("trying again").press("end", "enter").sees("task 2/prep")
 
 
@@ -227,10 +224,10 @@ def test_a_real_run_is_watched_to_its_end(tidewheel):
         f"  [[a]]\n    script = read line < {gate}\n  [[b]]\n    script = echo so it is\n"
     )
     with tidewheel.started("run", ".", "--json") as run:
-        eventually(lambda: "running" in tidewheel("runs").out, "the run is there")
+        eventually_told(lambda: "running" in tidewheel("runs").out, "the run is there")
         with on_terminal(tidewheel, "tui") as tui:
             tui.sees("enter choose").press("enter")
-            assert "▶ running" in tui.line_with("a  ▶")
+            tui.sees_line("a  ▶ running")
             gate.write_text("go\n")
             tui.sees("b  ✔ succeeded", "✔ completed")
             tui.press("end", "o").sees("so it is", "(the end)")

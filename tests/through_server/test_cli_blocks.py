@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.patience import eventually
+from tests.support.patience import eventually_told
 from tests.support.sips import definition, stage
 from tests.support.workflow_folders import put
 
@@ -60,7 +60,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         for _ in range(2):
             stack.enter_context(there.started("scheduler", **quick))
         stack.enter_context(there.started("worker", "--queue", "run:*"))
-        eventually(lambda: statuses(here)[A] == "running", "the first block begins")
+        eventually_told(lambda: statuses(here)[A] == "running", "the first block begins")
         assert "it was not posted yet" in here("blocks", "show", A).out
         assert "tidewheel objects post data" in here("why", A, "1/make").out
         assert statuses(here)[B] == "created"
@@ -68,9 +68,11 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         assert f"waits for {A} to be complete" in here("runs").out
 
         assert here("objects", "post", "data", "--fact", "size=2TB").out == "data: there\n"
-        eventually(lambda: statuses(here)[A] == "completed", "the first block ends")
+        eventually_told(lambda: statuses(here)[A] == "completed", "the first block ends")
         running = {"data": "succeeded", "make": "succeeded", "use": "running"}
-        eventually(lambda: states(here, B) == running, "the second block is at its last stage")
+        eventually_told(
+            lambda: states(here, B) == running, "the second block is at its last stage"
+        )
         shown = here("processing-blocks", "show", B, "--json").json
         make = next(one for one in shown["stages"] if one["stage"] == "make")
         assert make["values"] == {"made": "second"}
@@ -78,7 +80,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
 
         told = here("blocks", "abort", B, "--reason", "wrong field").out
         assert told.startswith(B)
-        eventually(lambda: statuses(here)[B] == "stopped", "the second block is aborted")
+        eventually_told(lambda: statuses(here)[B] == "stopped", "the second block is aborted")
         shown = here("blocks", "show", B, "--json").json
         assert shown["reason"].endswith("wrong field")
         assert states(here, B)["use"] == "failed"

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.many_commands import answers
-from tests.support.patience import eventually
+from tests.support.patience import eventually, eventually_told
 from tests.support.prepared_run import PreparedRun
 from tests.support.sips import definition
 from tests.support.workflow_folders import put
@@ -352,7 +352,7 @@ def test_a_run_of_stages_is_reloaded_from_here(here, scheduler):
     scheduler("vis/run1")
     begun = here("run", flow, "-p", "site=north", "--detach")
     assert begun.status == 0, begun.err
-    eventually(lambda: "succeeded" in here("show", "vis", "1/make").out, "make has run")
+    eventually_told(lambda: "succeeded" in here("show", "vis", "1/make").out, "make has run")
     new = here.folder / "stages/use/1.0.0/command.yaml.j2"
     new.write_text("[echo, 'now {{ place }}']\n")
     reloaded = here("reload", "vis")

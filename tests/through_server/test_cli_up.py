@@ -34,7 +34,7 @@ stages:
       - {type: nodes, number: 1, exclusive: true}
 """
 FORM = "application/x-www-form-urlencoded"
-SOON = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "1", "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS": "0.1"}
+SOON = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "3", "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS": "0.1"}
 
 
 def welcome(command):
@@ -71,7 +71,7 @@ def test_it_executes_what_is_submitted_to_the_store_and_to_the_server(tidewheel)
         assert tidewheel("submit", "--id", "one", "--", "true").status == 0
         assert caller.post("/tasks", {"id": "two", "command": "true"}).status == 201
         for task_id in ("one", "two"):
-            eventually(lambda name=task_id: is_succeeded(tidewheel, name), task_id)
+            eventually_told(lambda name=task_id: is_succeeded(tidewheel, name), task_id)
         up.send(signal.SIGTERM)
         assert up.wait().status == 0
 
@@ -148,7 +148,7 @@ def test_on_postgresql_clients_ask_the_server_and_no_password_is_written_down(
     with started(tidewheel, TIDEWHEEL_STORE=store) as up:
         said = up.read_until('"url"')
         assert tidewheel("submit", "--id", "far", "--", "true").status == 0
-        eventually(lambda: is_succeeded(tidewheel, "far"), "the task's end")
+        eventually_told(lambda: is_succeeded(tidewheel, "far"), "the task's end")
         assert "secret-word" not in said
         assert "secret-word" not in (tidewheel.state / "server.json").read_text()
         up.send(signal.SIGTERM)
@@ -208,7 +208,7 @@ def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
         welcome(up)
         up.read_until("lease.adopted")
         gate.write_text("go\n")
-        eventually(lambda: is_succeeded(tidewheel, "long"), "the job's end")
+        eventually_told(lambda: is_succeeded(tidewheel, "long"), "the job's end")
     assert marks.read_text() == "begun\nended\n"
 
 
@@ -225,7 +225,7 @@ def test_stopped_it_leaves_jobs_running_and_the_next_start_adopts_them(tidewheel
         welcome(up)
         up.read_until("lease.adopted")
         gate.write_text("go\n")
-        eventually(lambda: is_succeeded(tidewheel, "long"), "the job's end")
+        eventually_told(lambda: is_succeeded(tidewheel, "long"), "the job's end")
     assert marks.read_text() == "begun\nended\n"
 
 

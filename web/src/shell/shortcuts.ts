@@ -40,10 +40,11 @@ export function useShortcutKeys(): void {
       const key = event.ctrlKey || event.metaKey ? `Control+${event.key.toLowerCase()}` : event.key;
       if (event.altKey || (isWriting(event.target) && !key.startsWith("Control+"))) return;
       if (document.querySelector("dialog[open]") !== null && key !== "Control+k") return;
-      const sequence = Date.now() - firstAt < SEQUENCE_MS ? `${first} ${key}` : key;
+      // When the keys were pressed, and not when a busy page came to hear of them.
+      const sequence = event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${key}` : key;
       const found = [...active].find((one) => one.keys === sequence) ?? [...active].find((one) => one.keys === key);
       first = key;
-      firstAt = Date.now();
+      firstAt = event.timeStamp;
       if (found === undefined) return;
       event.preventDefault();
       first = "";

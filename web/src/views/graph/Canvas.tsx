@@ -105,7 +105,8 @@ function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean
   useEffect(() => {
     if (of === seen.current.of && room === seen.current.room) return;
     seen.current = { of, room };
-    if (!moved.current) window.setTimeout(() => void fitView({ ...FIT, duration: 300 }), 60);
+    // A hand may take hold of the graph before it is fitted.
+    window.setTimeout(() => { if (!moved.current) void fitView({ ...FIT, duration: 300 }); }, 60);
   }, [of, room, moved, fitView]);
   return null;
 }
