@@ -170,7 +170,7 @@ class SwarmEngine:
         ):
             mark = ("--filter", f"label={label}={project}")
             everything = ("--all",) if kind == "container" else ()
-            forced = ("--force",) if kind == "container" else ()
+            forced = ("--force", "--volumes") if kind == "container" else ()
             ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
             if ids:
                 found = True
