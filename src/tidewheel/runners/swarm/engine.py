@@ -30,6 +30,7 @@ from tidewheel.runners.engine.project import (
 from tidewheel.runners.engine.remains import labelled
 from tidewheel.runners.engine.words import create_words, whole_seconds
 from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
+from tidewheel.runners.swarm.volumes import make_nameless
 
 NAME = "swarm"
 FORMAT_VERSION = "3.8"
@@ -74,6 +75,7 @@ class SwarmEngine:
             placement = deploy["placement"] = dict(deploy.get("placement") or {})
             constraints = [*(placement.get("constraints") or []), *stage.constraints]
             placement["constraints"] = list(dict.fromkeys(constraints))
+        make_nameless(document, plan.project)
 
     async def create(self, plan: Plan, file: Path, files: Path) -> None:
         """Deploy the stack."""
