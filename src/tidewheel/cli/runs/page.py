@@ -37,6 +37,7 @@ TROUBLE = {
     "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",
+    "worker.able": "jobs can be started again",
     "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
     "notification.given_up": "{rule} could not be told ({kind}): {error}",
     "notifier.failed": "nobody is told any more: {error}",
