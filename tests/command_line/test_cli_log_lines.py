@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from tidewheel.cli.journal import Journal
+from tidewheel.runners.engine.stage_spec import stand_in
+from tidewheel.testing.runner_conformance import claimed
+
 FAILING = """
 import logging, sys
 from tidewheel.cli.journal import Journal
@@ -38,3 +42,10 @@ def test_an_error_of_ours_with_its_traceback_is_one_line(form):
         assert [json.loads(line)["event"] for line in lines] == ["program.error", "run.failed"]
     else:
         assert "program.error" in lines[0] and "run.failed" in lines[1]
+
+
+def test_a_stage_of_containers_is_told_as_that(capsys):
+    Journal(as_json=False).job(claimed(command=stand_in("compose")), None)
+    assert capsys.readouterr().out.endswith(
+        "task-1  attempt 1: a stage for the runner compose\n"
+    )

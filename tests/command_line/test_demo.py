@@ -15,7 +15,7 @@ def test_the_demo_shows_a_retry_a_branch_and_a_handled_failure_and_completes():
     )
     assert shown.returncode == 0, shown.stdout + shown.stderr
     for line in (
-        "2/fetch failed: retry 1 of 2",
+        "2/fetch failed: retry 1 of 2: exit status 1; last line of job.err",
         "3/check failed: exit status 1",
         "3/mend succeeded",
         "1/flood_warning succeeded",

@@ -89,9 +89,12 @@ def test_what_a_worker_allows_is_not_refused(tmp_path):
         compose_text(a=service("true", privileged=True)),
         compose_text(a=service("true", volumes=["/etc:/e", "./own:/own"])),
     ]
+    # The address where no engine is: who may mount anything may not mount the engine's folder.
+    texts.append(compose_text(a=service("true", volumes=["/nonexistent:/e"])))
     only_mounts = judge_all(texts, tmp_path, allowed=("bind-mounts",))
     assert "privileged" in only_mounts[0]
     assert only_mounts[1] == "accepted"
+    assert "--allow-compose engine-socket" in only_mounts[2]
 
 
 @pytest.mark.parametrize("queue", ["trusted", "run:flow/run1"])

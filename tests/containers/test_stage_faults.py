@@ -1,5 +1,7 @@
 """RELIABILITY 10, 18, 20 for containers: workers and engines that die in mid-stage."""
 
+import json
+
 import pytest
 
 from tests.support.container_engine import DOCKER, running_engines, until_nothing_is_left
@@ -15,6 +17,13 @@ SLOW = pytest.mark.timeout(170)
 
 def waiting_stage(script=WAIT, **keys):
     return compose_text(a=service(script, volumes=["./data:/data"], **keys))
+
+
+def stage_with_volumes():
+    """Which has a volume by name and one without, beside the folder that all have."""
+    mounts = ["./data:/data", "kept:/kept", "/scratch"]
+    stage = {"version": "3.8", "services": {"a": service(WAIT, volumes=mounts)}}
+    return json.dumps(stage | {"volumes": {"kept": {}}})
 
 
 class Scene:
@@ -226,9 +235,11 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
     manager, node = swarm
     manager.docker("node", "update", "--label-add", "zone=here", "m1")
     manager.docker("node", "update", "--label-add", "zone=there", "w1")
+    volumes = {engine: set(engine.docker("volume", "ls", "-q").split()) for engine in swarm}
     scene.worker("swarm", "--slots", "2")
+    text = stage_with_volumes()
     tasks = {
-        zone: scene.submit("swarm", waiting_stage(), spec={"node": {"labels": {"zone": zone}}})
+        zone: scene.submit("swarm", text, spec={"node": {"labels": {"zone": zone}}})
         for zone in ("here", "there")
     }
     running = ("ps", "-q", "--filter", "label=tidewheel.runner=swarm")
@@ -243,6 +254,13 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
     for task in tasks.values():
         assert scene.until(task, "succeeded", "failed").status.value == "succeeded"
     until_nothing_is_left(manager, node)
+    for engine, before in volumes.items():
+        eventually_told(
+            lambda engine=engine, before=before: (
+                set(engine.docker("volume", "ls", "-q").split()) <= before
+            ),
+            f"no volume is left on {engine.name}",
+        )
 
 
 @SLOW

@@ -242,6 +242,22 @@ def test_a_worker_waits_for_a_slurm_that_is_down_and_tells_so(slurm, tmp_path):
         assert eventually(lambda: not trouble(), "the trouble is over")
 
 
+def test_a_job_that_stays_in_slurms_queue_says_why_and_goes_on_when_that_is_mended(
+    slurm, tmp_path
+):
+    held = "    [[a]]\n        [[[directives]]]\n            --hold ="
+    with crew_with(slurm, tmp_path) as crew:
+        crew.define("        R1 = a", held, root=ON_SLURM)
+        run = crew.run()
+        eventually(lambda: "JobHeldUser" in crew.ask("why", "flow", "1/a")[1], "why tells it")
+        said = crew.ask("why", "flow", "1/a")[1]
+        job = slurm.only("flow/run1/1/a/")
+        assert "1/a  submitted" in said, said
+        assert f"scontrol release {job} lets it go (needs somebody)" in said, said
+        slurm.ask("scontrol", "release", job)
+        assert ended(run, 55) == 0, run.log
+
+
 def test_an_operator_kills_a_job_in_slurm(slurm, tmp_path):
     with crew_with(slurm, tmp_path) as crew:
         script = "    [[a]]\n        script = sleep 300"

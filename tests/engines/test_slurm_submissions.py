@@ -47,6 +47,34 @@ def test_a_job_whose_worker_died_is_adopted_and_not_begun_again(slurm, tmp_path)
     assert len(slurm.named("task-1")) == 1
 
 
+@pytest.mark.req("R004-62")
+@pytest.mark.parametrize("command", [LASTS, f"#SBATCH --hold\n{LASTS}"], ids=["runs", "waits"])
+def test_a_job_whose_lease_is_over_is_found_and_ended_by_whoever_starts_next(
+    slurm, tmp_path, command
+):
+    async def own(stage, store=""):
+        found = await stage.runner.leftovers(store)
+        return [one for one in found if str(tmp_path) in one.name]
+
+    async def scenario():
+        async with open_stage(slurm, tmp_path) as first:
+            await first.start(command)
+            if command == LASTS:
+                await until(lambda: begun(tmp_path), "it has begun")
+        async with open_stage(slurm, tmp_path) as second:
+            [left] = await own(second)
+            assert (left.task_id, left.attempt) == ("task-1", 1)
+            assert await own(second, "of another store") == []
+            await second.runner.remove(left)
+            await until(
+                lambda: set(slurm.named("task-1").values()) <= {"CANCELLED", "FAILED"},
+                "Slurm has ended it",
+            )
+            assert await own(second) == []
+
+    asyncio.run(scenario())
+
+
 def test_a_job_that_waits_in_slurms_queue_is_adopted(slurm, tmp_path):
     command = f"#SBATCH --hold\n{LASTS}"
 

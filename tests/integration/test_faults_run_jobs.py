@@ -146,6 +146,7 @@ def test_a_full_disk_under_the_jobs_delays_them_and_loses_none(tmp_path):
         program.says("no job can be started")
         ballast.unlink()
         assert ended(program, 60.0) == 0, program.log
+        assert "jobs can be started again" in program.log
         assert {how for _, how in crew.final_state()["submissions"]} == {"succeeded"}
         assert crew.look(lambda store: store.verify()) == []
 

@@ -60,6 +60,10 @@ def test_the_steps_between_are_left_to_the_log(line):
         (["INFO - [1/a/01:running] => running(held)"], []),
         (["WARNING - 1/a failed, which nothing handles"], []),
         (["WARNING - 1/a failed: retry 1 of 2"], ["1/a failed: retry 1 of 2"]),
+        (
+            ["ERROR - [1/a/01] its node failed", "WARNING - 1/a failed: retry 1 of 2"],
+            ["1/a failed: retry 1 of 2: its node failed"],
+        ),
         (["WARNING - [1/a:waiting] - retrying in PT1S (after 2030-01-01T00:00:00Z)"], []),
     ],
 )

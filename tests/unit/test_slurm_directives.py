@@ -81,6 +81,12 @@ def test_directives_that_make_more_than_one_job_are_refused(line):
     assert "is not accepted here" in refusal(["#SBATCH --mem=1G", f"#SBATCH {line}"])
 
 
-@pytest.mark.parametrize("line", ["--account=x", "--wait-all-nodes=1", "-A x", "--mem=1G"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--account=x", "--wait-all-nodes=1", "-A x", "--mem=1G"),
+        *('--comment="no --array here"', "--comment='x --wait' --mem=1G", '--comment="torn'),
+    ],
+)
 def test_other_directives_are_slurms_business(line):
     assert refusal([f"#SBATCH {line}"]) == ""

@@ -12,6 +12,7 @@ from tidewheel.cli.printing import json_line, safe, say
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.quantities import show_duration
+from tidewheel.runners.engine.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
@@ -162,4 +163,7 @@ def _work(task: Claimed) -> str:
     if task.run is not None:
         return "a job of a run"
     text = task.command or f"{task.handler}()"
+    title = text.partition("\n")[0].removeprefix("# ")
+    if title.startswith(STAGE_TITLE):  # what follows is for workers that have no such runner
+        return title
     return " ".join(text.split())[:WORK_LENGTH_MAX]

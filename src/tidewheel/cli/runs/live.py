@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.page import ENDS, RunPage
+from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage
 from tidewheel.core.runs.views import RunView
 from tidewheel.quantities import show_duration
 from tidewheel.services.scheduler.outcome import News
@@ -58,7 +58,7 @@ class LivePage(RunPage):
         name = stage.drive.text(one.key)
         if one.event == "started":
             self._started.setdefault(name, time.monotonic())
-        elif one.event in (*ENDS, "retry", "submission retry"):
+        elif one.event in (*ENDS, *RETRIES):
             began = self._started.pop(name, None)
             took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
             words = one.text.removeprefix(name).strip() or one.event

@@ -18,6 +18,7 @@ _STEP = re.compile(
     r"\[(?P<id>[^/]+/[^/(:]+)[^\]]*?:(?P<before>[a-z-]+)[^\]]*\] => (?P<state>\S.*)"
 )
 _REASON = re.compile(r"\[(?P<id>[^/]+/[^/(:]+)/\d+\] (?P<why>.*)")
+_RETRY = re.compile(r"(?P<id>[^\s\[/]+/\S+) (submit-)?failed: retry \d+ of \d+")
 _OF_TASK = re.compile(r"[^\s\[/]+/\S+ ")  # a sentence that begins with a task
 _KILLED = re.compile(r".* - \[(?P<id>[^/]+/[^/(:\]]+)[^\]]*\] job killed")
 _KILLED_WITHIN = 2  # lines after it failed
@@ -68,14 +69,20 @@ class LogTelling:
         word = _SAID.get(state)
         if word is None or state == step["before"]:  # between two, or only held or released
             return ""
-        reason = self._reasons.pop(task, "") if state in _FAILURES else ""
+        because = self._because(task) if state in _FAILURES else ""
         if state == "failed" and any(_is_killed(task, one) for one in following):
             word = "killed"
-        return f"{task} {word}" + (f": {reason}" if reason else "")
+        return f"{task} {word}{because}"
+
+    def _because(self, task: str) -> str:
+        reason = self._reasons.pop(task, "")
+        return f": {reason}" if reason else ""
 
     def _trouble(self, level: str, text: str) -> str:
         if reason := _REASON.fullmatch(text):
             self._reasons[reason["id"]] = reason["why"]
+        elif retry := _RETRY.fullmatch(text):
+            return f"{text}{self._because(retry['id'])}"
         elif text == _STALLED:
             self.has_stalled = True
         elif timer := _STALL_TIMER.fullmatch(text):

@@ -21,12 +21,13 @@ from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
 
 JOB_FAILED = "job failed"  # the notice that says why
-FAILURES = ("failed", "submission failed")
+RETRIES = ("retry", "submission retry")
+FAILURES = ("failed", "submission failed", *RETRIES)
 CAUSES_MAX = 10
 LOST_MAX = 20
 ENDS = ("succeeded", "failed", "submission failed", "expired")
 # What is said of a task at the moment it happens; the rest is in the log.
-TOLD = ("started", "retry", "submission retry", "blocked", "lost", *ENDS)
+TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
     "store.back": "it works again",
@@ -36,6 +37,7 @@ TROUBLE = {
     "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",
+    "worker.able": "jobs can be started again",
     "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
     "notification.given_up": "{rule} could not be told ({kind}): {error}",
     "notifier.failed": "nobody is told any more: {error}",

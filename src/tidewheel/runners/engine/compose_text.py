@@ -51,6 +51,10 @@ def read_compose_text(text: str) -> Document:
         )
     if bad := [name for name, body in services.items() if not isinstance(body, dict)]:
         raise BadStage(f"service {bad[0]}: it is no mapping; accepted is one with an image")
+    for body in (document, services, *services.values()):
+        # Others that read the file may take such a key for a text, and see what we do not.
+        if odd := [key for key in body if not isinstance(key, str)]:
+            raise BadStage(f"the key {odd[0]!r} is no text; write it plainly, or in quotes")
     return document
 
 

@@ -292,6 +292,16 @@ def _networks(networks: Mapping[str, Any], ground: Ground) -> Iterator[Denied]:
         if body.get("driver_opts"):
             seen = f"network {name}: driver_opts"
             yield Denied("host-network", seen, "they can reach interfaces of the host")
+        if _chooses_addresses(body.get("ipam") or {}):
+            seen = f"network {name}: ipam"
+            why = "its addresses could take those of the host's own networks"
+            yield Denied("host-network", seen, why)
+
+
+def _chooses_addresses(ipam: Mapping[str, Any]) -> bool:
+    """An engine makes a route to whatever is named here, also where the host has one."""
+    driver = ipam.get("driver") or "default"
+    return bool(ipam.get("config") or ipam.get("options")) or driver != "default"
 
 
 def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens
 MOUNT_TYPES = frozenset({"bind", "volume", "tmpfs", "image"})
 
 
@@ -40,7 +41,7 @@ class Ground:
     files: str  # everything below it
     project: str  # what names of its own networks and volumes begin with
     folders: tuple[str, ...] = ()  # these, as a whole
-    sockets: tuple[str, ...] = ("/var/run/docker.sock", "/run/docker.sock")
+    sockets: tuple[str, ...]  # of the engine
 
     def holds(self, source: str) -> bool:
         """Whether a path is the job's own."""
@@ -76,7 +77,7 @@ def service_mounts(
                 seen = f"service {name}: a mount of type {kind}"
                 yield Denied("bind-mounts", seen, "it is not known what it reaches")
             elif kind == "bind":
-                mounts.append(Mount(name, os.path.normpath(source)))
+                mounts.append(Mount(name, source))
     for mount in mounts:
         yield from _mount(mount, ground)
     yield from _nested(
@@ -85,14 +86,15 @@ def service_mounts(
 
 
 def mount_of(volume: object) -> tuple[str, str]:
-    """The type and the source of a mount, in either of the two ways of writing it."""
+    """The type and the source of a mount, in either of the two ways of writing it; of a folder
+    or file of the host the path without dots."""
     if isinstance(volume, dict):
         kind, source = str(volume.get("type", "volume")), str(volume.get("source") or "")
-        return ("bind", source) if kind == "volume" and _is_path(source) else (kind, source)
-    source, colon, _ = str(volume).partition(":")
-    if not colon or not _is_path(source):
-        return "volume", source if colon else ""
-    return "bind", source
+    else:
+        source, colon, _ = str(volume).partition(":")
+        kind, source = "volume", source if colon else ""
+    is_bind = kind == "bind" or (kind == "volume" and _is_path(source))
+    return ("bind", os.path.normpath(source)) if is_bind else (kind, source)
 
 
 def _is_path(source: str) -> bool:

@@ -23,7 +23,7 @@ from tidewheel.ports.runners import Assignment
 from tidewheel.runners.engine import policy
 from tidewheel.runners.engine.compose_text import Document, read_compose_text, read_resolved
 from tidewheel.runners.engine.names import NAME_LENGTH_MAX, Tags, project_name
-from tidewheel.runners.engine.policy_mounts import Ground, is_below, mount_of
+from tidewheel.runners.engine.policy_mounts import SOCKETS, Ground, is_below, mount_of
 from tidewheel.runners.engine.program import Cli
 from tidewheel.runners.engine.project import Condition, Engine, Plan, StageWishes
 from tidewheel.runners.engine.said import SAY, SPEC, prefix_of
@@ -83,7 +83,8 @@ async def prepare(engine: Engine, assignment: Assignment, allowed: frozenset[str
     document = await resolve(engine.cli, folder, tags.project, variables)
     _check_shape(document, tags.project)
     _set_variables(document, spec.environment)
-    _refuse(policy.findings(document, _ground(assignment, folder, tags.project), allowed))
+    ground = _ground(assignment, folder, tags.project, engine.cli)
+    _refuse(policy.findings(document, ground, allowed))
     plan = _plan(document, tags, prefix_of(assignment.secret), engine)
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     _make_mounts(document, folder)
@@ -195,14 +196,15 @@ def _places(folder: StageFolder) -> dict[str, str]:
     return {"TIDEWHEEL_JOB_FILES": str(folder.files)}
 
 
-def _ground(assignment: Assignment, folder: StageFolder, project: str) -> Ground:
+def _ground(assignment: Assignment, folder: StageFolder, project: str, cli: Cli) -> Ground:
     folders: tuple[str, ...] = ()
     if run := assignment.environment.get(RUN_DIRECTORY):
         # Not the share folder of its point: a container of another stage that has all of share
         # could put a link in its place, and the engine would follow it.
         below = ("share", read_job_name(assignment.task.id).work_folder)
         folders = tuple(f"{run}/{one}" for one in below)
-    return Ground(files=str(folder.files), project=project, folders=folders)
+    sockets = (*SOCKETS, *cli.sockets)
+    return Ground(files=str(folder.files), project=project, folders=folders, sockets=sockets)
 
 
 def _check_shape(document: Document, project: str) -> None:

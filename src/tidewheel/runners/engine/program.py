@@ -97,6 +97,16 @@ class Cli:
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
         self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
 
+    @property
+    def sockets(self) -> tuple[str, ...]:
+        """Where the engine listens on this host, if it is told apart."""
+        address = self.environment.get("DOCKER_HOST", "")
+        return (
+            (os.path.normpath(address.removeprefix("unix://")),)
+            if address.startswith("unix://")
+            else ()
+        )
+
     def plain_environment(self) -> dict[str, str]:
         """For a program that speaks to no engine: nothing that is not meant for stages."""
         names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie

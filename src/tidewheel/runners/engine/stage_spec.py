@@ -21,6 +21,7 @@ from tidewheel.exact_json import encode
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
+STAGE_TITLE = "a stage for the runner"  # of its command, for who reads that
 OWN_KEYS = frozenset({"runner", "compose"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
@@ -147,4 +148,4 @@ def stand_in(runner: str) -> str:
     """The command of such a task, which its runner passes over: workers claim commands, and one
     that offers the label without having the runner must not call the task done."""
     words = f"this task is for a worker with --runner {runner}"
-    return f"# a stage for the runner {runner}\necho '{words}' >&2; exit 1"
+    return f"# {STAGE_TITLE} {runner}\necho '{words}' >&2; exit 1"

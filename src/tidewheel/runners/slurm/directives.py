@@ -8,6 +8,7 @@ sbatch is a command as it is, and nobody else has to know of directives.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 
 from tidewheel.core.tasks.resources import Resources, runner_label
@@ -75,8 +76,16 @@ def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
 
 def names_of(lines: Iterable[str]) -> list[str]:
     """Which options the lines set."""
-    words = (word for line in lines for word in line.removeprefix(PREFIX).split())
+    words = (word for line in lines for word in _words(line.removeprefix(PREFIX)))
     return [_name(word) for word in words if word.startswith("-") or word in _REFUSED]
+
+
+def _words(text: str) -> list[str]:
+    """As sbatch divides a line: what is in quotes belongs to the option before it."""
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote without its end: sbatch says so
+        return text.split()
 
 
 def refusal(lines: Sequence[str]) -> str:

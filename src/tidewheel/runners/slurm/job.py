@@ -44,6 +44,7 @@ class SlurmJob:
     submitted_at: float = field(default_factory=time.monotonic)
     row: SlurmRow | None = None  # as Slurm showed it last
     unclear_since: float | None = None  # over, as it seems, but its last word is missing
+    waits: str = ""  # why it stays in Slurm's queue, as was told last
     spool_bytes: int = 0
     usage: SlurmUsage | None = None
     usage_at: float = 0.0

@@ -24,6 +24,7 @@ IDS_PER_CALL_MAX = 500
 ANSWER_LENGTH_MAX = 600
 CELL = "|"
 JOB_FIELDS = CELL.join(("%i", "%T", "%r", "%N", "%j"))
+PLACE_FIELDS = CELL.join(("%i", "%T", "%j", "%Z"))
 USAGE_FIELDS = "JobID,AveCPU,MaxRSS,NTasks"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -80,6 +81,15 @@ class SlurmRow(NamedTuple):
     name: str
 
 
+class SlurmPlace(NamedTuple):
+    """Where a job has its folder."""
+
+    id: str
+    state: str
+    name: str
+    folder: str
+
+
 class SlurmUsage(NamedTuple):
     """What a job has used so far."""
 
@@ -119,15 +129,19 @@ class Slurm:
 
     async def jobs(self) -> list[SlurmRow]:
         """All jobs of this user that Slurm remembers, in one call."""
-        said = await self._call(
-            "squeue",
-            "--noheader",
-            "--states=all",
-            f"--user={os.getuid()}",
-            f"--format={JOB_FIELDS}",
-        )
-        rows = (line.split(CELL, len(SlurmRow._fields) - 1) for line in said.split("\n"))
+        rows = await self._rows(JOB_FIELDS, "--states=all")
         return [SlurmRow(*row) for row in rows if len(row) == len(SlurmRow._fields)]
+
+    async def places(self) -> list[SlurmPlace]:
+        """All jobs of this user that wait or run."""
+        rows = await self._rows(PLACE_FIELDS)
+        return [SlurmPlace(*row) for row in rows if len(row) == len(SlurmPlace._fields)]
+
+    async def _rows(self, fields: str, *options: str) -> list[list[str]]:
+        """What is listed; the last field may hold anything."""
+        asked = ("--noheader", f"--user={os.getuid()}", f"--format={fields}", *options)
+        said = await self._call("squeue", *asked)
+        return [line.split(CELL, fields.count(CELL)) for line in said.split("\n")]
 
     async def signal(self, ids: Iterable[str], signal_name: str) -> None:
         """Send a signal to every process of running jobs."""

@@ -1,6 +1,7 @@
 """``job.slurm``: what a worker and a job on a compute node agree on, in the attempt's folder.
 
     key=…    made anew for each submission, and part of the name that Slurm knows the job by
+    store=…  task=…  attempt=…   whose it is, for who finds the job in Slurm
     id=…     Slurm's number of it, once sbatch has answered
     void     this submission is given up: a job that begins all the same ends at once
     over     its end was seen: nothing of it is left in Slurm
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel.runners.job_directory import write_whole
 
 RECORD_NAME = "job.slurm"
 RECORD_BYTES_MAX = 4096
+ID_LENGTH_MAX = 500
 VOID = "void"
 OVER = "over"
 
@@ -31,35 +33,48 @@ class SlurmRecord:
 
     key: str
     id: str | None = None
+    store: str = ""
+    task_id: str = ""
+    attempt: int = 0
     is_void: bool = False
     is_over: bool = False
 
 
-def write_key(directory: Path, key: str) -> None:
+def known_id(task_id: str) -> str:
+    """The id of a task if a line holds it unchanged, else nothing: nobody may take one task for
+    another, and end its job."""
+    return task_id if task_id.isprintable() and len(task_id) <= ID_LENGTH_MAX else ""
+
+
+def write_key(directory: Path, record: SlurmRecord) -> None:
     """Before sbatch is called."""
-    write_whole(directory / RECORD_NAME, f"key={key}\n".encode(), mode=0o600)
+    _write(directory, record)
 
 
 def write_id(directory: Path, record: SlurmRecord, job_id: str) -> None:
     """Slurm has the job. Whole: a job that begins meanwhile reads the one or the other."""
-    text = f"key={record.key}\nid={job_id}\n"
-    write_whole(directory / RECORD_NAME, text.encode(), mode=0o600)
+    _write(directory, replace(record, id=job_id))
 
 
 def make_void(directory: Path, record: SlurmRecord) -> None:
     """No job with this key may begin any more."""
-    _mark(directory, record, VOID)
+    _write(directory, record, VOID)
 
 
 def make_over(directory: Path, record: SlurmRecord) -> None:
     """Whoever begins a later attempt need not look for this one."""
-    _mark(directory, record, OVER)
+    _write(directory, record, OVER)
 
 
-def _mark(directory: Path, record: SlurmRecord, word: str) -> None:
-    known = "" if record.id is None else f"id={record.id}\n"
-    text = f"key={record.key}\n{known}{word}\n"
-    write_whole(directory / RECORD_NAME, text.encode(), mode=0o600)
+def _write(directory: Path, record: SlurmRecord, word: str = "") -> None:
+    lines = [
+        f"key={record.key}",
+        *(("id=" + record.id,) if record.id is not None else ()),
+        *(f"store={record.store}", f"task={record.task_id}", f"attempt={record.attempt}"),
+        *((word,) if word else ()),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    write_whole(directory / RECORD_NAME, text.encode(errors="replace"), mode=0o600)
 
 
 def read_record(directory: Path) -> SlurmRecord | None:
@@ -74,6 +89,9 @@ def read_record(directory: Path) -> SlurmRecord | None:
             return SlurmRecord(
                 key=facts["key"],
                 id=facts.get("id") or None,
+                store=facts.get("store", ""),
+                task_id=facts.get("task", ""),
+                attempt=int(facts["attempt"]) if facts.get("attempt", "").isdecimal() else 0,
                 is_void=VOID in facts,
                 is_over=OVER in facts,
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.tasks.requests import UsageSample
 from tidewheel.ports.runners import JobReports
+from tidewheel.runners.slurm.waits import is_of_queue
 
 
 @dataclass(slots=True)
@@ -28,7 +29,8 @@ class SlurmReports:
         self.reports.progress(value)
 
     def message(self, text: str, output: str | None = None) -> None:
-        if output != SUBMITTED:  # that is what the runner itself says, before it begins
+        is_of_runner = output == SUBMITTED or (output is None and is_of_queue(text))
+        if not is_of_runner:  # the runner itself says that before the job begins
             self.started()
         self.reports.message(text, output)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports.runners import Assignment, Job, JobReports
+from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.job_environment import (
@@ -45,6 +45,7 @@ from tidewheel.runners.slurm.directives import (
 )
 from tidewheel.runners.slurm.ends import ENDED, not_submitted
 from tidewheel.runners.slurm.job import SlurmJob, job_name, key_of
+from tidewheel.runners.slurm.leftovers import left_in_slurm, remove_from_slurm
 from tidewheel.runners.slurm.programs import (
     Slurm,
     SlurmNotReached,
@@ -53,6 +54,7 @@ from tidewheel.runners.slurm.programs import (
 )
 from tidewheel.runners.slurm.record import (
     SlurmRecord,
+    known_id,
     make_void,
     read_record,
     write_id,
@@ -112,14 +114,14 @@ class SlurmRunner:
         spoken = SlurmReports(reports)
         await self._end_earlier_attempts(assignment)
         try:
-            key = self._prepare(assignment, files, spoken)
+            record = self._prepare(assignment, files, spoken)
         except (OSError, ValueError) as error:
             self._forget(assignment)
             if trouble := host_trouble(error, files):
                 raise trouble from error
             return EndedJob(cannot_start(error, files))
         self._failpoint("job_before_start")
-        return await self._submit(assignment, spoken, lines, key)
+        return await self._submit(assignment, spoken, lines, record)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Go on with the job of a worker that died, or whose answer from sbatch it missed.
@@ -138,10 +140,18 @@ class SlurmRunner:
                 self._hear(known, spoken, self._messages)
         return self._follow(known, spoken, record)
 
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """Every attempt of this store that waits or runs in Slurm."""
+        return await left_in_slurm(self._slurm, store)
+
+    async def remove(self, leftover: Leftover) -> None:
+        """End the job of an attempt whose lease is over."""
+        await remove_from_slurm(self._watch.stopping, leftover)
+
     def _prepare(
         self, assignment: Assignment, files: JobDirectory, reports: SlurmReports
-    ) -> str:
-        """Everything that the job finds in its folder; the key of the submission."""
+    ) -> SlurmRecord:
+        """Everything that the job finds in its folder; the record of the submission."""
         task = assignment.task
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec)
@@ -152,14 +162,23 @@ class SlurmRunner:
         write_environment(files.path, job_environment(inherited, assignment, files.spec))
         if self._messages is not None:
             self._hear(assignment, reports, self._messages)
-        key = os.urandom(KEY_BYTES).hex()
-        write_key(files.path, key)
-        return key
+        record = SlurmRecord(
+            key=os.urandom(KEY_BYTES).hex(),
+            store=assignment.store,
+            task_id=known_id(task.id),
+            attempt=task.attempt,
+        )
+        write_key(files.path, record)
+        return record
 
     async def _submit(
-        self, assignment: Assignment, reports: SlurmReports, lines: list[str], key: str
+        self,
+        assignment: Assignment,
+        reports: SlurmReports,
+        lines: list[str],
+        record: SlurmRecord,
     ) -> Job:
-        directory, record = assignment.directory, SlurmRecord(key=key)
+        directory, key = assignment.directory, record.key
         is_of_run = run_folders(assignment) is not None
         script = batch_script(
             lines,

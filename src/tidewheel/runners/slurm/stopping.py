@@ -23,12 +23,15 @@ class Together:
 
     async def ask(self, job: SlurmJob) -> None:
         """Returns when it was asked. Whoever waits for the job's end asks again if need be."""
-        if job.record.id is None:
-            return
-        self._ids.append(job.record.id)
+        if job.record.id is not None:
+            await asyncio.shield(self.add(job.record.id))
+
+    def add(self, job_id: str) -> asyncio.Future[None]:
+        """Done when it was asked."""
+        self._ids.append(job_id)
         if self._next is None:
             self._next = asyncio.ensure_future(self._flush())
-        await asyncio.shield(self._next)
+        return self._next
 
     async def _flush(self) -> None:
         await asyncio.sleep(BATCH_SECONDS)
@@ -46,6 +49,7 @@ class SlurmStopping:
         self._killing = Together(lambda ids: slurm.signal(ids, "KILL"))
         self._cancelling = Together(slurm.cancel)
         self._look_soon = look_soon
+        self._ending: set[asyncio.Future[None]] = set()
 
     async def terminate(self, job: SlurmJob) -> None:
         """A job that waits in Slurm's queue has no process to signal: it is taken out.
@@ -62,3 +66,9 @@ class SlurmStopping:
         await self._killing.ask(job)
         await self._cancelling.ask(job)
         await self._look_soon()
+
+    def end_soon(self, job_id: str) -> None:
+        """End a job that nobody waits for."""
+        for asking in (self._killing.add(job_id), self._cancelling.add(job_id)):
+            self._ending.add(asking)
+            asking.add_done_callback(self._ending.discard)

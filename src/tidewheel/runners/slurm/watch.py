@@ -44,6 +44,7 @@ from tidewheel.runners.slurm.programs import Slurm, SlurmRefused, SlurmRow, Slur
 from tidewheel.runners.slurm.record import make_over, make_void, write_id
 from tidewheel.runners.slurm.stopping import SlurmStopping
 from tidewheel.runners.slurm.usage import SlurmSampler
+from tidewheel.runners.slurm.waits import turn_words, waiting_words
 from tidewheel.runners.spool import SPOOL_NAME, SpooledMessage, append
 
 ROUND_SECONDS_MIN = 1.0
@@ -99,18 +100,26 @@ class SlurmWatch:
             self._loop = asyncio.create_task(self._run(), name="slurm watch")
 
     def tell_submitted(self, job: SlurmJob) -> None:
-        """Let a run know that Slurm has the job, which may begin much later.
+        """Let a run know that Slurm has the job, which may begin much later."""
+        if job.assignment.task.run is not None:
+            text = f"submitted to Slurm as job {job.record.id}"
+            self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
 
-        Through the spool, as if the job had said it: whoever adopts the job finds it there.
-        """
-        if job.assignment.task.run is None or self._messages is None:
+    def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
+        """Once for each reason: somebody has to do something, or no longer."""
+        words = waiting_words(row)
+        if words == job.waits:
             return
-        said = SpooledMessage(
-            key=f"slurm-{job.record.key}",
-            text=f"submitted to Slurm as job {job.record.id}",
-            output=SUBMITTED,
-        )
-        with suppress(OSError):  # the run hears of its begin or end, at the latest
+        job.waits = words
+        if words or row.state in WAITS:
+            text = words or turn_words(row)
+            self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
+
+    def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
+        """Through the spool, as if the job had said it: who adopts the job finds it there."""
+        if self._messages is None:
+            return
+        with suppress(OSError):  # its begin or end is heard of, at the latest
             append(job.directory, said)
             self._messages.hear_spool(job.assignment.secret)
 
@@ -195,6 +204,7 @@ class SlurmWatch:
             self.tell_submitted(job)
         if row.state not in ENDED:
             job.unclear_since = None
+            self._tell_waiting(job, row)
             return None
         if has_begun(row, seen.status):
             job.reports.started()

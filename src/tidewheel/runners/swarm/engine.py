@@ -30,6 +30,7 @@ from tidewheel.runners.engine.project import (
 from tidewheel.runners.engine.remains import labelled
 from tidewheel.runners.engine.words import create_words, whole_seconds
 from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
+from tidewheel.runners.swarm.volumes import make_nameless
 
 NAME = "swarm"
 FORMAT_VERSION = "3.8"
@@ -75,6 +76,7 @@ class SwarmEngine:
             placement = deploy["placement"] = dict(deploy.get("placement") or {})
             constraints = [*(placement.get("constraints") or []), *stage.constraints]
             placement["constraints"] = list(dict.fromkeys(constraints))
+        make_nameless(document, plan.project)
 
     async def create(self, plan: Plan, file: Path, files: Path) -> None:
         """Deploy the stack."""
@@ -171,7 +173,7 @@ class SwarmEngine:
         ):
             mark = ("--filter", f"label={label}={project}")
             everything = ("--all",) if kind == "container" else ()
-            forced = ("--force",) if kind == "container" else ()
+            forced = ("--force", "--volumes") if kind == "container" else ()
             ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
             if ids:
                 found = True

@@ -16,8 +16,10 @@ from tidewheel.services.run_views.object_nodes import post_commands
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.wait_chains import wait_document
+from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
+WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
 async def why_document(store: Store, looked: Looked, key: Key) -> Document:
@@ -25,6 +27,7 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     words = words_of(looked.pool, key)
     known = [*_of_the_run(looked), *why(looked.pool, key)]
     queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
+    queued += await _said_by_the_job(store, looked, key)
     queued += await _of_the_job(store, looked, key)
     return {
         "run": looked.view.name,
@@ -69,6 +72,22 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
         return await reasons(store, task_id)
     except NotFound:  # it is played, or was removed since
         return []
+
+
+async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+    """What an engine has to say about a job that it has and does not begin."""
+    task = looked.pool.tasks.get(key)
+    if task is None or task.stage not in (Stage.SUBMITTED, Stage.RUNNING):
+        return []
+    task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
+    try:
+        said = await store.outputs(task_id)
+    except NotFound:
+        return []
+    if not said or not said[-1].text.startswith(WAITING):
+        return []
+    text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
+    return [{"text": text, "passes": False, "commands": [], "actions": []}]
 
 
 async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
