@@ -4,7 +4,7 @@ import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type Re
 import "@xyflow/react/dist/style.css";
 import { useActing } from "../../acting/Acting";
 import { withBound, withPoint } from "../../acting/Bounds";
-import { useMay } from "../../api/session";
+import { useMayAct } from "../../api/runLive";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
@@ -30,7 +30,7 @@ const CALM_MAX = 120; // of more than these none glides and none breathes
 export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
   const { selected, select, filters } = useRunPage();
   const { tick, ticked } = useTicks();
-  const may = useMay("operate");
+  const may = useMayAct();
   const { action, change } = useActing();
   // The same tasks and edges need no new places, whatever their states.
   const held = useRef(drawing);
