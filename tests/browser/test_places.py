@@ -96,7 +96,7 @@ def test_a_token_is_shown_once_and_is_worth_nothing_when_revoked(site, page):
     eventually(lambda: holder.get("/runs").status == 401, "it is worth nothing")
     audit = page.get_by_role("region", name="Who did what")
     page.reload()
-    expect(audit.get_by_role("row").filter(has_text="POST tokens").first).to_contain_text("up")
+    expect(audit.get_by_role("row").filter(has_text="made token").first).to_contain_text("up")
 
 
 def test_who_is_no_admin_is_not_led_to_tokens(site, window):

@@ -315,6 +315,41 @@ def test_the_command_that_why_names_works(tidewheel):
     assert tidewheel("show", "--json").json["run"]["status"] == "running"
 
 
+SHORT = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 2
+    [[graph]]
+        {recurrence} = \"\"\"
+            a?
+            a:fail? => mend
+        \"\"\"
+[runtime]
+    [[a, mend]]
+"""
+
+
+@pytest.mark.parametrize(("recurrence", "points"), [("P1", ("1", "2")), ("R1", ("1",))])
+def test_why_offers_nothing_in_a_completed_run_and_says_how_it_is_done_again(
+    tidewheel, recurrence, points
+):
+    flow = SHORT.format(recurrence=recurrence)
+    if recurrence == "R1":
+        flow = flow.replace("final cycle point = 2", "final cycle point = 1")
+    run = started(tidewheel, flow).succeeds(*(f"{point}/a" for point in points)).is_let_go()
+    assert tidewheel("show", "--json").json["run"]["status"] == "completed"
+    tasks = tidewheel("why", "1/a", "1/mend", "--json").json["tasks"]
+    offered = [(one["commands"], one["actions"]) for task in tasks for one in task["reasons"]]
+    assert offered and all(one == ([], []) for one in offered)
+    refused = tidewheel("trigger", "1/mend")
+    assert refused.status == 2, "as it would be, had it been offered"
+    shown = tidewheel("why", "1/mend").out
+    assert f"a new run of {run.name.split('/')[0]} does everything again" in shown
+    assert ("--fcp POINT" in shown) == (recurrence == "P1")
+    assert "needs somebody" not in shown and "1/mend will not run" in shown
+
+
 # ---- tree ----
 
 

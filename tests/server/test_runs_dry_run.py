@@ -66,6 +66,18 @@ def test_what_is_tried_is_what_would_happen(operator, run, verb, body, changed):
     assert operator.get(f"{operator.path}/tree").json["status"] == tried.json["status"]["after"]
 
 
+def test_the_audit_tells_what_was_done_to_which_tasks_and_not_what_was_tried(
+    server, operator, run
+):
+    body = {"ids": ["1/model_a", "3/prep"]}
+    assert operator.post(f"{operator.path}/hold?dry_run=true", body).status == 200
+    with run.answering():
+        assert operator.post(f"{operator.path}/hold", body).status == 200
+    [entry] = server.caller("admin").get("/audit").json["entries"]
+    assert entry["words"] == f"held 1/model_a, 3/prep in {run.name}"
+    assert entry["verb"] == "POST /api/v1/runs/{run}/hold"
+
+
 def test_held_tasks_that_would_be_released_would_run(operator, run):
     with run.answering():
         assert operator.post(f"{operator.path}/hold", {"ids": ["2/prep"]}).status == 200

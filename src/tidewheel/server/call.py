@@ -80,6 +80,7 @@ class Call:
     task: TaskView | None = None
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
+    only_tried: bool = False  # nothing was done: not for the audit
 
     @property
     def grant(self) -> Grant:

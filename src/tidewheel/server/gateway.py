@@ -254,7 +254,7 @@ class Gateway:
         )
 
     async def _write_down(self, route: Route, call: Call, status: int) -> None:
-        if not route.audited or call.token is None:
+        if not route.audited or call.token is None or call.only_tried:
             return
         named = [*call.path.values(), *call.targets]
         await self._store.add_audit(

@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useMemo, useSyncExternalStore, type ReactNode } from "react";
 import { RunLive, type LiveState, type RowSource } from "./live";
+import { useMay } from "./session";
 import type { TaskRow } from "./types";
 
 const Live = createContext<RunLive | null>(null);
@@ -82,6 +83,18 @@ export function useLiveStore(): RunLive {
   const live = use(Live);
   if (live === null) throw new Error("useLive is for what is drawn on the page of a run");
   return live;
+}
+
+/** A completed run obeys nobody. */
+export function useIsComplete(): boolean {
+  const live = useLiveStore();
+  return useSyncExternalStore(live.subscribe, () => live.snapshot().run?.status === "completed");
+}
+
+/** Whether who looks may give commands to this run, and it would obey them. */
+export function useMayAct(): boolean {
+  const may = useMay("operate");
+  return !useIsComplete() && may;
 }
 
 /** The whole run; drawn again at most eight times a second. */

@@ -110,9 +110,12 @@ export interface AuditEntry {
   token: number | null;
   who: string;
   client: string;
+  /** What was done, for people. */
+  words: string;
   verb: string;
   target: string;
   status: number;
+  correlation: string;
 }
 
 export interface AuditPage {

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useActing } from "../acting/Acting";
 import { actionText, TASK_VERBS } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
-import { useTaskRow } from "../api/runLive";
+import { useIsComplete, useTaskRow } from "../api/runLive";
 import { useMay } from "../api/session";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage, useViewOption } from "../pages/run/useRunPage";
@@ -46,7 +46,9 @@ export function TaskPanel({ id }: { id: string }) {
 
 function Verbs({ task }: { task: TaskDocument }) {
   const { act } = useActing();
-  if (!useMay("operate")) return null;
+  const may = useMay("operate");
+  if (useIsComplete()) return <p className="panel-verbs muted">The run is completed and takes no more commands.</p>;
+  if (!may) return null;
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {TASK_VERBS.filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (

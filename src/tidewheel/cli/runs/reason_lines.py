@@ -29,8 +29,10 @@ def say_reasons(reasons: Sequence[Document]) -> None:
 
 def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
     for one in reasons:
-        passes = "passes by itself" if one["passes"] else "needs somebody"
-        yield f"  {safe(one['text'])} ({passes})"
         commands = texts(one, "commands")
+        # Nobody is needed where nobody could do anything.
+        stays = " (needs somebody)" if commands else ""
+        passes = " (passes by itself)" if one["passes"] else stays
+        yield f"  {safe(one['text'])}{passes}"
         if commands:
             yield f"    {safe('   or   '.join(commands))}"

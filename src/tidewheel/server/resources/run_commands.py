@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.core.runs.commands import VERBS, Command, command_text, read_command
+from tidewheel.core.runs.commands import VERBS, Command, Message, command_text, read_command
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.tasks.access import Scope
 from tidewheel.errors import NoAnswer, Refused
@@ -26,6 +26,7 @@ WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey
 WAIT_SECONDS_MAX = 60.0
 REQUEST_SECONDS_MAX = WAIT_SECONDS_MAX + 10.0
 ACCEPTED = 202
+NAMED_MAX = 5  # tasks, in the audit
 Document = dict[str, Any]
 
 OPERATES = Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=workflow_of_run)
@@ -90,7 +91,9 @@ async def give(call: Call) -> object:
     assert call.token is not None
     query, run, door = call.query_as(CommandQuery), await call.found_run(), run_door(call)
     command = call.body
+    call.targets += _named(command)
     if query.dry_run:
+        call.only_tried = True
         return await _tried(call)
     who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
     if not query.wait_s:
@@ -102,6 +105,13 @@ async def give(call: Call) -> object:
     if done is None:
         raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
     return ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
+
+
+def _named(command: Command) -> list[str]:
+    """The first tasks that it names, as they were written."""
+    ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
+    more = len(ids) - NAMED_MAX
+    return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _job(call: Call) -> str:

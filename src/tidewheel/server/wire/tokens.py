@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.core.tasks.access import AuditEntry, Scope, TokenView
+from tidewheel.server.wire.audit_words import deed_words
 from tidewheel.server.wire.forms import Duration, In, Out
 from tidewheel.vocabulary import time_text
 
@@ -58,6 +59,7 @@ class AuditOut(Out):
     token: int | None
     who: str
     client: str
+    words: str  # what was done, for people
     verb: str
     target: str
     status: int
@@ -94,6 +96,7 @@ def audit_out(entry: AuditEntry) -> AuditOut:
         token=entry.token,
         who=entry.who,
         client=entry.client,
+        words=deed_words(entry),
         verb=entry.verb,
         target=entry.target,
         status=entry.status,

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from tidewheel.core.sched.explain import Reason, why
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import NotFound
@@ -29,18 +30,28 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
     queued += await _said_by_the_job(store, looked, key)
     queued += await _of_the_job(store, looked, key)
+    found = [
+        *waits(looked),
+        *(_with_objects(looked, key, one) for one in known),
+        *queued,
+    ]
     return {
         "run": looked.view.name,
         "id": looked.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [
-            *waits(looked),
-            *(_with_objects(looked, key, one) for one in known),
-            *queued,
-        ],
+        "reasons": [_to_be_read(one) for one in found] if _is_complete(looked) else found,
     }
+
+
+def _is_complete(looked: Looked) -> bool:
+    return looked.view.status == RunStatus.COMPLETED
+
+
+def _to_be_read(document: Document) -> Document:
+    """A completed run obeys nobody: what would have helped is not offered."""
+    return document | {"commands": [], "actions": []}
 
 
 def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
@@ -152,6 +163,16 @@ def waits(looked: Looked) -> list[Document]:
     return [wait_document(looked.view.name, one) for one in looked.waits]
 
 
+def _how_to_do_again(looked: Looked) -> str:
+    """A completed run goes further, or is begun anew; nothing of it is done once more."""
+    view, cycling = looked.view, looked.graph.cycling
+    cycles = cycling.final is not None and cycling.final > cycling.initial
+    command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
+    further = f"it goes on with a later final point ({command}), and " if cycles else ""
+    new = f"a new run of {view.workflow} does everything again"
+    return f"{view.name} is completed and takes no more commands; {further}{new}"
+
+
 def _of_the_run(looked: Looked) -> list[Reason]:
     view, run = looked.view, looked.pool.run
     if looked.waits:
@@ -160,7 +181,7 @@ def _of_the_run(looked: Looked) -> list[Reason]:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
     over = {
         "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
-        "completed": Reason(f"{view.name} is completed; a later --fcp continues it", False, ""),
+        "completed": Reason(_how_to_do_again(looked), False, ""),
         "stopped": Reason(f"{view.name} is stopped", False, "run"),
     }
     if view.status in over:

@@ -2,14 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { auditQuery } from "../../api/storeQueries";
+import type { AuditEntry } from "../../api/storeTypes";
 import { Button, Failure } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { At } from "../../ui/time";
 
 const REFUSED_FROM = 400;
-
-/** "POST /api/v1/runs/{run}/trigger" is known by its last words. */
-export const deedText = (verb: string): string => verb.replace("/api/v1/", "");
 
 export function Audit() {
   const [before, setBefore] = useState<number | null>(null);
@@ -21,21 +19,19 @@ export function Audit() {
     <section aria-label="Who did what">
       <div className="page-head second">
         <h2>Who did what</h2>
-        <span className="muted">the audit: every call that changed something</span>
+        <span className="muted">the audit: every call that changed something, or was refused; open one to see the request</span>
         {before !== null && <Button look="quiet" className="page-end" onClick={() => setBefore(null)}>Newest</Button>}
         {next !== null && <Button look="quiet" className={before === null ? "page-end" : ""} onClick={() => setBefore(next)}>Older</Button>}
       </div>
       <div className="card table-card" tabIndex={0} role="region" aria-label="Calls">
         <table className="plain-table">
-          <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To</th><th>Answer</th><th>From</th></tr></thead>
+          <thead><tr><th>When</th><th>Who</th><th>Did what</th><th>From</th></tr></thead>
           <tbody>
             {data.entries.map((one) => (
               <tr key={one.number}>
                 <td className="nowrap"><At at={one.at} /></td>
-                <td><b>{plain(one.who)}</b>{one.token !== null && <span className="faint"> {one.token}</span>}</td>
-                <td><code>{plain(deedText(one.verb))}</code></td>
-                <td className="audit-target">{plain(one.target)}</td>
-                <td className={one.status >= REFUSED_FROM ? "bad-figure" : ""}>{one.status}</td>
+                <td className="nowrap"><b>{plain(one.who)}</b>{one.token !== null && <span className="faint"> token {one.token}</span>}</td>
+                <td><Deed entry={one} /></td>
                 <td className="muted">{plain(one.client)}</td>
               </tr>
             ))}
@@ -43,5 +39,20 @@ export function Audit() {
         </table>
       </div>
     </section>
+  );
+}
+
+/** In words; the request as it was made is a click away. */
+function Deed({ entry }: { entry: AuditEntry }) {
+  return (
+    <details className="deed">
+      <summary className={entry.status >= REFUSED_FROM ? "bad-figure" : ""}>{plain(entry.words)}</summary>
+      <dl className="deed-request">
+        <dt>Request</dt><dd><code>{plain(entry.verb)}</code></dd>
+        {entry.target !== "" && <><dt>Named</dt><dd>{plain(entry.target)}</dd></>}
+        <dt>Answer</dt><dd>{entry.status}</dd>
+        <dt>Correlation</dt><dd><code>{plain(entry.correlation)}</code></dd>
+      </dl>
+    </details>
   );
 }

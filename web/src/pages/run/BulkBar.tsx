@@ -2,8 +2,7 @@
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { TASK_VERBS } from "../../acting/verbs";
-import { useLiveOf, useLiveStore } from "../../api/runLive";
-import { useMay } from "../../api/session";
+import { useLiveOf, useLiveStore, useMayAct } from "../../api/runLive";
 import { Button } from "../../ui/parts";
 import { useTicks } from "./ticks";
 
@@ -13,7 +12,7 @@ const FUTURE = { state: "future", remarks: [], in_pool: false };
 export function BulkBar() {
   const { ticked } = useTicks();
   const { docked } = useActing();
-  return useMay("operate") && ticked.size > 0 && !docked ? <Bar /> : null;
+  return useMayAct() && ticked.size > 0 && !docked ? <Bar /> : null;
 }
 
 function Bar() {

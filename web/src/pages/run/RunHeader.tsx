@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useActing } from "../../acting/Acting";
 import { actionText, RUN_VERBS } from "../../acting/verbs";
 import { factsQuery, summaryQuery } from "../../api/queries";
-import { useLive } from "../../api/runLive";
+import { useLive, useMayAct } from "../../api/runLive";
 import { useMay } from "../../api/session";
 import type { Cause, RunFacts, RunSummary } from "../../api/types";
 import { Button, CountsBar } from "../../ui/parts";
@@ -57,7 +57,7 @@ function StopPoint({ points, over }: { points: RunSummary["points"]; over: boole
 
 function RunVerbs({ run }: { run: RunFacts }) {
   const { act, write } = useActing();
-  if (!useMay("operate")) return null;
+  if (!useMayAct()) return null;
   const goes = (run.driven || run.offered) && !isOver(run);
   const possible: Record<string, boolean> = {
     pause: goes && run.status !== "paused" && run.status !== "stopping",

@@ -9,7 +9,9 @@ import { countText } from "../../ui/quantities";
 import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
 import { EdgeLayer } from "../../views/graph/EdgeLayer";
+import { bunchesOf } from "../../views/graph/keptNodes";
 import type { Placed } from "../../views/graph/layout";
+import { BunchBox, type BunchNode } from "../../views/graph/nodes";
 import { DOTS, HELD, Settling, usePanning } from "../../views/graph/panning";
 import { useLayout } from "../../views/graph/useLayout";
 import "../../views/graph/graph.css";
@@ -35,7 +37,7 @@ const Frame = memo(function Frame({ data }: NodeProps<FrameNode>) {
   return <div className={`frame-box depth-${Math.min(data.depth, 3)}`}><span>{data.name}</span></div>;
 });
 
-const NODE_TYPES = { step: StepBox, frame: Frame };
+const NODE_TYPES = { step: StepBox, bunch: BunchBox, frame: Frame };
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 
 export function DefinitionGraph({ name, version, parameters }: { name: string; version: string; parameters: Record<string, unknown> }) {
@@ -88,7 +90,7 @@ function Canvas({ drawing }: { drawing: Drawing }) {
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   return (
-    <ReactFlow<StepNode | FrameNode>
+    <ReactFlow<StepNode | BunchNode | FrameNode>
       viewport={HELD} onViewportChange={panning.move} nodes={nodes} nodeTypes={NODE_TYPES} nodesDraggable={false} nodesConnectable={false}
       onlyRenderVisibleElements={!whole} minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
       preventScrolling={false} zoomOnScroll={false} onNodeClick={(_, node) => setSelected(node.type === "step" && node.id !== selected ? node.id : null)} onPaneClick={() => setSelected(null)} aria-label="Graph of the definition"
@@ -111,12 +113,13 @@ function FitWhen({ of }: { of: unknown }) {
   return null;
 }
 
-function nodesOf(drawing: Drawing, placed: Placed, selected: string | null): (StepNode | FrameNode)[] {
-  const sizes = new Map(drawing.request.boxes.map((box) => [box.id, box]));
-  const found: (StepNode | FrameNode)[] = placed.frames.map((frame, number) => ({
+function nodesOf(drawing: Drawing, placed: Placed, selected: string | null): (StepNode | BunchNode | FrameNode)[] {
+  const sizes = new Map(drawing.boxes.map((box) => [box.id, box]));
+  const found: (StepNode | BunchNode | FrameNode)[] = placed.frames.map((frame, number) => ({
     id: `frame ${number}`, type: "frame", position: { x: frame.x, y: frame.y }, width: frame.width, height: frame.height, zIndex: -2,
     data: { name: frame.name, depth: frame.depth }, focusable: false, ...STILL,
   }));
+  found.push(...bunchesOf(drawing, placed));
   for (const [id, position] of placed.boxes) {
     const task = drawing.tasks.get(id);
     const box = sizes.get(id);

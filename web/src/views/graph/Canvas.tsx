@@ -1,34 +1,36 @@
 /** The canvas on which the graph of a run is drawn, moved and clicked. */
-import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, useStore, type NodeMouseHandler } from "@xyflow/react";
+import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, useStore, type FitViewOptions, type NodeMouseHandler } from "@xyflow/react";
 import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { useActing } from "../../acting/Acting";
 import { withBound, withPoint } from "../../acting/Bounds";
-import { useMay } from "../../api/session";
+import { useMayAct } from "../../api/runLive";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import type { Drawing } from "./drawing";
 import { EdgeLayer } from "./EdgeLayer";
+import { fitOf } from "./fitting";
 import { KeptNodes } from "./keptNodes";
 import type { LayoutRequest, Placed } from "./layout";
-import { FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
+import { BunchBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
 import { Overview } from "./Overview";
 import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
 import { useLayout } from "./useLayout";
 
-const NODE_TYPES = { task: TaskBox, group: GroupBox, frame: FrameBox };
-const FIT = { minZoom: 0.1, maxZoom: 1.1, padding: 0.06 };
+const NODE_TYPES = { task: TaskBox, group: GroupBox, bunch: BunchBox, frame: FrameBox };
 const PRO = { hideAttribution: true };
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
+const MAPPED_MIN = 31; // of these there is a small map
+const NARROW = "(max-width: 900px)"; // as graph.css has it: no small map
 const CALM_MAX = 120; // of more than these none glides and none breathes
 
 export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
   const { selected, select, filters } = useRunPage();
   const { tick, ticked } = useTicks();
-  const may = useMay("operate");
+  const may = useMayAct();
   const { action, change } = useActing();
   // The same tasks and edges need no new places, whatever their states.
   const held = useRef(drawing);
@@ -40,6 +42,10 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
   const nodes = useMemo(() => (placed ? kept.of(drawing, placed, { selected, fits, preview, stop }) : []), [kept, drawing, placed, selected, fits, preview, stop]);
   const whole = nodes.length <= WHOLE_MAX;
   const panning = usePanning(whole);
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  const hasMap = drawing.tasks.size >= MAPPED_MIN;
+  const fit = useMemo(() => fitOf(placed ?? { width: 0, height: 0 }, { width, height }, hasMap && !window.matchMedia(NARROW).matches), [placed, width, height, hasMap]);
   const choose = (id: string) => {
     if (preview?.picking && action !== null) change(withBound(action, id));
     else select(id);
@@ -64,17 +70,17 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
       nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null && selected !== null) select(null); }} onKeyDown={onKeyDown}
       nodesDraggable={false} nodesConnectable={false} onlyRenderVisibleElements={!whole}
-      minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={PRO} deleteKeyCode={null}
+      minZoom={0.05} maxZoom={2} fitView fitViewOptions={fit} proOptions={PRO} deleteKeyCode={null}
       onMoveStart={(event) => { if (event !== null) moved.current = true; }}
       aria-label="Graph of tasks"
     >
       <Background variant={BackgroundVariant.Dots} gap={DOTS} size={1} />
-      <Controls showInteractive={false} onFitView={() => { moved.current = false; }} fitViewOptions={FIT} />
+      <Controls showInteractive={false} onFitView={() => { moved.current = false; }} fitViewOptions={fit} />
       <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
-      {drawing.tasks.size > 30 && <Overview drawing={drawing} placed={placed} panning={panning} />}
+      {hasMap && <Overview drawing={drawing} placed={placed} panning={panning} />}
       <Settling panning={panning} />
       <Follow selected={selected} placed={placed} />
-      <Fit of={request} moved={moved} />
+      <Fit of={request} fit={fit} moved={moved} />
     </ReactFlow>
   );
 });
@@ -98,15 +104,14 @@ function Follow({ selected, placed }: { selected: string | null; placed: Placed 
 }
 
 /** A graph that has grown, or has another room, is shown whole, unless somebody looks at a part of it. */
-function Fit({ of, moved }: { of: LayoutRequest | null; moved: RefObject<boolean> }) {
+function Fit({ of, fit, moved }: { of: LayoutRequest | null; fit: FitViewOptions; moved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
-  const room = useStore((state) => `${state.width} ${state.height}`);
-  const seen = useRef({ of, room });
+  const seen = useRef({ of, fit });
   useEffect(() => {
-    if (of === seen.current.of && room === seen.current.room) return;
-    seen.current = { of, room };
+    if (of === seen.current.of && fit === seen.current.fit) return;
+    seen.current = { of, fit };
     // A hand may take hold of the graph before it is fitted.
-    window.setTimeout(() => { if (!moved.current) void fitView({ ...FIT, duration: 300 }); }, 60);
-  }, [of, room, moved, fitView]);
+    window.setTimeout(() => { if (!moved.current) void fitView({ ...fit, duration: 300 }); }, 60);
+  }, [of, fit, moved, fitView]);
   return null;
 }

@@ -1,11 +1,12 @@
 /**
  * All edges in one drawing, below the boxes. A component, a drawing and a store's listener for each edge, as the canvas would have it,
- * cost more than everything else together; here an edge is two paths, and one that has not changed is not looked at.
+ * cost more than everything else together; here a line is two paths, and one that has not changed is not looked at.
  */
 import { ViewportPortal } from "@xyflow/react";
 import { memo, useLayoutEffect, useRef, type ReactNode } from "react";
 import type { GraphEdge } from "../../api/types";
-import { edgeText, type Drawing } from "./drawing";
+import { strandState, strandText } from "./strands";
+import type { Drawing } from "./drawing";
 import { arrowPath, type Placed, type PlacedLine } from "./layout";
 
 const GLIDE_MS = 350; // of boxes to their new places, as graph.css has it
@@ -19,22 +20,25 @@ export const EdgeLayer = memo(function EdgeLayer({ drawing, placed, selected }: 
   }, [placed]);
   const plain: ReactNode[] = [];
   const lit: ReactNode[] = [];
-  for (const [id, edge] of drawing.edges) {
+  for (const [id, edges] of drawing.strands) {
     const line = placed.lines.get(id);
     if (line === undefined || line.path === "") continue;
-    const isLit = selected !== null && (edge.from === selected || edge.to === selected);
-    (isLit ? lit : plain).push(<DependencyLine key={id} edge={edge} line={line} lit={isLit} />);
+    const isLit = selected !== null && edges.some((edge) => edge.from === selected || edge.to === selected);
+    (isLit ? lit : plain).push(<DependencyLine key={id} line={line} look={lookOf(edges, isLit)} text={strandText(edges)} />);
   }
   return <ViewportPortal><svg ref={drawn} className="dependencies" aria-hidden>{plain}{lit}</svg></ViewportPortal>;
 });
 
-const DependencyLine = memo(function DependencyLine({ edge, line, lit }: { edge: GraphEdge; line: PlacedLine; lit: boolean }) {
-  const classes = [edge.state.replace(" ", "-"), edge.suicide ? "suicide" : "", edge.alternative ? "alternative" : "", lit ? "lit" : ""].filter(Boolean).join(" ");
-  const text = edgeText(edge);
+function lookOf(edges: readonly GraphEdge[], isLit: boolean): string {
+  const is = (what: "suicide" | "alternative") => (edges.every((edge) => edge[what]) ? what : "");
+  return [strandState(edges).replace(" ", "-"), is("suicide"), is("alternative"), edges.length > 1 ? "several" : "", isLit ? "lit" : ""].filter(Boolean).join(" ");
+}
+
+const DependencyLine = memo(function DependencyLine({ line, look, text }: { line: PlacedLine; look: string; text: string }) {
   return (
     <>
-      <path className={`dependency ${classes}`} d={line.path} />
-      {line.head !== null && <path className={`arrow-head ${classes}`} d={arrowPath(line.head)} />}
+      <path className={`dependency ${look}`} d={line.path} />
+      {line.head !== null && <path className={`arrow-head ${look}`} d={arrowPath(line.head)} />}
       {text !== "" && <text className="edge-label" x={line.label.x} y={line.label.y}>{text}</text>}
     </>
   );

@@ -89,7 +89,7 @@ function drawBoxes(context: CanvasRenderingContext2D, drawing: Drawing, placed: 
   context.clearRect(0, 0, WIDTH, HEIGHT);
   context.strokeStyle = "rgb(128 128 128 / 45%)";
   for (const frame of placed.frames) context.strokeRect(left + frame.x * factor, top + frame.y * factor, frame.width * factor, frame.height * factor);
-  for (const box of drawing.request.boxes) {
+  for (const box of drawing.boxes) {
     const at = placed.boxes.get(box.id);
     const task = drawing.tasks.get(box.id);
     if (at === undefined || task === undefined) continue;

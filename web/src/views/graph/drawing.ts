@@ -2,6 +2,8 @@
 import { edgeKey } from "../../api/graph";
 import { comparePoints } from "../../api/points";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
+import { strandsOf, kindOf, roomText } from "./strands";
+import { gathered, type Candidate } from "./bunches";
 import type { Box, LayoutRequest, Line } from "./layout";
 
 export type Grouping = "none" | "point" | "family" | "both";
@@ -10,7 +12,11 @@ export interface Drawing {
   request: LayoutRequest;
   tasks: Map<string, TaskWords & { distance: number }>;
   groups: Map<string, GraphGroup>;
+  /** Every box of a task or a group, also within bunches. */
+  boxes: Box[];
   edges: Map<string, GraphEdge>;
+  /** What each line stands for. */
+  strands: Map<string, GraphEdge[]>;
   points: ReadonlySet<string>;
   /** Changes only if something must be placed anew. */
   key: string;
@@ -59,27 +65,30 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
     ...(grouping === "family" || grouping === "both" ? [...families].reverse().filter((one) => one !== "root") : []),
   ];
   const used = new Set([...edges.values()].flatMap((edge) => [edge.from, edge.to]));
-  const ofTasks = shown.map((task): [string, Box] => [
-    task.point,
-    { id: task.id, width: boxWidth(task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
-  ]);
-  const ofGroups = [...groups.values()].filter((group) => used.has(group.id)).map((group): [string, Box] => [
-    group.point,
-    { id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) },
-  ]);
+  const ofTasks = shown.map((task): Candidate => ({
+    apart: task.point,
+    box: { id: task.id, width: boxWidth(task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
+  }));
+  const ofGroups = [...groups.values()].filter((group) => used.has(group.id)).map((group): Candidate => ({
+    apart: null,
+    box: { id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) },
+  }));
   // Tasks that came later are last in the document, of whatever point they are.
-  const boxes = [...ofTasks, ...ofGroups].sort(([a], [b]) => comparePoints(a, b)).map(([, box]) => box);
-  const lines: Line[] = [...edges].map(([id, edge]) => {
-    const text = edgeText(edge);
-    const label = text === "" ? {} : { label: { width: measure("10.5px", 6.5, text) + LABEL_AROUND, height: LABEL_HEIGHT } };
-    return { id, from: edge.from, to: edge.to, weight: edge.suicide ? 0 : 1, ...label };
-  });
-  const key = JSON.stringify([direction, boxes.map((box) => [box.id, box.frames]), lines.map((line) => [line.id, line.label?.width])]);
-  return { request: { boxes, lines, direction }, tasks, groups, edges, points: new Set(graph.points), key };
+  const pointOf = ({ box }: Candidate): string => tasks.get(box.id)?.point ?? groups.get(box.id)?.point ?? "";
+  const candidates = [...ofTasks, ...ofGroups].sort((a, b) => comparePoints(pointOf(a), pointOf(b)));
+  const found = gathered(candidates, [...edges.values()].map((edge) => ({ from: edge.from, to: edge.to, kind: kindOf(edge) })));
+  const strands = strandsOf(edges.values(), found.unitOf);
+  const lines = [...strands].flatMap(([id, of]) => lineOf(id, of, found.unitOf));
+  const key = JSON.stringify([direction, found.all.map((box) => [box.id, box.frames]), lines.map((line) => [line.id, line.label?.width])]);
+  return { request: { boxes: found.boxes, lines, direction }, tasks, groups, boxes: found.all, edges, strands, points: new Set(graph.points), key };
+}
+
+function lineOf(id: string, edges: readonly GraphEdge[], unitOf: ReadonlyMap<string, string>): Line[] {
+  const [edge] = edges;
+  if (edge === undefined) return [];
+  const text = roomText(edges);
+  const label = text === "" ? {} : { label: { width: measure("10.5px", 6.5, text) + LABEL_AROUND, height: LABEL_HEIGHT } };
+  return [{ id, from: unitOf.get(edge.from) ?? edge.from, to: unitOf.get(edge.to) ?? edge.to, weight: edge.suicide ? 0 : 1, ...label }];
 }
 
 export const groupText = (group: GraphGroup): string => `${group.family} ${group.made}/${group.members}`;
-
-/** What is written on an edge; nothing for success, which is what everybody expects. */
-export const edgeText = (edge: GraphEdge): string =>
-  `${edge.suicide ? "! " : ""}${edge.output === "succeeded" ? "" : edge.output}${edge.by_hand ? " by hand" : ""}`.trim();

@@ -2,7 +2,8 @@
 import type { rowFilter } from "../../pages/run/filters";
 import type { Drawing } from "./drawing";
 import type { Placed } from "./layout";
-import type { FrameNode, GraphNode, GroupNode, TaskNode } from "./nodes";
+import { bunchText } from "./bunches";
+import type { BunchNode, FrameNode, GraphNode, GroupNode, TaskNode } from "./nodes";
 import { markText, type Preview } from "./preview";
 
 export interface Looks {
@@ -18,7 +19,7 @@ export class KeptNodes {
   private kept = new Map<string, GraphNode>();
 
   of(drawing: Drawing, placed: Placed, looks: Looks): GraphNode[] {
-    const found = [...framesOf(drawing, placed, looks), ...boxesOf(drawing, placed, looks)].map((node) => {
+    const found = [...framesOf(drawing, placed, looks), ...bunchesOf(drawing, placed), ...boxesOf(drawing, placed, looks)].map((node) => {
       const before = this.kept.get(node.id);
       return before !== undefined && isSame(before, node) ? before : node;
     });
@@ -42,9 +43,24 @@ function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): F
   }));
 }
 
+export function bunchesOf(drawing: Drawing, placed: Placed): BunchNode[] {
+  return placed.bunches.map(({ id, members, x, y, width, height }) => ({
+    id, type: "bunch", position: { x, y }, width, height, zIndex: -1, ...STILL,
+    data: { text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")) },
+  }));
+}
+
+/** In bunches nothing leads from one task to another: those that are joined to the selected one. */
+function besideOf({ edges, boxes }: Drawing, { bunches }: Placed, selected: string | null): ReadonlySet<string> {
+  if (selected === null || bunches.length === 0 || !boxes.some((box) => box.id === selected)) return new Set();
+  const inBunches = new Set(bunches.flatMap((bunch) => bunch.members));
+  return new Set([...edges.values()].flatMap(({ from, to }) => (from === selected ? [to] : to === selected ? [from] : [])).filter((id) => inBunches.has(id)));
+}
+
 function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: Looks): (TaskNode | GroupNode)[] {
   const found: (TaskNode | GroupNode)[] = [];
-  for (const { id, width, height, frames } of drawing.request.boxes) {
+  const beside = besideOf(drawing, placed, selected);
+  for (const { id, width, height, frames } of drawing.boxes) {
     const position = placed.boxes.get(id);
     if (position === undefined) continue; // not placed yet
     const task = drawing.tasks.get(id);
@@ -53,7 +69,7 @@ function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: 
     if (task) {
       found.push({
         id, type: "task", position, width, height, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
-        data: { task, framed: frames[0] === task.point, selected: id === selected, faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
+        data: { task, framed: frames[0] === task.point, selected: id === selected, beside: beside.has(id), faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
   }

@@ -6,6 +6,8 @@ export interface Box {
   height: number;
   /** Frames around it, from the outermost to the nearest. */
   frames: string[];
+  /** What it holds, if it is a bunch: `at` is counted from its upper left corner. */
+  members?: (Box & { at: Place })[];
 }
 
 export interface Line {
@@ -41,6 +43,7 @@ export interface Placed {
   height: number;
   boxes: Map<string, Place>; // the upper left corner
   lines: Map<string, PlacedLine>;
+  bunches: { id: string; members: string[]; x: number; y: number; width: number; height: number }[];
   frames: { name: string; depth: number; x: number; y: number; width: number; height: number }[];
 }
 
@@ -126,7 +129,7 @@ export interface Corner extends Place {
 /** Graphviz counts from the lower left, in points. */
 export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly { name: string; depth: number }[], corner: Corner = { x: 0, y: 0, turned: false }): Placed {
   const [, , width = 0, height = 0] = numbers(found.bb);
-  const placed: Placed = { width, height, boxes: new Map(), lines: new Map(), frames: [] };
+  const placed: Placed = { width, height, boxes: new Map(), lines: new Map(), bunches: [], frames: [] };
   const [across, up] = request.direction === "TB" ? [corner.turned, true] : [false, !corner.turned];
   const at = (x: number, y: number): Place => ({ x: corner.x + (across ? width - x : x), y: corner.y + (up ? height - y : y) });
   for (const one of found.objects ?? []) {
@@ -142,13 +145,19 @@ export function fromDot(found: DotJson, request: LayoutRequest, frames: readonly
     if (box === undefined || one.pos === undefined) continue;
     const [x = 0, y = 0] = numbers(one.pos);
     const middle = at(x, y);
-    placed.boxes.set(box.id, { x: middle.x - box.width / 2, y: middle.y - box.height / 2 });
+    put(placed, box, { x: middle.x - box.width / 2, y: middle.y - box.height / 2 });
   }
   for (const edge of found.edges ?? []) {
     const line = request.lines[Number(edge.id?.slice(1))];
     if (line && edge.pos) placed.lines.set(line.id, spline(edge.pos, at, edge.lp));
   }
   return placed;
+}
+
+function put(placed: Placed, { id, width, height, members }: Box, { x, y }: Place): void {
+  if (members === undefined) placed.boxes.set(id, { x, y });
+  else placed.bunches.push({ id, members: members.map((one) => one.id), x, y, width, height });
+  for (const { id: member, at } of members ?? []) placed.boxes.set(member, { x: x + at.x, y: y + at.y });
 }
 
 const numbers = (text: string): number[] => text.split(",").map(Number);

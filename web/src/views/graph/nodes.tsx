@@ -1,4 +1,4 @@
-/** How a task, a group and a frame look in the graph. */
+/** How a task, a group, a bunch and a frame look in the graph. */
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTaskRow, useTouched } from "../../api/runLive";
@@ -10,19 +10,20 @@ import { groupText } from "./drawing";
 import type { Mark } from "./preview";
 
 /** `framed`: its point stands above it already. */
-export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: boolean; selected: boolean; faded: boolean; mark?: Mark }, "task">;
+export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: boolean; selected: boolean; beside: boolean; faded: boolean; mark?: Mark }, "task">;
 export type GroupNode = Node<{ group: GraphGroup }, "group">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
-export type GraphNode = TaskNode | GroupNode | FrameNode;
+export type BunchNode = Node<{ text: string }, "bunch">;
+export type GraphNode = TaskNode | GroupNode | FrameNode | BunchNode;
 
 /** Drawn again only when this task changes: the live row counts more than the document. */
 export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
   const live = useTaskRow(id);
   const touched = useTouched(id);
   const { ticked } = useTicks();
-  const { task, framed, selected, faded, mark } = data;
+  const { task, framed, selected, beside, faded, mark } = data;
   const { state, remarks, flows, in_pool } = live ?? task;
-  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, touched ? "touched" : "", mark ? markClass(mark) : ""];
+  const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", beside ? "beside" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, touched ? "touched" : "", mark ? markClass(mark) : ""];
   const [later] = laterFlows(flows).slice(-1);
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
@@ -48,6 +49,11 @@ function MarkBadge({ mark }: { mark: Mark }) {
 
 export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
   return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{groupText(group)}</div>;
+});
+
+/** Tasks that stand alike, in rows and columns. */
+export const BunchBox = memo(function BunchBox({ data }: NodeProps<BunchNode>) {
+  return <div className="bunch-box" title="These stand alike in the graph: a line to or from the bunch is one for each of them"><span>{data.text}</span></div>;
 });
 
 export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {

@@ -11,13 +11,14 @@ import { fromDot, toDot, type Box, type DotJson, type LayoutRequest, type Placed
 type LayOut = (dot: string) => DotJson;
 
 export function placedInOrder(request: LayoutRequest, layOut: LayOut): Placed {
-  const whole: Placed = { width: 0, height: 0, boxes: new Map(), lines: new Map(), frames: [] };
+  const whole: Placed = { width: 0, height: 0, boxes: new Map(), lines: new Map(), bunches: [], frames: [] };
   for (const part of partsOf(request)) {
     const below = request.direction === "LR";
     const placed = placedPart(part, layOut, below ? { x: 0, y: whole.height } : { x: whole.width, y: 0 });
     for (const [id, place] of placed.boxes) whole.boxes.set(id, place);
     for (const [id, line] of placed.lines) whole.lines.set(id, line);
     whole.frames.push(...placed.frames);
+    whole.bunches.push(...placed.bunches);
     whole.width = below ? Math.max(whole.width, placed.width) : whole.width + placed.width;
     whole.height = below ? whole.height + placed.height : Math.max(whole.height, placed.height);
   }

@@ -5,6 +5,7 @@ import { useRunPage } from "../../pages/run/useRunPage";
 import { plain } from "../../ui/plain";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { At } from "../../ui/time";
+import { BATCH_WORDS } from "./controls";
 import { causesOf, commandText, storyOf } from "./happenings";
 
 const SHOWN_MAX = 8; // of one batch
@@ -19,7 +20,10 @@ export function Story({ past, onGo }: { past: PastDocument; onGo: (batch: number
   }, [past]);
   return (
     <section className="story" aria-label="What happened around it" ref={box}>
-      <h2>What happened around it</h2>
+      <header>
+        <h2>What happened around it</h2>
+        <p className="muted">One step of the slider is one batch: {BATCH_WORDS}.</p>
+      </header>
       <ol>
         {story.map((one) => (one.kind === "command"
           ? <Asked key={one.key} command={one.command} />

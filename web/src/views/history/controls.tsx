@@ -2,12 +2,15 @@
 import { useState } from "react";
 import { say } from "../../ui/toasts";
 
+/** What a batch is, for those who have not read the glossary. */
+export const BATCH_WORDS = "what the scheduler decided in one go, after a job began or ended, a command came, or a time had come";
+
 /** Follows the hand at once. */
 export function Slider({ batch, last, onHold }: { batch: number; last: number; onHold: (batch: number) => void }) {
   return (
-    <label className="history-slider">
+    <label className="history-slider" title={`One step is one batch: ${BATCH_WORDS}`}>
       <input type="range" name="batch" min="0" max={last} value={batch} aria-label="Batch" aria-valuetext={`batch ${batch} of ${last}`} onChange={(event) => onHold(Number(event.target.value))} />
-      <span className="mono nowrap">{batch} / {last}</span>
+      <span className="nowrap">batch <b>{batch}</b> of {last}</span>
     </label>
   );
 }

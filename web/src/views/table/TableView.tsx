@@ -2,8 +2,7 @@
 import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
-import { useLive } from "../../api/runLive";
-import { useMay } from "../../api/session";
+import { useLive, useMayAct } from "../../api/runLive";
 import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
@@ -61,7 +60,7 @@ function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRo
   const scroller = useRef<HTMLDivElement>(null);
   const { selected, select } = useRunPage();
   const { ticked, tick } = useTicks();
-  const may = useMay("operate");
+  const may = useMayAct();
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));

@@ -3,8 +3,7 @@ import { useQueries } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
 import { taskQuery } from "../../api/queries";
-import { useLive } from "../../api/runLive";
-import { useMay } from "../../api/session";
+import { useLive, useMayAct } from "../../api/runLive";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
@@ -64,7 +63,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   const scroller = useRef<HTMLDivElement>(null);
   const { selected, select } = useRunPage();
   const { ticked, tick } = useTicks();
-  const may = useMay("operate");
+  const may = useMayAct();
   const [active, setActive] = useState<string | null>(null);
   const virtual = useVirtualizer({ count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 15 });
   const byKey = useMemo(() => new Map(lines.map((line, place) => [line.key, place])), [lines]);
