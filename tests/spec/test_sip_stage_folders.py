@@ -232,6 +232,7 @@ def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
     files = {"docker_compose.yaml.j2": compose, "parameters.yaml": "n: 2\nrelease: '1.10'\n"}
     judgement = judge(sip(ONE, {"a": files}))
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    assert codes(judgement.findings) == ["compose-variable"]  # HOME
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["version"] == "3.7"
     assert read["services"]["work"] == {
@@ -243,6 +244,50 @@ def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
         "restart": "no",
         "deploy": {"replicas": 2, "labels": {"n": "2"}},
     }
+
+
+@pytest.mark.req("R004-50", "R004-57")
+@pytest.mark.parametrize("value", ["''", "null", "'~'", "'null'", "' '"])
+def test_a_variable_whose_value_is_printed_has_that_value_even_if_it_is_empty(value):
+    """`SITE:` alone would be taken from the environment of whoever calls docker-compose."""
+    compose = """
+        services:
+          work:
+            image: x
+            environment: {SITE: {{ args.site }}, BOTH: {{ args.site }}{{ args.site }}}
+            labels: {site: {{ args.site }}}
+          other:
+            image: x
+            environment: {{ args.all }}
+    """
+    files = {
+        "docker_compose.yaml.j2": compose,
+        "args.yaml": f"site: {value}\nall: {{SITE: {value}}}\n",
+    }
+    judgement = judge(sip(ONE, {"a": files}))
+    assert judgement.runnable and not list(judgement.findings)
+    services = yaml_value(judgement.rendered["a"].compose)["services"]
+    told = value.strip("'")
+    assert services["work"]["environment"] == {"SITE": told, "BOTH": told + told}
+    assert services["work"]["labels"] == {"site": told}
+    assert services["other"]["environment"] == {"SITE": told}
+
+
+@pytest.mark.req("R004-57")
+@pytest.mark.parametrize(
+    ("environment", "hint"),
+    [
+        ("{SITE: }", "an empty one is ''"),
+        ("{SITE: ~, LEVEL: 1}", "an empty one is ''"),
+        ("[SITE, LEVEL=1, EMPTY=]", "SITE=VALUE"),
+    ],
+)
+def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
+    compose = f"services:\n  work:\n    image: x\n    environment: {environment}\n"
+    (warning,) = judge(sip(ONE, {"a": {"docker_compose.yaml": compose}})).findings
+    assert (warning.code, warning.severity) == ("compose-variable", Severity.WARNING)
+    assert warning.position.line == 4 and "'SITE'" in warning.message
+    assert hint in warning.hint
 
 
 @pytest.mark.parametrize(

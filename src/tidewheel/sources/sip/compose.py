@@ -102,6 +102,7 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
         )
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
+    _check_variables(service.get("environment"), what, warnings)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
         return
@@ -115,6 +116,26 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
             f"mode of deploy is {mode.text!r}",
             f"{guess}Accepted are {', '.join(DEPLOY_MODES)}",
             mode.position,
+        )
+
+
+def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
+    """A variable without a value is that of whoever calls docker-compose: here, nobody's."""
+    valueless: list[Scalar] = []
+    if isinstance(node, Fields):
+        valueless = [key for key, value in node if is_null(value) and not value.printed]
+    elif isinstance(node, Items):
+        texts = (one for one in node.items if isinstance(one, Scalar) and not one.unknown)
+        valueless = [one for one in texts if one.text and "=" not in one.text]
+    for name in valueless:
+        warnings.warning(
+            "compose-variable",
+            f"the variable {name.text[:60]!r} of {what} has no value: the container does not "
+            "get it, since nothing is taken from the worker",
+            "write the value; an empty one is ''"
+            if isinstance(node, Fields)
+            else f"write {name.text[:60]}=VALUE; {name.text[:60]}= is an empty one",
+            name.position,
         )
 
 

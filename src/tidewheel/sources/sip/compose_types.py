@@ -37,12 +37,12 @@ def _service(node: Node) -> Node:
     for key in _TEXT_KEYS:
         node = _changed(node, key, _text)
     for key in _TEXTS_KEYS:
-        node = _changed(node, key, lambda found: _each(found, _text))
+        node = _changed(node, key, lambda found: _each(found, _told))
     return _changed(node, "deploy", _deploy)
 
 
 def _deploy(node: Node) -> Node:
-    return _changed(node, "labels", lambda found: _each(found, _text))
+    return _changed(node, "labels", lambda found: _each(found, _told))
 
 
 def _words(node: Node) -> Node:
@@ -57,8 +57,15 @@ def _word(node: Node) -> Node:
     return Scalar(text_of_value(plain_value(node)), True, node.position)
 
 
+def _told(node: Node) -> Node:
+    """Whoever writes `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none."""
+    if isinstance(node, Scalar) and node.printed:
+        return replace(node, quoted=True)
+    return _text(node)
+
+
 def _text(node: Node) -> Node:
-    """Nothing stays nothing: an environment takes that from the host."""
+    """Nothing stays nothing: to an engine an empty text is a value."""
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 
