@@ -40,6 +40,7 @@ from tidewheel.ports.registry import Document
 from tidewheel.services.definitions.kept import load_options, sealed, unpack
 from tidewheel.services.definitions.received import path_findings
 from tidewheel.services.definitions.sip import compiled, stored_sip
+from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
@@ -185,7 +186,9 @@ def _judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[
     wanted = [one for one in found if one.file == bundle.file]
     for source in wanted or definitions_among(found):
         whole = replace(source, folders=source.folders | bundle.folders)
-        yield judged_sip(whole, judge(whole), strict=manner.strict)
+        judgement = judge(whole)
+        warn_of_scripts(judgement)
+        yield judged_sip(whole, judgement, strict=manner.strict)
 
 
 def judged_sip(source: SipSource, judgement: Judgement, *, strict: bool = False) -> Judged:
