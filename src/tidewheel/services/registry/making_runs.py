@@ -38,7 +38,8 @@ from tidewheel.services.definitions.kept import capture, check_definition
 from tidewheel.services.definitions.sip import load_sip, source_of
 from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.services.registry.finding import found_workflow
-from tidewheel.services.registry.registering import judged_sip, load_flow
+from tidewheel.services.registry.judging_flows import load_flow
+from tidewheel.services.registry.judging_sips import judged_sip
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.sources.sip.judging import judge
