@@ -54,7 +54,7 @@ class StoreRegistryDoor:
         self._permit(one.name for one in judged)
         refused = [one for one in judged if not one.registrable]
         if refused:
-            found = [finding for one in refused for finding in one.findings]
+            found = [finding for one in refused for finding in one.told]
             raise InvalidDefinition(", ".join(map(str, refused)), found)
         answers = await self._store.register([one.new(who) for one in judged])
         return {

@@ -29,6 +29,17 @@ class Judged:
     runnable: bool
     findings: tuple[Finding, ...] = ()
     parameters: tuple[Document, ...] = ()
+    folder: str = ""  # see Bundle
+
+    @property
+    def path(self) -> str:
+        """Of its file, as whoever registers it knows it."""
+        return f"{self.folder}/{self.file}" if self.folder else self.file
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """The findings for whoever registers it; kept are those about its own files."""
+        return tuple(one.inside(self.folder) for one in self.findings)
 
     def __str__(self) -> str:
         """As people call it; what cannot be read at all is called by its file."""
@@ -56,7 +67,7 @@ class Judged:
             "definition": self.definition.digest,
             "registrable": self.registrable,
             "runnable": self.runnable,
-            "findings": [finding_document(one) for one in self.findings],
+            "findings": [finding_document(one) for one in self.told],
             "parameters": list(self.parameters),
         }
 

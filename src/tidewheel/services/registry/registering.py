@@ -27,23 +27,38 @@ from tidewheel.sources.sip.bundle import is_definition
 
 def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:
     """Every definition in them; InvalidDefinition if a bundle holds none at all."""
-    found = [one for bundle in bundles for one in _judged(bundle, manner)]
+    found = [
+        replace(one, folder=bundle.folder)
+        for bundle in bundles
+        for one in _told_inside(bundle.folder, _judged(bundle, manner))
+    ]
     first: dict[str, Judged] = {}
     for one in found:
         other = first.setdefault(str(one), one)
         if other.definition.digest != one.definition.digest:
             findings = Findings()
-            both = f"{other.file} and {one.file}"
-            if other.file == one.file:
+            both = f"{other.path} and {one.path}"
+            if other.path == one.path:
                 both = f"two files that are called {one.file}, in different folders,"
             findings.error(
                 "two-definitions",
                 f"{both} are both {one}",
                 "give one of them another version, or another name",
-                Position(one.file),
+                Position(one.path),
             )
             raise InvalidDefinition(str(one), findings)
     return list({str(one): one for one in found}.values())
+
+
+def _told_inside(folder: str, judged: Iterator[Judged]) -> Iterator[Judged]:
+    """The same; a refusal of them all names the folder, too."""
+    try:
+        yield from judged
+    except InvalidDefinition as refused:
+        if not folder:
+            raise
+        found = [one.inside(folder) for one in refused.findings]
+        raise InvalidDefinition(folder, found) from refused
 
 
 def _judged(given: Bundle, manner: Manner) -> Iterator[Judged]:
