@@ -92,8 +92,21 @@ def test_every_template_sees_the_request_as_it_was_given():
     judgement = judge(two(second=prints), {"first": {"n": 7, "more": 8}})
     assert args_of(judgement) == [7, 7]
     assert not list(judgement.findings)  # `more` may be read there, too
-    others = {"args.yaml.j2": "n: {{ stages['first'].parameters.n }}\n"}
-    assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+    for stage_ in ("stages['first']", "first"):
+        others = {"args.yaml.j2": f"n: {{{{ {stage_}.parameters.n }}}}\n"}
+        assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+
+
+@pytest.mark.req("R004-44", "R004-47")
+def test_a_stage_that_is_given_values_is_still_known_by_its_id():
+    says = {"args.yaml.j2": "n: '{{ first.id }} {{ first.timeout }} {{ first.outputs.m }}'\n"}
+    source = two(first={**PRINTS, "outputs.yaml": "- m\n"}, second=says)
+    given = {"first": {"n": 7, "timeout": "2m"}}
+    judgement = judge(source, given)
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    made = {"first": {"m": 5}}
+    late = render_stages(judgement.parameters, ("second",), given, made, Findings())
+    assert late["second"].args == {"n": "first 2m 5"}  # what is given counts more
 
 
 def test_a_parameter_that_is_called_like_a_stage_is_that_parameter():

@@ -326,13 +326,24 @@ def _shortest(seconds: float | None) -> float | None:
 
 
 def own_names(
-    stage: Stage, values: StageValues, shared: Mapping[str, Json], args: Json
+    stage: Stage,
+    values: StageValues,
+    shared: Mapping[str, Json],
+    args: Json,
+    declared: frozenset[str],
 ) -> tuple[dict[str, Json], dict[Path, str]]:
-    """Names of one stage's templates, and the ways to those without a value."""
+    """Names of one stage's templates, and the ways to those without a value.
+
+    ``declared`` are parameters; what a request gives under the id of a stage is none.
+    """
     known = dict(values.known)
     stages = shared["stages"]
     assert isinstance(stages, dict)
     names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
+    for name, about in stages.items():
+        given = names.get(name)
+        if isinstance(given, dict) and isinstance(about, dict) and name not in declared:
+            names[name] = {**about, **given}
     names |= {"parameters": known, "stage": stages[stage.id], "args": args}
     shown = {name: parameter_to_come(name) for name in values.missing}
     shown |= {name: output_to_come(one, name) for name, one in values.to_come.items()}

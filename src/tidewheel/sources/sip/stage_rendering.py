@@ -189,7 +189,8 @@ class StageRenderer:
     def _template(self, stage: Stage, file: StageText, args: Mapping[str, Read]) -> Template:
         found = args.get(stage.id)
         value = plain_value(found.node) if found is not None else {}
-        own, unknown = own_names(stage, self._values[stage.id], self._shared, value)
+        declared = self._wish.source.declared
+        own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
         elif self._has_args(stage) and file.path != self._args_path(stage):
