@@ -203,6 +203,8 @@ def test_a_compose_file_is_yaml_with_services(compose, code):
         ("[run, {{ args }}]", ["run", '{"n":1,"words":["a","b"]}']),
         ("{{ args.words }}", ["a", "b"]),
         ("run {{ args.n }}", "run 1"),
+        ("'{{ args }}'", ['{"n":1,"words":["a","b"]}']),
+        ('"{{ args.words }}"', ['["a","b"]']),
         ("[run, {{ '' }}, {{ 'null' }}]", ["run", "", "null"]),
     ],
 )
@@ -213,6 +215,25 @@ def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, wor
     assert judgement.runnable and not list(judgement.findings)
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["services"]["work"]["command"] == words
+
+
+@pytest.mark.req("R004-50", "R004-57")
+@pytest.mark.parametrize(
+    ("command", "is_warned"),
+    [
+        ("run --config {{ args | tojson }}", True),
+        ('run --config [ "a" ]', True),
+        ("sh -c 'run {{ args }}'", False),
+        ("run {{ args.n }}", False),
+        ("[run, '{{ args }}']", False),
+    ],
+)
+def test_json_that_would_lose_its_quotes_in_a_command_is_warned_of(command, is_warned):
+    compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
+    files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\n"}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert codes(judgement.findings) == ["compose-words"] * is_warned
+    assert judgement.runnable
 
 
 @pytest.mark.req("R004-50", "R004-57")

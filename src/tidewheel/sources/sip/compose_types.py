@@ -3,11 +3,12 @@
 Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
 makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
 time. A structure that a template prints as a command is one word of it: `command: {{ args }}`
-means what `command: ['{{ args }}']` says.
+means what `command: ['{{ args }}']` says, in quotes or not.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -46,9 +47,20 @@ def _deploy(node: Node) -> Node:
 
 
 def _words(node: Node) -> Node:
-    if isinstance(node, Fields):
+    if isinstance(node, Fields) or is_printed_json(node):
         return Items((_word(node),), node.position)
     return _each(node, _word) if isinstance(node, Items) else _text(node)
+
+
+def is_printed_json(node: Node) -> bool:
+    """`command: '{{ args }}'`: a text of JSON and nothing else, which engines would split."""
+    if not isinstance(node, Scalar) or not node.printed or node.text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(node.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _word(node: Node) -> Node:
