@@ -150,12 +150,17 @@ def test_a_variable_without_a_value_is_none_of_the_worker(tmp_path, monkeypatch)
     if reason := DOCKER.missing_reason():
         pytest.skip(reason)
     monkeypatch.setenv("DOCKER_AUTH_CONFIG", "credentials")
-    text = compose_text(a=service("true", environment=["DOCKER_AUTH_CONFIG", "EMPTY=", "N=1"]))
+    listed = ["DOCKER_AUTH_CONFIG", "HOME", "EMPTY=", "N=1"]
+    named = {"DOCKER_AUTH_CONFIG": None, "HOME": None, "EMPTY": "", "N": "1"}
+    text = compose_text(
+        a=service("true", environment=listed), b=service("true", environment=named)
+    )
     assert judge_all([text], tmp_path) == ["accepted"]
     (executed,) = tmp_path.glob("**/compose.json")
-    told = json.loads(executed.read_bytes())["services"]["a"]["environment"]
-    assert (told["EMPTY"], told["N"]) == ("", "1")
-    assert "DOCKER_AUTH_CONFIG" not in told
+    services = json.loads(executed.read_bytes())["services"]
+    for told in (services["a"]["environment"], services["b"]["environment"]):
+        assert (told["EMPTY"], told["N"]) == ("", "1")
+        assert told.keys().isdisjoint({"DOCKER_AUTH_CONFIG", "HOME"})
 
 
 def test_a_worker_is_told_what_it_could_allow():

@@ -1,6 +1,7 @@
 """The registry near and far: the same answers on a store and on a server."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -190,10 +191,33 @@ def test_two_files_that_are_one_workflow_are_refused(registry, folder):
 
 def test_two_folders_with_one_workflow_are_refused(registry, folder, tmp_path):
     other = put(tmp_path / "other", sip_files(script_sh="echo other\n"))
-    with pytest.raises(InvalidDefinition, match="in different folders") as refused:
+    both = f"{folder}/vis-1.0.0.yaml and {other}/vis-1.0.0.yaml are both vis/1.0.0"
+    with pytest.raises(InvalidDefinition, match=re.escape(both)) as refused:
         registry.register(folder, other)
     assert codes(refused) == ["two-definitions"]
     assert registry.names() == []
+
+
+@pytest.mark.req("R004-7", "R004-8", "R004-35")
+def test_findings_about_several_folders_name_the_folder_of_each(registry, folder, tmp_path):
+    files = {path.replace("vis", "other"): one for path, one in sip_files().items()}
+    other = put(tmp_path / "other", files)
+    (other / "stages").rename(other / "Stages")
+    with pytest.raises(InvalidDefinition) as refused:
+        registry.register(folder, other)
+    (missing,) = [one for one in refused.value.findings if one.severity is Severity.ERROR]
+    assert missing.position.file == f"{other}/other-1.0.0.yaml"
+    assert missing.hint == "Stages is there: rename it to stages"
+    (other / "Stages").rename(other / "stages")
+    told = registry.register(folder, other)["workflows"]
+    assert [one["findings"][0]["file"] for one in told] == [
+        f"{folder}/vis-1.0.0.yaml",
+        f"{other}/other-1.0.0.yaml",
+    ]
+    kept = registry.show("other")["findings"]
+    assert {one["file"] for one in kept} == {"other-1.0.0.yaml"}
+    (alone,) = registry.register(other)["workflows"]
+    assert alone["findings"][0]["file"] == "other-1.0.0.yaml"
 
 
 @pytest.mark.req("R004-1")

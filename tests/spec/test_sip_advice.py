@@ -6,7 +6,10 @@ import re
 import pytest
 
 from tests.support.sips import COMPOSE, codes, found, judged, sip, with_compose, yaml_value
-from tidewheel.core.graph.findings import Severity
+from tests.support.workflow_folders import put
+from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.sources.sip.bundle import sources_in
+from tidewheel.sources.sip.folder_reading import read_folder
 from tidewheel.sources.sip.judging import judge
 from tidewheel.sources.sip.sip_source import SipSource
 
@@ -167,6 +170,28 @@ def test_a_stage_folder_without_one_for_its_version_is_told_what_to_make():
     (error,) = found(judge(SipSource(file="f-1.0.0.yaml", files=files)).findings)
     assert error.code == "no-stage-folder"
     assert error.hint == "put what is in stages/a into a folder 1.0.0 there"
+
+
+@pytest.mark.req("R004-35")
+@pytest.mark.parametrize(
+    ("folder", "hint"),
+    [
+        ("Stages", "Stages is there: rename it to stages"),
+        ("stage", "stage is there: rename it to stages"),
+        ("data", "make stages/a/1.0.0 with a docker_compose.yaml in it"),
+    ],
+)
+def test_a_missing_folder_of_stages_is_told_once_with_the_one_that_is_there(
+    folder, hint, tmp_path
+):
+    stages = [STAGE, {**STAGE, "id": "b"}]
+    text = json.dumps({"schema_version": "2.0", "stages": stages})
+    files = {"f-1.0.0.json": text, f"{folder}/a/1.0.0/docker_compose.yaml": COMPOSE}
+    put(tmp_path, files)
+    (uploaded,) = sources_in({path: one.encode() for path, one in files.items()}, Findings())
+    for source in (uploaded, read_folder(tmp_path / "f-1.0.0.json", Findings())):
+        (error,) = found(judge(source).findings)
+        assert (error.code, error.hint.startswith(hint)) == ("no-stages-folder", True)
 
 
 @pytest.mark.req("R004-36")

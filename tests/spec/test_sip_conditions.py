@@ -170,3 +170,51 @@ def test_a_capital_condition_is_understood():
     judgement = judged(definition(stage("a"), stage("b", "a Complete")), "a", "b")
     assert codes(judgement.findings) == ["capital-letters"]
     assert judgement.runnable
+
+
+@pytest.mark.req("R004-33")
+@pytest.mark.parametrize("word", ["failed", "aborted"])
+def test_a_stage_that_needs_the_success_and_the_failure_of_another_is_warned_of(word):
+    text = definition(stage("a"), stage("b", "a complete", f"a {word}"))
+    judgement = judged(text, "a", "b")
+    (warning,) = judgement.findings.sorted()
+    assert (warning.code, warning.severity) == ("contradiction", Severity.WARNING)
+    assert warning.message == (
+        f"stage b can never begin: it needs a complete, and it needs a {word}"
+    )
+    assert text.splitlines()[warning.position.line - 1].endswith(f"condition: {word}}}")
+    assert judgement.registrable and judgement.runnable
+
+
+@pytest.mark.req("R004-33")
+def test_a_contradiction_is_told_once_where_its_two_ways_meet():
+    text = definition(
+        stage("last", "both complete"),
+        stage("both", "a complete", "between started"),
+        stage("between", "mend ended"),
+        stage("mend", "a failed"),
+        stage("a"),
+    )
+    (warning,) = judged(text, "a", "mend", "between", "both", "last").findings.sorted()
+    assert warning.message == (
+        "stage both can never begin: it needs a complete, and between, which it waits for, "
+        "needs a failed"
+    )
+    assert "between" in text.splitlines()[warning.position.line - 1]
+
+
+@pytest.mark.req("R004-33")
+@pytest.mark.parametrize(
+    "needs",
+    [
+        ("a complete", "a started"),
+        ("a failed", "a aborted"),
+        ("a failed", "a ended"),
+        ("a complete", "b failed"),
+        ("mend complete", "a ended"),
+    ],
+)
+def test_conditions_that_can_hold_together_are_no_contradiction(needs):
+    text = definition(stage("a"), stage("b"), stage("mend", "a failed"), stage("c", *needs))
+    other = stage("d", "a complete", "b complete")
+    assert not list(judged(text + other, "a", "b", "mend", "c", "d").findings)

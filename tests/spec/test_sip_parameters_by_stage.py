@@ -92,8 +92,61 @@ def test_every_template_sees_the_request_as_it_was_given():
     judgement = judge(two(second=prints), {"first": {"n": 7, "more": 8}})
     assert args_of(judgement) == [7, 7]
     assert not list(judgement.findings)  # `more` may be read there, too
-    others = {"args.yaml.j2": "n: {{ stages['first'].parameters.n }}\n"}
-    assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+    for stage_ in ("stages['first']", "first"):
+        others = {"args.yaml.j2": f"n: {{{{ {stage_}.parameters.n }}}}\n"}
+        assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+
+
+@pytest.mark.req("R004-44", "R004-47")
+def test_a_stage_that_is_given_values_is_still_known_by_its_id():
+    says = {"args.yaml.j2": "n: '{{ first.id }} {{ first.timeout }} {{ first.outputs.m }}'\n"}
+    source = two(first={**PRINTS, "outputs.yaml": "- m\n"}, second=says)
+    given = {"first": {"n": 7, "timeout": "2m"}}
+    judgement = judge(source, given)
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    made = {"first": {"m": 5}}
+    late = render_stages(judgement.parameters, ("second",), given, made, Findings())
+    assert late["second"].args == {"n": "first 2m 5"}  # what is given counts more
+
+
+@pytest.mark.req("R004-47", "R004-49")
+def test_a_parameter_of_another_stage_may_come_with_the_request():
+    needs = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n:\n"}
+    for name in ("first", "stages['first']", "stages.first"):
+        looks = {"args.yaml.j2": f"n: {{{{ {name}.parameters.n }}}}\n"}
+        source = two(first=needs, second=looks)
+        assert judge(source).runnable
+        assert args_of(judge(source, {"n": 4})) == [4, 4]
+        assert args_of(judge(source, {"first": {"n": 7}})) == [7, 7]
+
+
+@pytest.mark.req("R004-44", "R004-49")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ stage.parameters.n }}",
+        "{{ second.parameters.n }}",
+        "{% if first.outputs.n == 5 %}5{% else %}0{% endif %}",
+        "{% if stages.second.parameters.n > 4 %}5{% else %}0{% endif %}",
+    ],
+)
+def test_what_an_earlier_stage_makes_is_waited_for_wherever_a_template_looks_at_it(text):
+    uses = {"args.yaml.j2": f"n: {text}\n", "parameters.yaml": "n: 1\n"}
+    source = two(first={**PRINTS, "outputs.yaml": "- n\n"}, second=uses)
+    judgement = judge(source, {"unused": 1})
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    assert not judgement.rendered["second"].is_whole
+    made = {"first": {"n": 5}}
+    late = render_stages(judgement.parameters, ("second",), {}, made, Findings())
+    assert late["second"].args == {"n": 5} and late["second"].is_whole
+
+
+@pytest.mark.req("R004-49")
+def test_a_stage_that_a_parameter_hides_is_told_how_to_be_named():
+    takes = {"args.yaml.j2": "n: {{ first.parameters.n }}\n", "parameters.yaml": "first: [1]\n"}
+    (error,) = judge(two(second=takes)).obstacles
+    assert error.message == "a list has no 'parameters'"
+    assert "write stages['first'].parameters" in error.hint
 
 
 def test_a_parameter_that_is_called_like_a_stage_is_that_parameter():

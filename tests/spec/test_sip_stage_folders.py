@@ -203,6 +203,8 @@ def test_a_compose_file_is_yaml_with_services(compose, code):
         ("[run, {{ args }}]", ["run", '{"n":1,"words":["a","b"]}']),
         ("{{ args.words }}", ["a", "b"]),
         ("run {{ args.n }}", "run 1"),
+        ("'{{ args }}'", ['{"n":1,"words":["a","b"]}']),
+        ('"{{ args.words }}"', ['["a","b"]']),
         ("[run, {{ '' }}, {{ 'null' }}]", ["run", "", "null"]),
     ],
 )
@@ -213,6 +215,25 @@ def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, wor
     assert judgement.runnable and not list(judgement.findings)
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["services"]["work"]["command"] == words
+
+
+@pytest.mark.req("R004-50", "R004-57")
+@pytest.mark.parametrize(
+    ("command", "is_warned"),
+    [
+        ("run --config {{ args | tojson }}", True),
+        ('run --config [ "a" ]', True),
+        ("sh -c 'run {{ args }}'", False),
+        ("run {{ args.n }}", False),
+        ("[run, '{{ args }}']", False),
+    ],
+)
+def test_json_that_would_lose_its_quotes_in_a_command_is_warned_of(command, is_warned):
+    compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
+    files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\n"}
+    judgement = judge(sip(ONE, {"a": files}))
+    assert codes(judgement.findings) == ["compose-words"] * is_warned
+    assert judgement.runnable
 
 
 @pytest.mark.req("R004-50", "R004-57")
@@ -232,6 +253,7 @@ def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
     files = {"docker_compose.yaml.j2": compose, "parameters.yaml": "n: 2\nrelease: '1.10'\n"}
     judgement = judge(sip(ONE, {"a": files}))
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    assert codes(judgement.findings) == ["compose-variable"]  # HOME
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["version"] == "3.7"
     assert read["services"]["work"] == {
@@ -243,6 +265,50 @@ def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
         "restart": "no",
         "deploy": {"replicas": 2, "labels": {"n": "2"}},
     }
+
+
+@pytest.mark.req("R004-50", "R004-57")
+@pytest.mark.parametrize("value", ["''", "null", "'~'", "'null'", "' '"])
+def test_a_variable_whose_value_is_printed_has_that_value_even_if_it_is_empty(value):
+    """`SITE:` alone would be taken from the environment of whoever calls docker-compose."""
+    compose = """
+        services:
+          work:
+            image: x
+            environment: {SITE: {{ args.site }}, BOTH: {{ args.site }}{{ args.site }}}
+            labels: {site: {{ args.site }}}
+          other:
+            image: x
+            environment: {{ args.all }}
+    """
+    files = {
+        "docker_compose.yaml.j2": compose,
+        "args.yaml": f"site: {value}\nall: {{SITE: {value}}}\n",
+    }
+    judgement = judge(sip(ONE, {"a": files}))
+    assert judgement.runnable and not list(judgement.findings)
+    services = yaml_value(judgement.rendered["a"].compose)["services"]
+    told = value.strip("'")
+    assert services["work"]["environment"] == {"SITE": told, "BOTH": told + told}
+    assert services["work"]["labels"] == {"site": told}
+    assert services["other"]["environment"] == {"SITE": told}
+
+
+@pytest.mark.req("R004-57")
+@pytest.mark.parametrize(
+    ("environment", "hint"),
+    [
+        ("{SITE: }", "an empty one is ''"),
+        ("{SITE: ~, LEVEL: 1}", "an empty one is ''"),
+        ("[SITE, LEVEL=1, EMPTY=]", "SITE=VALUE"),
+    ],
+)
+def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
+    compose = f"services:\n  work:\n    image: x\n    environment: {environment}\n"
+    (warning,) = judge(sip(ONE, {"a": {"docker_compose.yaml": compose}})).findings
+    assert (warning.code, warning.severity) == ("compose-variable", Severity.WARNING)
+    assert warning.position.line == 4 and "'SITE'" in warning.message
+    assert hint in warning.hint
 
 
 @pytest.mark.parametrize(

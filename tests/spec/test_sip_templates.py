@@ -295,6 +295,7 @@ def test_outputs_of_stages_are_values_like_any_other():
 def ask(text, moment="request", unknown=(), **own):
     job = {
         "moment": moment,
+        "unknown": [],
         "shared": {},
         "memory_bytes": 1,
         "output_bytes": 1000,

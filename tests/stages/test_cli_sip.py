@@ -52,6 +52,21 @@ def test_validate_shows_findings_and_both_verdicts(tidewheel, flow):
     assert strict.out.splitlines()[-1] == "it cannot be registered"
 
 
+@pytest.mark.req("R004-65")
+def test_a_script_that_bash_cannot_read_is_told_with_its_own_line(tidewheel, flow):
+    name = flow()
+    folder = tidewheel.folder / "stages/fetch/1.0.0"
+    (folder / "command.yaml.j2").unlink()
+    (folder / "script.sh").write_text("# fetch\nfor one in a b; do\n  echo $one)\ndone\n")
+    place = "stages/fetch/1.0.0/script.sh:3: warning: stage fetch: bash cannot read the script"
+    answer = tidewheel("validate", name)
+    assert answer.status == 0 and place in answer.out and "  | echo $one)" in answer.out
+    assert place in tidewheel("register", name).err
+    assert place in tidewheel("workflows", "check", "vis").out
+    (folder / "script.sh").write_text("exit 3\n")
+    assert "bash" not in tidewheel("validate", name).out
+
+
 @pytest.mark.req("R004-30", "R004-31")
 def test_validate_tells_registered_from_runnable(tidewheel, flow):
     dangling = flow(DEFINITION.replace("value: fetch", "value: fecth"))

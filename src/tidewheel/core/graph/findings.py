@@ -7,7 +7,7 @@ mends a file once and not line by line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -52,6 +52,13 @@ class Finding:
     message: str
     hint: str = ""
     position: Position = NOWHERE
+
+    def inside(self, folder: str) -> Finding:
+        """As it is told among findings about other folders; "" is no folder."""
+        if not folder or folder == ".":
+            return self
+        file = f"{folder}/{self.position.file}" if self.position.file else folder
+        return replace(self, position=self.position._replace(file=file))
 
     def __str__(self) -> str:
         place = f"{self.position}: " if self.position != NOWHERE else ""

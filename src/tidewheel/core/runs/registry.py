@@ -66,6 +66,8 @@ class Bundle:
     files: Mapping[str, bytes]  # by path from the folder of the definitions
     executable: frozenset[str] = frozenset()
     folders: frozenset[str] = field(default=frozenset(), compare=False)  # for advice
+    # The one that they came from, as people call it; empty: nobody could mistake it.
+    folder: str = field(default="", compare=False)
     # Of a flow.cylc or a Python file; others say it themselves. Empty: as the folder is called,
     # as the definition says.
     name: str = ""

@@ -82,6 +82,7 @@ async def prepare(engine: Engine, assignment: Assignment, allowed: frozenset[str
     variables = _variables(assignment, folder)
     document = await resolve(engine.cli, folder, tags.project, variables)
     _check_shape(document, tags.project)
+    _drop_valueless(document, written)
     _set_variables(document, spec.environment)
     ground = _ground(assignment, folder, tags.project, engine.cli)
     _refuse(policy.findings(document, ground, allowed))
@@ -222,6 +223,22 @@ def _check_shape(document: Document, project: str) -> None:
                 f"service {name} has {_replicas(service)} replicas; accepted are 1 to "
                 f"{REPLICAS_MAX}"
             )
+
+
+def _drop_valueless(document: Document, written: Document) -> None:
+    """Variables that the file only names: docker-compose took its own, such as HOME."""
+    for name, service in document["services"].items():
+        valueless = _valueless((written["services"].get(name) or {}).get("environment"))
+        told = as_mapping(service.get("environment"))
+        if not valueless.isdisjoint(told):
+            service["environment"] = {k: v for k, v in told.items() if k not in valueless}
+
+
+def _valueless(environment: object) -> set[str]:
+    if isinstance(environment, dict):
+        return {str(name) for name, value in environment.items() if value is None}
+    entries = environment if isinstance(environment, list) else []
+    return {str(entry) for entry in entries if "=" not in str(entry)}
 
 
 def _set_variables(document: Document, variables: Mapping[str, str]) -> None:

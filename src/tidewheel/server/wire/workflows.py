@@ -34,6 +34,10 @@ class BundleIn(In):
     name: Named = ""  # of a flow.cylc; a SIP definition says it itself
     version: Named = ""
     file: Annotated[str, msgspec.Meta(max_length=1_000)] = ""  # only this definition
+    folder: Annotated[str, msgspec.Meta(max_length=1_000)] = (
+        ""  # that they lie in, for findings
+    )
+    folders: Annotated[tuple[Path, ...], msgspec.Meta(max_length=FILES_MAX)] = ()  # for advice
 
 
 class RegisterIn(BundleIn):
@@ -83,6 +87,8 @@ def _bundle(form: BundleIn) -> Bundle:
         name=form.name,
         version=form.version,
         file=form.file,
+        folder=form.folder,
+        folders=frozenset(form.folders),
     )
 
 

@@ -14,6 +14,7 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
+from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.families import ROOT, Families
 from tidewheel.sources.flow_cylc.settings import (
@@ -133,14 +134,25 @@ def load_sip_request(path: Path, request: Values | None, findings: Findings) -> 
     source = _read(path, findings)
     if source is None:
         return JudgedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
-    return load_sip(source, path.parent, request, findings)
+    judgement = judge(source, request)
+    warn_of_scripts(judgement)
+    return _judged(judgement, source, path.parent, request, findings)
 
 
 def load_sip(
     source: SipSource, folder: Path, request: Values | None, findings: Findings
 ) -> JudgedSip:
-    """From its files, which lie or lay in a folder."""
-    judgement = judge(source, request)
+    """From its files, which lie or lay in a folder; they were read by bash when they came."""
+    return _judged(judge(source, request), source, folder, request, findings)
+
+
+def _judged(
+    judgement: Judgement,
+    source: SipSource,
+    folder: Path,
+    request: Values | None,
+    findings: Findings,
+) -> JudgedSip:
     for one in judgement.all_findings():
         findings.add(one)
     text = _source_text(folder, source, judgement.text)

@@ -44,16 +44,17 @@ class StoreRegistryDoor:
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        from tidewheel.services.registry import registering
+        from tidewheel.services.registry.judged import Manner
+        from tidewheel.services.registry.registering import judge_bundles
 
-        manner = registering.Manner(
+        manner = Manner(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
-        judged = await asyncio.to_thread(registering.judge_bundles, bundles, manner)
+        judged = await asyncio.to_thread(judge_bundles, bundles, manner)
         self._permit(one.name for one in judged)
         refused = [one for one in judged if not one.registrable]
         if refused:
-            found = [finding for one in refused for finding in one.findings]
+            found = [finding for one in refused for finding in one.told]
             raise InvalidDefinition(", ".join(map(str, refused)), found)
         answers = await self._store.register([one.new(who) for one in judged])
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -18,9 +19,16 @@ def read_bundles(
     paths: Sequence[Path], findings: Findings, *, name: str = "", version: str = ""
 ) -> list[Bundle]:
     """One for each definition that is named, or lies in a folder that is."""
-    found = [
-        one for path in paths for one in _bundles_at(path, findings, name=name, version=version)
-    ]
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    several = len({*folders}) > 1
+    found: list[Bundle] = []
+    for path, folder in zip(paths, folders, strict=True):
+        called = str(folder) if several else ""
+        own = Findings()
+        bundles = _bundles_at(path, own, name=name, version=version)
+        found += [replace(one, folder=called) for one in bundles]
+        for one in own:
+            findings.add(one.inside(called))
     if (name or version) and len(found) > 1:
         findings.error(
             "one-name",

@@ -36,8 +36,10 @@ from tidewheel.services.definition_graph.document import drawn_in, graph_documen
 from tidewheel.services.definition_graph.windows import TASKS_READ_MAX, read_window
 from tidewheel.services.definitions.kept import capture, check_definition
 from tidewheel.services.definitions.sip import load_sip, source_of
+from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.services.registry.finding import found_workflow
-from tidewheel.services.registry.registering import judged_sip, load_flow
+from tidewheel.services.registry.judging_flows import load_flow
+from tidewheel.services.registry.judging_sips import judged_sip
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.sources.sip.judging import judge
@@ -145,6 +147,7 @@ def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> D
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
         judgement = judge(source, _values(asked) if is_request else None)
+        warn_of_scripts(judgement)
         return judged_sip(source, judgement).document()
     findings = Findings()
     try:

@@ -6,126 +6,59 @@ is kept. One bundle may hold several SIP definitions, or one flow.cylc, or one P
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from tidewheel.core.graph.findings import (
-    Finding,
-    Findings,
-    InvalidDefinition,
-    Position,
-    Severity,
-    finding_document,
-)
-from tidewheel.core.runs.definition import (
-    FLOW_CYLC,
-    PYTHON,
-    PYTHON_SUFFIX,
-    RunOptions,
-    StoredDefinition,
-    stored_files,
-)
-from tidewheel.core.runs.registry import (
-    NO_VERSION,
-    Bundle,
-    NewWorkflow,
-    name_problem,
-    version_problem,
-)
-from tidewheel.ports.registry import Document
-from tidewheel.services.definitions.kept import load_options, sealed, unpack
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Position
+from tidewheel.core.runs.definition import PYTHON_SUFFIX
+from tidewheel.core.runs.registry import Bundle
 from tidewheel.services.definitions.received import path_findings
-from tidewheel.services.definitions.sip import compiled, stored_sip
-from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
-from tidewheel.sources.sip.bundle import is_definition, sources_in
-from tidewheel.sources.sip.definition_text import definitions_among
-from tidewheel.sources.sip.judging import Judgement, judge
-from tidewheel.sources.sip.parameters import ParameterSpec
-from tidewheel.sources.sip.sip_source import SipSource
-
-_META_VERSION = re.compile(
-    r"^\s*\[meta\]\s*$(?:\n(?!\s*\[).*)*?\n\s*version\s*=([^\n#]*)", re.MULTILINE
+from tidewheel.services.registry.judged import Judged, Manner
+from tidewheel.services.registry.judging_flows import judged_flow
+from tidewheel.services.registry.judging_python import (
+    judged_python,
+    python_files,
+    python_refused,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A definition, whether it can be registered, and whether it can run."""
-
-    name: str
-    version: str
-    file: str
-    definition: StoredDefinition
-    registrable: bool
-    runnable: bool
-    findings: tuple[Finding, ...] = ()
-    parameters: tuple[Document, ...] = ()
-
-    def __str__(self) -> str:
-        """As people call it; what cannot be read at all is called by its file."""
-        return self.file if self.name == self.file else f"{self.name}/{self.version}"
-
-    def new(self, who: str) -> NewWorkflow:
-        """As it is kept."""
-        return NewWorkflow(
-            name=self.name,
-            version=self.version,
-            definition=self.definition,
-            runnable=self.runnable,
-            findings=json.dumps([finding_document(one) for one in self.findings]),
-            parameters=json.dumps(self.parameters),
-            registered_by=who,
-        )
-
-    def document(self) -> Document:
-        """As it is told."""
-        return {
-            "name": self.name,
-            "version": self.version,
-            "kind": self.definition.kind,
-            "file": self.file,
-            "definition": self.definition.digest,
-            "registrable": self.registrable,
-            "runnable": self.runnable,
-            "findings": [finding_document(one) for one in self.findings],
-            "parameters": list(self.parameters),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How it is judged."""
-
-    now: float  # for points that follow a clock
-    strict: bool = False  # a warning refuses the registration
-    code_trusted: bool = False  # whether code of the definition may run, to read it
+from tidewheel.services.registry.judging_sips import judged_sips
+from tidewheel.sources.flow_cylc.loading import FLOW_FILE
+from tidewheel.sources.sip.bundle import is_definition
 
 
 def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:
     """Every definition in them; InvalidDefinition if a bundle holds none at all."""
-    found = [one for bundle in bundles for one in _judged(bundle, manner)]
+    found = [
+        replace(one, folder=bundle.folder)
+        for bundle in bundles
+        for one in _told_inside(bundle.folder, _judged(bundle, manner))
+    ]
     first: dict[str, Judged] = {}
     for one in found:
         other = first.setdefault(str(one), one)
         if other.definition.digest != one.definition.digest:
             findings = Findings()
-            both = f"{other.file} and {one.file}"
-            if other.file == one.file:
+            both = f"{other.path} and {one.path}"
+            if other.path == one.path:
                 both = f"two files that are called {one.file}, in different folders,"
             findings.error(
                 "two-definitions",
                 f"{both} are both {one}",
                 "give one of them another version, or another name",
-                Position(one.file),
+                Position(one.path),
             )
             raise InvalidDefinition(str(one), findings)
     return list({str(one): one for one in found}.values())
+
+
+def _told_inside(folder: str, judged: Iterator[Judged]) -> Iterator[Judged]:
+    """The same; a refusal of them all names the folder, too."""
+    try:
+        yield from judged
+    except InvalidDefinition as refused:
+        if not folder:
+            raise
+        found = [one.inside(folder) for one in refused.findings]
+        raise InvalidDefinition(folder, found) from refused
 
 
 def _judged(given: Bundle, manner: Manner) -> Iterator[Judged]:
@@ -136,12 +69,14 @@ def _judged(given: Bundle, manner: Manner) -> Iterator[Judged]:
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)
     if bundle.file.endswith(PYTHON_SUFFIX):
-        yield _judged_python(bundle, manner)
+        yield judged_python(bundle, manner)
     elif FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
-        yield _judged_flow(bundle, manner)
+        yield judged_flow(bundle, manner)
+    elif not any(map(is_definition, bundle.files)) and python_files(bundle.files):
+        raise python_refused(bundle.name or "bundle")
     else:
         named = bool(given.name or given.version)
-        yield from _judged_sips(bundle, manner, is_named=named)
+        yield from judged_sips(bundle, manner, is_named=named)
 
 
 def _inside(bundle: Bundle) -> Bundle:
@@ -157,224 +92,3 @@ def _inside(bundle: Bundle) -> Bundle:
         name=bundle.name or top,
         file=bundle.file.removeprefix(f"{top}/"),
     )
-
-
-# ---- SIP ----
-
-
-def _judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[Judged]:
-    findings = Findings()
-    if not any(map(is_definition, bundle.files)) and _python_files(bundle.files):
-        _refuse_python(findings)
-        raise InvalidDefinition(bundle.name or "bundle", findings)
-    found = sources_in(bundle.files, findings, bundle.executable)
-    if is_named:
-        findings.error(
-            "name-of-file",
-            "a SIP definition says its name and version itself, or its file's name does",
-            "leave out name and version",
-        )
-    if bundle.file and all(bundle.file != source.file for source in found):
-        findings.error(
-            "no-definitions",
-            f"there is no definition {bundle.file[:100]!r} among the files",
-            "name a file that is sent, by its path, or none: then all are registered",
-        )
-    if findings.has_errors:
-        raise InvalidDefinition(bundle.name or "bundle", findings)
-    wanted = [one for one in found if one.file == bundle.file]
-    for source in wanted or definitions_among(found):
-        whole = replace(source, folders=source.folders | bundle.folders)
-        yield judged_sip(whole, judge(whole), strict=manner.strict)
-
-
-def judged_sip(source: SipSource, judgement: Judgement, *, strict: bool = False) -> Judged:
-    """What was found about a SIP definition, with or without a request."""
-    findings = judgement.all_findings(strict=strict)
-    definition = judgement.definition
-    name = definition.id if definition is not None else source.file
-    version = definition.version if definition is not None else NO_VERSION
-    refusing = Findings()
-    if definition is not None:
-        compiled(judgement, refusing)
-        _check_name(name, version, source.file, refusing)
-    for one in refusing:
-        findings.add(one)
-    warned = any(one.severity is Severity.WARNING for one in judgement.findings)
-    registrable = judgement.registrable and not refusing.has_errors and not (strict and warned)
-    return Judged(
-        name=name,
-        version=version,
-        file=source.file,
-        definition=sealed(stored_sip(source, name)),
-        registrable=registrable,
-        runnable=registrable and judgement.runnable,
-        findings=tuple(findings.sorted()),
-        parameters=tuple(map(_parameter, judgement.specs)),
-    )
-
-
-def _parameter(spec: ParameterSpec) -> Document:
-    told: Document = {
-        "name": spec.name,
-        "required": spec.is_needed,
-        "stages": list(spec.stages),
-        "provided_by": list(spec.provided_by),
-    }
-    return told | ({"default": spec.default} if spec.has_default else {})
-
-
-# ---- flow.cylc ----
-
-
-def load_flow(
-    definition: StoredDefinition,
-    options: RunOptions,
-    findings: Findings,
-    parameters: Mapping[str, object],
-    folder: Path,
-    *,
-    code_trusted: bool,
-) -> LoadedWorkflow:
-    """A flow.cylc as it was written, rendered anew in a folder that holds nothing else."""
-    unpack(definition, folder)
-    source = SourceOptions(
-        variables=VariableTexts(values=parameters),
-        workflow_name=definition.workflow,
-        code_trusted=code_trusted,
-    )
-    how = replace(load_options(options, definition.workflow), source=source)
-    return load_workflow(folder, how, findings)
-
-
-def _judged_flow(bundle: Bundle, manner: Manner) -> Judged:
-    text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
-    definition = sealed(
-        StoredDefinition(
-            digest="",
-            workflow=bundle.name,
-            kind=FLOW_CYLC,
-            text=text,
-            files=stored_files(bundle.files, bundle.executable),
-        )
-    )
-    findings, refusing = Findings(), Findings()
-    with TemporaryDirectory() as folder:
-        loaded = load_flow(
-            definition,
-            RunOptions(now=manner.now),
-            findings,
-            {},
-            Path(folder),
-            code_trusted=manner.code_trusted,
-        )
-    said = dict(loaded.settings.meta).get("version", "")
-    version = bundle.version or said or _written_version(text)
-    _check_name(bundle.name, version, FLOW_FILE, refusing)
-    is_right = loaded.graph is not None and not findings.has_errors
-    # What a template lacks a request may give; any other mistake is there for ever.
-    return _verdict(
-        Judged(
-            name=bundle.name,
-            version=version or NO_VERSION,
-            file=FLOW_FILE,
-            definition=definition,
-            registrable=is_right or loaded.source.templated,
-            runnable=is_right,
-        ),
-        findings,
-        refusing,
-        manner,
-    )
-
-
-def _written_version(text: str) -> str:
-    """As [meta] says, of a text that only a request can render; "" if it does not."""
-    found = _META_VERSION.search(text)
-    return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
-
-
-def _verdict(judged: Judged, findings: Findings, refusing: Findings, manner: Manner) -> Judged:
-    """With all findings; those of the second kind refuse the registration."""
-    for one in refusing:
-        findings.add(one)
-    told = findings.sorted()
-    if manner.strict:
-        told = [
-            replace(one, severity=Severity.ERROR) if one.severity is Severity.WARNING else one
-            for one in told
-        ]
-    good = judged.registrable and not refusing.has_errors and told == findings.sorted()
-    return replace(
-        judged, registrable=good, runnable=good and judged.runnable, findings=tuple(told)
-    )
-
-
-# ---- Python ----
-
-
-def _judged_python(bundle: Bundle, manner: Manner) -> Judged:
-    from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
-
-    findings = Findings()
-    if not manner.code_trusted:
-        _refuse_python(findings)
-        raise InvalidDefinition(bundle.name or bundle.file, findings)
-    files = stored_files(bundle.files, bundle.executable)
-    definition = StoredDefinition(
-        digest="", workflow="", kind=PYTHON, text=bundle.file, files=files
-    )
-    with TemporaryDirectory() as folder:
-        unpack(definition, Path(folder))
-        how = load_options(RunOptions(now=manner.now))
-        loaded = load_python_file(Path(folder, bundle.file), how, findings)
-    refusing = Findings()
-    stem = PurePosixPath(bundle.file).stem
-    name = bundle.name or (loaded.workflow.name if loaded.workflow is not None else stem)
-    _check_name(name, bundle.version, bundle.file, refusing)
-    is_right = loaded.graph is not None and not findings.has_errors
-    return _verdict(
-        Judged(
-            name=name,
-            version=bundle.version or NO_VERSION,
-            file=bundle.file,
-            definition=sealed(replace(definition, workflow=name)),
-            registrable=is_right,
-            runnable=is_right,
-        ),
-        findings,
-        refusing,
-        manner,
-    )
-
-
-def _python_files(files: Iterable[str]) -> list[str]:
-    return [one for one in files if one.endswith(PYTHON_SUFFIX) and "/" not in one]
-
-
-def _refuse_python(findings: Findings) -> None:
-    findings.error(
-        "python-definition",
-        "a server takes no definition in Python: to read it is to execute it",
-        "register it where the store is: tidewheel register FILE.py --store URL",
-    )
-
-
-# ---- all ----
-
-
-def _check_name(name: str, version: str, file: str, findings: Findings) -> None:
-    if problem := name_problem(name):
-        hint = f"{problem}; give it a name: --name NAME"
-        findings.error(
-            "bad-name", f"a workflow cannot be called {name!r}", hint, Position(file)
-        )
-    if not version:
-        findings.note(
-            "no-version",
-            f"nothing says which version it is; it is {NO_VERSION}",
-            "write it under [meta] of a flow.cylc as version = 1.0.0, or say: --version 1.0.0",
-            Position(file),
-        )
-    elif problem := version_problem(version):
-        findings.error("bad-name", f"{version!r} is no version", problem, Position(file))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.sources.sip.compose_types import WORDS_KEYS
+from tidewheel.sources.sip.compose_types import WORDS_KEYS, is_printed_json
 from tidewheel.sources.sip.document import KINDS, Fields, Items, Node, Scalar
 from tidewheel.sources.sip.plain_values import is_null
 
@@ -35,6 +36,7 @@ DEPLOY_KEYS = (
     *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
     *("restart_policy", "placement", "endpoint_mode"),
 )
+_JSON = re.compile(r'[{\[]\s*"')
 _SERVICE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 
@@ -102,6 +104,8 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
         )
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
+        _check_quotes(service.get(key), f"{key} of {what}", warnings)
+    _check_variables(service.get("environment"), what, warnings)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
         return
@@ -118,6 +122,26 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
         )
 
 
+def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
+    """A variable without a value is that of whoever calls docker-compose: here, nobody's."""
+    valueless: list[Scalar] = []
+    if isinstance(node, Fields):
+        valueless = [key for key, value in node if is_null(value) and not value.printed]
+    elif isinstance(node, Items):
+        texts = (one for one in node.items if isinstance(one, Scalar) and not one.unknown)
+        valueless = [one for one in texts if one.text and "=" not in one.text]
+    for name in valueless:
+        warnings.warning(
+            "compose-variable",
+            f"the variable {name.text[:60]!r} of {what} has no value: the container does not "
+            "get it, since nothing is taken from the worker",
+            "write the value; an empty one is ''"
+            if isinstance(node, Fields)
+            else f"write {name.text[:60]}=VALUE; {name.text[:60]}= is an empty one",
+            name.position,
+        )
+
+
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
     """No engine takes a structure for words."""
     words = node.items if isinstance(node, Items) else () if node is None else (node,)
@@ -128,6 +152,24 @@ def _check_words(node: Node | None, what: str, errors: Findings) -> None:
             f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
             "write a text, or a list of texts: [program, argument]",
             wrong.position,
+        )
+
+
+def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
+    """Engines split a text as a shell would: JSON in it loses its quotes."""
+    if not isinstance(node, Scalar) or not _JSON.search(node.text) or is_printed_json(node):
+        return
+    try:
+        words = shlex.split(node.text)
+    except ValueError:
+        words = []
+    if not any('"' in word for word in words):
+        warnings.warning(
+            "compose-words",
+            f"{what} is one text, which engines split at blanks and quotes: the JSON in it "
+            "loses its quotes",
+            "write a list of words: [program, --option, '{{ args }}']",
+            node.position,
         )
 
 

@@ -3,11 +3,12 @@
 Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
 makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
 time. A structure that a template prints as a command is one word of it: `command: {{ args }}`
-means what `command: ['{{ args }}']` says.
+means what `command: ['{{ args }}']` says, in quotes or not.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -37,18 +38,29 @@ def _service(node: Node) -> Node:
     for key in _TEXT_KEYS:
         node = _changed(node, key, _text)
     for key in _TEXTS_KEYS:
-        node = _changed(node, key, lambda found: _each(found, _text))
+        node = _changed(node, key, lambda found: _each(found, _told))
     return _changed(node, "deploy", _deploy)
 
 
 def _deploy(node: Node) -> Node:
-    return _changed(node, "labels", lambda found: _each(found, _text))
+    return _changed(node, "labels", lambda found: _each(found, _told))
 
 
 def _words(node: Node) -> Node:
-    if isinstance(node, Fields):
+    if isinstance(node, Fields) or is_printed_json(node):
         return Items((_word(node),), node.position)
     return _each(node, _word) if isinstance(node, Items) else _text(node)
+
+
+def is_printed_json(node: Node) -> bool:
+    """`command: '{{ args }}'`: a text of JSON and nothing else, which engines would split."""
+    if not isinstance(node, Scalar) or not node.printed or node.text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(node.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _word(node: Node) -> Node:
@@ -57,8 +69,15 @@ def _word(node: Node) -> Node:
     return Scalar(text_of_value(plain_value(node)), True, node.position)
 
 
+def _told(node: Node) -> Node:
+    """Whoever writes `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none."""
+    if isinstance(node, Scalar) and node.printed:
+        return replace(node, quoted=True)
+    return _text(node)
+
+
 def _text(node: Node) -> Node:
-    """Nothing stays nothing: an environment takes that from the host."""
+    """Nothing stays nothing: to an engine an empty text is a value."""
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 

@@ -16,7 +16,13 @@ from tidewheel.sources.sip.names import name_and_version
 from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.plain_values import is_null
 from tidewheel.sources.sip.reading import is_instance, read_definition
-from tidewheel.sources.sip.rendering import Moment, RenderedText, Template, render_all
+from tidewheel.sources.sip.rendering import (
+    Moment,
+    Names,
+    RenderedText,
+    Template,
+    render_all,
+)
 from tidewheel.sources.sip.sip_source import SipSource
 from tidewheel.sources.sip.text_files import (
     TEMPLATE_SUFFIX,
@@ -89,7 +95,7 @@ def read_text(
         template = Template(
             file=file, text=text, own={**parameters, "parameters": dict(parameters)}
         )
-        (rendered,) = render_all([template], {}, findings, moment)
+        (rendered,) = render_all([template], Names(), findings, moment)
         root = read_rendered(file, rendered, findings) if rendered is not None else None
     definition = None
     if root is not None:

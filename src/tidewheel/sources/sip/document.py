@@ -19,12 +19,16 @@ from tidewheel.sources.sip.places import PLACE, RESERVED, Json, Value, text_of_v
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as it was written; ``unknown`` stands for a value that is to come."""
+    """One value as it was written; ``unknown`` stands for a value that is to come.
+
+    ``printed`` if a template printed it, or a part of it.
+    """
 
     text: str
     quoted: bool
     position: Position = field(compare=False)
     unknown: str = ""
+    printed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ class Builder:
                 [self._structure(one, position, depth + 1) for one in value], position
             )
         self._counted(position)
-        return Scalar(text_of_value(value), isinstance(value, str), position)
+        return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
         """Whether its signs are those of places; somebody may have written them."""
@@ -168,7 +172,8 @@ class Builder:
     def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:
         used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
         unknown = next((value.unknown for value in used if value.unknown), "")
-        return Scalar(filled_text(text, self._values), quoted, position, unknown)
+        filled = filled_text(text, self._values)
+        return Scalar(filled, quoted, position, unknown, printed=True)
 
 
 def filled_text(text: str, values: Sequence[Value]) -> str:

@@ -161,8 +161,12 @@ _COPY = "copy what it leads to into the folder: only that is stored with the wor
 
 
 def _stage_folders(root: Path) -> Iterator[str]:
-    """`stages`, its folders and theirs: what a missing one is compared with."""
+    """`stages`, its folders and theirs: what a missing one is compared with.
+
+    Where there is none, the folders that are there: one of them may be meant.
+    """
     if not (root / STAGES_FOLDER).is_dir():
+        yield from _names(root)
         return
     yield STAGES_FOLDER
     for stage in _names(root / STAGES_FOLDER):

@@ -28,6 +28,7 @@ from tidewheel.sources.sip.parameters import (
 )
 from tidewheel.sources.sip.rendering import Moment
 from tidewheel.sources.sip.sip_source import SipSource
+from tidewheel.sources.sip.stage_contradictions import check_contradictions
 from tidewheel.sources.sip.stage_folder import StageFolder, read_stage_folder
 from tidewheel.sources.sip.stage_order import check_order
 from tidewheel.sources.sip.stage_rendering import RenderedStage, StageRenderer, Wish
@@ -127,6 +128,7 @@ class _Judge:
         parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
             return self._judgement(text, parameters)
+        check_contradictions(text.definition, self._findings)
         return self._with_stage_files(text, parameters)
 
     def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:

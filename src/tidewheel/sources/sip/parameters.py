@@ -19,9 +19,8 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.sources.sip.model import SipDefinition, Stage
-from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.sources.sip.names import FIXED_NAMES
 from tidewheel.sources.sip.places import RESERVED, Json, output_to_come, parameter_to_come
-from tidewheel.sources.sip.rendering import Path
 from tidewheel.sources.sip.stage_folder import StageFolder
 
 Values = Mapping[str, Json]
@@ -36,6 +35,12 @@ class StageValues:
     known: Values
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
     missing: tuple[str, ...] = ()  # required, and nobody gives them
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What people read where a value will stand that is not known yet."""
+        awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
+        return {name: parameter_to_come(name) for name in self.missing} | awaited
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,49 +298,3 @@ def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, 
         for stage, folder in source.folders.items()
     }
     return {stage: values[name] for stage, values in found.items() if name in values}
-
-
-def shared_names(
-    source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
-) -> dict[str, Json]:
-    """Every stage by its id, and all of them as `stages`, for whoever looks at another one."""
-    stages: dict[str, Json] = {}
-    for stage in source.definition.stages:
-        folder = source.folders.get(stage.id)
-        own = {**folder.defaults} if folder else {}
-        given = source.given_to(stage.id, request)
-        names = [*own, *(folder.required if folder else ())]
-        known = {name: given.get(name, own.get(name)) for name in names}
-        about: dict[str, Json] = {
-            "id": stage.id,
-            "version": stage.version,
-            "type": stage.type.value,
-            "timeout": _shortest(stage.timeout_seconds),
-            "parameters": {name: one for name, one in known.items() if one is not None},
-        }
-        if outputs is not None:
-            about["outputs"] = dict(outputs.get(stage.id, {}))
-        stages[stage.id] = about
-    by_name = {name: one for name, one in stages.items() if name not in JINJA_NAMES}
-    return {**by_name, "stages": stages}
-
-
-def _shortest(seconds: float | None) -> float | None:
-    """60, not 60.0: templates print it."""
-    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
-
-
-def own_names(
-    stage: Stage, values: StageValues, shared: Mapping[str, Json], args: Json
-) -> tuple[dict[str, Json], dict[Path, str]]:
-    """Names of one stage's templates, and the ways to those without a value."""
-    known = dict(values.known)
-    stages = shared["stages"]
-    assert isinstance(stages, dict)
-    names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
-    names |= {"parameters": known, "stage": stages[stage.id], "args": args}
-    shown = {name: parameter_to_come(name) for name in values.missing}
-    shown |= {name: output_to_come(one, name) for name, one in values.to_come.items()}
-    ways: dict[Path, str] = {("parameters", name): text for name, text in shown.items()}
-    ways |= {(name,): text for name, text in shown.items() if name not in FIXED_NAMES}
-    return names, ways

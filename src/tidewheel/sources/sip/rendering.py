@@ -38,6 +38,14 @@ class Moment(StrEnum):
     GLANCE = "glance"  # anything: to look at what follows a mistake
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that all templates know; each path of ``unknown`` leads to one without a value."""
+
+    values: Mapping[str, Json] = field(default_factory=dict)
+    unknown: Mapping[Path, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
     """A text to render; each path of ``unknown`` leads to a name without a value.
@@ -66,10 +74,7 @@ class RenderedText:
 
 
 def render_all(
-    templates: Sequence[Template],
-    shared: Mapping[str, Json],
-    findings: Findings,
-    moment: Moment,
+    templates: Sequence[Template], shared: Names, findings: Findings, moment: Moment
 ) -> list[RenderedText | None]:
     """Each template's text, or None with a finding; ``shared`` names are known to all."""
     rendered: list[RenderedText | None] = []
@@ -86,9 +91,7 @@ def render_all(
 _Answer = RenderedText | RenderFailure
 
 
-def _ask(
-    templates: Sequence[Template], shared: Mapping[str, Json], moment: Moment
-) -> list[_Answer]:
+def _ask(templates: Sequence[Template], shared: Names, moment: Moment) -> list[_Answer]:
     """The answers come one by one, so that the one which takes all the time is known.
 
     It is tried again as the first of the rest: only if it fails alone is it to blame.
@@ -109,12 +112,11 @@ def _ask(
     return answers
 
 
-def _request(
-    templates: Sequence[Template], shared: Mapping[str, Json], moment: Moment
-) -> dict[str, object]:
+def _request(templates: Sequence[Template], shared: Names, moment: Moment) -> dict[str, object]:
     return {
         "moment": moment.value,
-        "shared": dict(shared),
+        "shared": dict(shared.values),
+        "unknown": list(shared.unknown.items()),
         "templates": [
             {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
             for one in templates

@@ -267,15 +267,26 @@ def _stems(stem: str) -> tuple[str, ...]:
     return (stem, *_COMPOSE_SPELLINGS) if stem == COMPOSE else (stem,)
 
 
+def _like_stages(source: SipSource) -> str:
+    """A folder beside the definition that was probably meant; "" if there is none."""
+    beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
+    near = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
+    return beside[near] if near else ""
+
+
 def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None:
     wanted = folders_for(stage.id, stage.version)[0]
     if STAGES_FOLDER not in source.folders:
-        findings.error(
-            "no-stages-folder",
-            f"there is no folder {STAGES_FOLDER} beside {source.file}",
-            f"make {wanted} with a {COMPOSE}.yaml in it",
-            stage.position,
-        )
+        if all(one.code != "no-stages-folder" for one in findings):  # once for all stages
+            meant = _like_stages(source)
+            findings.error(
+                "no-stages-folder",
+                f"there is no folder {STAGES_FOLDER} beside {source.file}",
+                f"{meant} is there: rename it to {STAGES_FOLDER}"
+                if meant
+                else f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage",
+                stage.position,
+            )
         return
     lead = f"{STAGES_FOLDER}/{stage.id}/"
     versions = sorted(one.removeprefix(lead) for one in source.folders if one.startswith(lead))

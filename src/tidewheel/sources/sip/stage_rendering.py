@@ -19,8 +19,6 @@ from tidewheel.sources.sip.parameters import (
     ParameterSource,
     StageValues,
     Values,
-    own_names,
-    shared_names,
 )
 from tidewheel.sources.sip.places import Json, parameter_to_come, text_of_value
 from tidewheel.sources.sip.plain_values import plain_value
@@ -32,6 +30,7 @@ from tidewheel.sources.sip.rendering import (
     render_all,
 )
 from tidewheel.sources.sip.stage_folder import StageFolder, StageText
+from tidewheel.sources.sip.template_names import own_names, shared_names
 from tidewheel.sources.sip.text_files import read_plain, read_rendered
 
 
@@ -87,6 +86,7 @@ class StageRenderer:
         self._errors = errors
         self._values = wish.values()
         self._shared = shared_names(wish.source, wish.request, wish.outputs)
+        self._names = self._shared.names()
         self.names: dict[str, tuple[str, int]] = {}  # used by templates: file and line
 
     def render(self) -> dict[str, RenderedStage]:
@@ -159,23 +159,29 @@ class StageRenderer:
             node = read_rendered(template.file, text, self._errors)
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
-                read[stage_id] = Read(node, is_whole and not template.unknown)
+                is_whole = is_whole and not template.unknown and not self._may_change(template)
+                read[stage_id] = Read(node, is_whole)
         return read
 
     def _render(self, templates: list[Template]) -> list[RenderedText | None]:
         """What lacks a value has its finding, and is looked at again for what follows it."""
         errors = Findings()
-        texts = render_all(templates, self._shared, errors, self._wish.moment)
+        texts = render_all(templates, self._names, errors, self._wish.moment)
         for one in errors:
             self._errors.add(one)
         lacking = {one.position.file for one in errors if one.code == "template-undefined"}
         failed = [number for number, one in enumerate(templates) if one.file in lacking]
         if failed and self._wish.moment is not Moment.DUE:
             again = [templates[number] for number in failed]
-            glanced = render_all(again, self._shared, Findings(), Moment.GLANCE)
+            glanced = render_all(again, self._names, Findings(), Moment.GLANCE)
             for number, text in zip(failed, glanced, strict=True):
                 texts[number] = text
         return texts
+
+    def _may_change(self, template: Template) -> bool:
+        """Whether it may look at what another stage is to get: an `if` leaves no sign of it."""
+        is_early = self._wish.moment is Moment.REQUEST
+        return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
     def _files(
         self, choose: Callable[[StageFolder], StageText | None]
@@ -189,7 +195,8 @@ class StageRenderer:
     def _template(self, stage: Stage, file: StageText, args: Mapping[str, Read]) -> Template:
         found = args.get(stage.id)
         value = plain_value(found.node) if found is not None else {}
-        own, unknown = own_names(stage, self._values[stage.id], self._shared, value)
+        declared = self._wish.source.declared
+        own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
         elif self._has_args(stage) and file.path != self._args_path(stage):

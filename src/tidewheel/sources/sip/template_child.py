@@ -22,6 +22,7 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
     environment = SipEnvironment(job["moment"])
     # Once for all of them: no template can change it, and it knows every stage.
     job["shared"] = {name: wrapped(value) for name, value in job["shared"].items()}
+    _put_unknown(job["shared"], job["unknown"])
     for template in job["templates"]:
         yield _answer(environment, job, template)
 
@@ -60,22 +61,28 @@ def _answer(
 
 
 def _own(own: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> dict[str, object]:
-    """Names with their values; each path of ``unknown`` leads to one that has none yet."""
+    """Names with their values."""
     from tidewheel.sources.sip.template_values import (  # noqa: PLC0415 - limits first
         Parameters,
-        Unknown,
         wrapped,
     )
 
-    variables = {name: wrapped(value) for name, value in own.items()}
+    variables: dict[str, object] = {name: wrapped(value) for name, value in own.items()}
     known = variables.get("parameters")
     variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
+    _put_unknown(variables, unknown)
+    return variables
+
+
+def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:
+    """Each path leads to a name that has no value yet."""
+    from tidewheel.sources.sip.template_values import Unknown  # noqa: PLC0415 - limits first
+
     for path, shown in unknown:
         inner: Any = variables
         for name in path[:-1]:
             inner = inner[name]
         inner[path[-1]] = Unknown(name=shown)
-    return variables
 
 
 if __name__ == "__main__":

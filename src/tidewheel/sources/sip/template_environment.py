@@ -38,6 +38,8 @@ _TAGS = (
 )
 _UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
 _UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
+_HAS_NO = re.compile(r"(?:a list|a text|a number|true|false|null) has no '([^']+)'")
+_ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
 _NOT_THERE = re.compile(r"there is no '([^']+)' here")
 
 
@@ -207,10 +209,25 @@ def _advice(message: str, variables: dict[str, object]) -> str:
     inside = _NOT_THERE.match(message)
     if inside is not None and inside[1] in variables:
         return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
+    if (of_value := _HAS_NO.match(message)) is not None:
+        return _hidden_stage_advice(of_value[1], variables)
     empty = [name for name, value in variables.items() if value == [] and name != "args"]
     if empty:
         return f"these parameters are empty: {', '.join(empty)}"
     return _COUNT_ADVICE if message.startswith("a list has no element") else ""
+
+
+def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
+    """`beams.parameters`, where a parameter is called like the stage beams."""
+    stages = variables.get("stages")
+    ids = [str(one) for one in stages] if isinstance(stages, dict) else []
+    hidden = [one for one in ids if not isinstance(variables.get(one), dict)]
+    if not hidden or attribute not in _ABOUT_STAGES:
+        return ""
+    return (
+        f"a parameter is called like the stage {hidden[0]!r}, and means itself: write "
+        f"stages['{hidden[0]}'].{attribute}"
+    )
 
 
 def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:

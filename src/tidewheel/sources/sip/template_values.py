@@ -136,7 +136,20 @@ class _Missing(StrictUndefined):
         if isinstance(found, dict):
             known = ", ".join(map(str, list(found)[:_NAMED_MAX])) or "nothing"
             return f"there is no {name!r} here, only {known}"
+        if found is not missing:
+            return f"{_kind(found)} has no {name!r}"
         return super()._undefined_message
+
+
+def _kind(value: object) -> str:
+    """What a value is, in the words of people who write YAML."""
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, bool) or value is None:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "this"
 
 
 class AsDue(_Missing):

@@ -15,6 +15,8 @@ from tidewheel.store.remote.run_door import SENDING_SECONDS_MAX, bounded, explai
 from tidewheel.store.remote.run_values import options_body, run_view
 from tidewheel.store.remote.transport import Transport
 
+FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
+
 
 class RemoteRegistryDoor:
     """``ports.registry.RegistryDoor`` before a server; who asks is whoever the token says."""
@@ -111,4 +113,6 @@ def _bundle_body(bundle: Bundle) -> Document:
         "name": bundle.name,
         "version": bundle.version,
         "file": bundle.file,
+        "folder": bundle.folder,
+        "folders": sorted(bundle.folders)[:FOLDERS_MAX],
     }
