@@ -79,7 +79,9 @@ def test_a_scheduler_that_is_killed_loses_no_block_and_begins_none_twice(tidewhe
     for _ in range(2):
         started("scheduler")
     started("worker", "--queue", "run:*")
-    eventually_told(lambda: blocks(tidewheel)[NAMES[0]]["driven"], "somebody has the first block")
+    eventually_told(
+        lambda: blocks(tidewheel)[NAMES[0]]["driven"], "somebody has the first block"
+    )
     owner = tidewheel("show", NAMES[0], "--json").json["run"]["scheduler"]["pid"]
     os.kill(owner, signal.SIGKILL)
     assert tidewheel("objects", "post", "go").status == 0
