@@ -6,6 +6,7 @@ RELIABILITY, "Graceful stop": no call fails after a retry, nothing is lost, noth
 import http.client
 import signal
 import threading
+import time
 from contextlib import ExitStack
 from itertools import count
 from uuid import uuid4
@@ -18,6 +19,7 @@ from tests.support.patience import eventually, pace, scaled
 from tests.support.ports import free_port
 
 RESTARTS = scaled(10)
+ENOUGH_SECONDS = scaled(90)  # where each takes long, each server is restarted once at least
 SUBMITTERS, WORKERS = 3, 2
 TRIES_MAX = 200  # of one call, a tenth of a second apart
 AHEAD_MAX = 100  # tasks that wait for a worker, so that the end of the test does not
@@ -125,7 +127,10 @@ def test_servers_restarted_in_turn_under_load_fail_no_call(tmp_path, postgres_ur
 
         servers = {port: start(port) for port in ports}
         with Load(token, ports) as load:
+            enough_at = time.monotonic() + ENOUGH_SECONDS
             for number in range(RESTARTS):
+                if number >= len(ports) and time.monotonic() > enough_at:
+                    break
                 so_far = len(load.finished)
                 port = ports[number % len(ports)]
                 servers[port].send(signal.SIGTERM)

@@ -136,7 +136,7 @@ class PrivateEngine:
         """Remove all containers and services, whoever made them."""
         if self.succeeds("node", "ls"):
             for service in self.docker("service", "ls", "-q").split():
-                self.docker("service", "rm", service)
+                self._run(("service", "rm", service))  # or somebody else just has
         if containers := self.docker("ps", "-aq").split():
             self._run(("rm", "-f", "-v", *containers))
 
