@@ -109,7 +109,7 @@ SUITES = (
                 "units",
             )
         ),
-        budget_seconds=240,
+        budget_seconds=300,
         workers=2,
     ),
     Suite(
