@@ -58,6 +58,9 @@ class Suite:
         return self.report.with_suffix(".again.xml")
 
 
+# Of conformance: stores side by side, many tasks, many workers.
+AT_LENGTH = ("agreement", "volume", "concurrency", "block_concurrency")
+
 SUITES = (
     # A command that hangs is told with its stack, within the budget.
     Suite(
@@ -89,6 +92,14 @@ SUITES = (
     Suite(
         name="conformance",
         paths=("tests/conformance",),
+        budget_seconds=120,
+        workers=2,
+        args=tuple(f"--ignore-glob=*/test_{name}.py" for name in AT_LENGTH),
+        real=False,
+    ),
+    Suite(
+        name="conformance at length",
+        paths=tuple(f"tests/conformance/test_{name}.py" for name in AT_LENGTH),
         budget_seconds=120,
         workers=2,
         real=False,
