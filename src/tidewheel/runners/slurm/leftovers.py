@@ -19,23 +19,45 @@ from tidewheel.runners.slurm.programs import Slurm, SlurmPlace, SlurmRefused, Sl
 from tidewheel.runners.slurm.record import make_void, read_record
 from tidewheel.runners.slurm.stopping import SlurmStopping
 
-
-async def left_in_slurm(slurm: Slurm, store: str) -> list[Leftover]:
-    """Every attempt of a store that Slurm holds; nothing while Slurm does not answer."""
-    try:
-        places = await slurm.places()
-    except (SlurmSilent, SlurmRefused):
-        return []
-    return await asyncio.to_thread(_of_store, places, store)
+LOOK_SECONDS = 1.0  # usually far less; a controller that is away takes many
 
 
-async def remove_from_slurm(stopping: SlurmStopping, leftover: Leftover) -> None:
-    """It may begin no more, and is ended; should Slurm not hear it, it will be found again."""
-    job_id, _, folder = leftover.name.partition(" ")
-    if record := read_record(Path(folder)):
-        with suppress(OSError):
-            make_void(Path(folder), record)
-    stopping.end_soon(job_id)
+class SlurmLeftovers:
+    """Looks beside everything else: nobody waits for a Slurm that is slow to answer."""
+
+    def __init__(self, slurm: Slurm, stopping: SlurmStopping) -> None:
+        self._slurm = slurm
+        self._stopping = stopping
+        self._looking: asyncio.Task[list[SlurmPlace]] | None = None
+
+    async def find(self, store: str) -> list[Leftover]:
+        """Every attempt of a store that Slurm holds; what is not told in time is told later."""
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look(), name="slurm leftovers")
+        done, _ = await asyncio.wait({self._looking}, timeout=LOOK_SECONDS)
+        if not done:
+            return []
+        looked, self._looking = self._looking, None
+        return await asyncio.to_thread(_of_store, looked.result(), store)
+
+    async def _look(self) -> list[SlurmPlace]:
+        """Nothing while Slurm does not answer."""
+        try:
+            return await self._slurm.places()
+        except (SlurmSilent, SlurmRefused):
+            return []
+
+    def remove(self, leftover: Leftover) -> None:
+        """It may begin no more, and is ended; should Slurm not hear it, it is found again."""
+        job_id, _, folder = leftover.name.partition(" ")
+        if record := read_record(Path(folder)):
+            with suppress(OSError):
+                make_void(Path(folder), record)
+        self._stopping.end_soon(job_id)
+
+    def stop(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
 
 
 def _of_store(places: Iterable[SlurmPlace], store: str) -> list[Leftover]:

@@ -45,7 +45,7 @@ from tidewheel.runners.slurm.directives import (
 )
 from tidewheel.runners.slurm.ends import ENDED, not_submitted
 from tidewheel.runners.slurm.job import SlurmJob, job_name, key_of
-from tidewheel.runners.slurm.leftovers import left_in_slurm, remove_from_slurm
+from tidewheel.runners.slurm.leftovers import SlurmLeftovers
 from tidewheel.runners.slurm.programs import (
     Slurm,
     SlurmNotReached,
@@ -89,6 +89,8 @@ class SlurmRunner:
             last_word_seconds=last_word_seconds,
         )
 
+        self._leftovers = SlurmLeftovers(self._slurm, self._watch.stopping)
+
     def accepts(self, task: Claimed) -> bool:
         """Whether the task has a command for Slurm."""
         return task.command is not None and RUNNER_LABEL in task.resources.labels
@@ -99,6 +101,7 @@ class SlurmRunner:
 
     def stop(self) -> None:
         """No job is watched any more; they go on."""
+        self._leftovers.stop()
         self._watch.stop()
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -142,11 +145,11 @@ class SlurmRunner:
 
     async def leftovers(self, store: str) -> list[Leftover]:
         """Every attempt of this store that waits or runs in Slurm."""
-        return await left_in_slurm(self._slurm, store)
+        return await self._leftovers.find(store)
 
     async def remove(self, leftover: Leftover) -> None:
         """End the job of an attempt whose lease is over."""
-        await remove_from_slurm(self._watch.stopping, leftover)
+        self._leftovers.remove(leftover)
 
     def _prepare(
         self, assignment: Assignment, files: JobDirectory, reports: SlurmReports

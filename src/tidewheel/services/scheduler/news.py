@@ -64,6 +64,6 @@ def _end(event: JobEnded, outcome: Outcome, *, was_running: bool) -> News:
     for effect in outcome.effects:
         if isinstance(effect, Notice) and effect.event == "retry" and effect.task == key:
             return News(RETRY if failed else SUBMISSION_RETRY, key, submit, effect.text)
-    return News(
-        FAILED if failed else SUBMISSION_FAILED, key, submit, event.why or str(event.how)
-    )
+    # What failed before it ran, as a stage that may not be run, was never started.
+    how = event.how if failed or event.how is JobEnd.KILLED else JobEnd.NOT_STARTED
+    return News(FAILED if failed else SUBMISSION_FAILED, key, submit, event.why or str(how))
