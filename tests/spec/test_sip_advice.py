@@ -135,6 +135,93 @@ def test_a_comma_that_is_missing_hides_no_other_finding():
     assert codes(judgement.findings) == ["json-syntax", "no-timeout"]
 
 
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{{ args.text - 1 }}", "a text - a number"),
+        ("{{ args.text + 1 }}", "a text + a number"),
+        ("{{ 1 + args.text }}", "a number + a text"),
+        ("{{ args.text < 1 }}", "a text < a number"),
+        ("{{ args.items + {} }}", "a list + a mapping"),
+    ],
+)
+def test_values_that_do_not_go_together_are_named_by_their_kinds(line, words):
+    compose = f"{COMPOSE}    labels: ['{line}']\n"
+    files = {"docker_compose.yaml.j2": compose, "args.yaml": "text: '2'\nitems: [1]\n"}
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    (error,) = found(judge(sip(text, {"a": files})).obstacles)
+    assert error.message == f"this cannot be computed: {words}"
+
+
+@pytest.mark.req("R004-14", "R004-17")
+@pytest.mark.parametrize(
+    ("key", "value", "meant"),
+    [
+        ("timeout", "1 day", "1d"),
+        ("timeout", "30 mins", "30m"),
+        ("timeout", "1.5Hours", "1.5h"),
+        ("resources_required", [{"type": "memory", "value": "16Gi"}], "16GiB"),
+        ("resources_required", [{"type": "buffer", "value": "2 ti"}], "2TiB"),
+        ("resources_required", [{"type": "memory", "value": "64G"}], "64GB"),
+    ],
+)
+def test_units_of_others_are_told_as_they_are_written_here(key, value, meant):
+    (error,) = found(as_json([{**STAGE, key: value}]).findings, Severity.ERROR)
+    assert error.code == "value-kind"
+    assert error.hint.startswith(f"did you mean {meant}? Accepted is a ")
+    (other,) = found(as_json([{**STAGE, "timeout": "1 parsec"}]).findings, Severity.ERROR)
+    assert other.hint.startswith("accepted is a ")
+
+
+@pytest.mark.req("R004-34", "R004-38")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("docker_compose.yaml", f"{COMPOSE}    command: [run, '{{{{ n }}}}']\n"),
+        ("command.yaml", "- run\n- '{{ args }}'\n"),
+        ("command.json", '["run",\n"{% if n %}x{% endif %}"]'),
+    ],
+)
+def test_a_template_whose_name_does_not_say_so_is_warned_of(name, text):
+    definition = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    (warning,) = found(judge(sip(definition, {"a": {name: text}})).findings)
+    assert (warning.code, warning.severity) == ("template-name", Severity.WARNING)
+    line = text.splitlines()[warning.position.line - 1]
+    assert "{{" in line or "{%" in line
+    assert f"call it {name}.j2" in warning.hint
+
+
+def test_what_an_engine_reads_itself_is_no_template():
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    compose = f"{COMPOSE}    hostname: '{{{{.Node.Hostname}}}}'\n"
+    assert not list(judge(sip(text, {"a": {"docker_compose.yaml": compose}})).findings)
+
+
+@pytest.mark.req("R004-35")
+@pytest.mark.parametrize("name", ["script.py", "script.sh.j2"])
+def test_a_script_of_another_kind_is_told_how_it_is_called(name):
+    text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
+    (error,) = found(judge(sip(text, {"a": {name: "x"}})).findings)
+    assert error.code == "script-file-kind"
+    assert "TIDEWHEEL_STAGE_DIR" in error.hint and "$PARAMETER_name" in error.hint
+
+
+@pytest.mark.req("R004-43", "R004-44")
+def test_a_later_stage_that_lacks_a_parameter_is_told_who_could_give_it():
+    stages = [STAGE, {**STAGE, "id": "b", "dependencies": [_AFTER_A]}]
+    files = {"docker_compose.yaml": COMPOSE, "parameters.yaml": "n:\n"}
+    for last, is_told in ((stages[:1], False), (stages, True)):
+        text = json.dumps({"schema_version": "2.0", "stages": last})
+        folders = {"a": {"docker_compose.yaml": COMPOSE}, last[-1]["id"]: files}
+        (note,) = judge(sip(text, folders, file="f-1.0.0.json")).findings
+        assert note.hint.startswith("a request gives it: n=VALUE")
+        assert note.hint.endswith("which names it in its outputs.yaml") is is_told
+
+
+_AFTER_A = {"type": "stage", "value": "a", "condition": "complete"}
+
+
 def test_nothing_is_advised_in_json_about_a_yaml_file():
     (one,) = found(judged("schema_version: '2.0'\n").findings)
     assert "write stages: [{id: ingest, version: 1.0.0, type: processing}]" in one.hint
@@ -147,6 +234,8 @@ def test_nothing_is_advised_in_json_about_a_yaml_file():
         ("{{.ImageName}}/{{.ID}}", "between {% raw %} and {% endraw %}"),
         ("{{ args.a[2] }}", "counted from 0"),
         ("{{ args.a | lenght }}", "did you mean 'length'?"),
+        ("{{ args.b.colour }}", "did you mean 'color'?"),
+        ("{{ args.b.color - 1 }}", "a number in quotes is a text"),
         ("{{ args.a }", "write }} where it ends"),
         ("{{ args.a\n", "write }} where it ends"),
         ("{% for one in args.a %}", "add {% endfor %} where it ends"),
@@ -156,7 +245,7 @@ def test_nothing_is_advised_in_json_about_a_yaml_file():
 )
 def test_a_template_that_fails_is_told_what_would_do(line, hint):
     compose = f"{COMPOSE}    labels: ['{line}']\n"
-    files = {"docker_compose.yaml.j2": compose, "args.yaml": "a: [1]\n"}
+    files = {"docker_compose.yaml.j2": compose, "args.yaml": "a: [1]\nb: {color: '2'}\n"}
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
     (error,) = found(judge(sip(text, {"a": files})).obstacles)
     assert error.position.line == 6

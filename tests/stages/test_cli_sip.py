@@ -67,6 +67,14 @@ def test_a_script_that_bash_cannot_read_is_told_with_its_own_line(tidewheel, flo
     assert "bash" not in tidewheel("validate", name).out
 
 
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_folder_of_definitions_is_answered_with_their_names(tidewheel, flow, command):
+    flow()
+    answer = tidewheel(command, ".", "-p", "sky=x")
+    assert answer.status == 2
+    assert "name the definition: vis-1.0.0.yaml.j2" in answer.out + answer.err
+
+
 @pytest.mark.req("R004-30", "R004-31")
 def test_validate_tells_registered_from_runnable(tidewheel, flow):
     dangling = flow(DEFINITION.replace("value: fetch", "value: fecth"))

@@ -76,7 +76,9 @@ class Definition(NamedTuple):
         """What -p and -P give, the former counting more."""
         if not self.parameter_texts and self.parameter_file is None:
             return {}
-        if not self.is_sip and self.path.exists():
+        # A folder of SIP definitions is answered with their names, when it is read.
+        is_flow = self.path.is_file() or (self.path / "flow.cylc").exists()
+        if not self.is_sip and is_flow:
             raise Refused(
                 f"{self.path} is no SIP definition, and has no parameters; template variables "
                 "are given with -s NAME=VALUE"

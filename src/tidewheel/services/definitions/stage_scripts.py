@@ -23,6 +23,6 @@ def warn_of_scripts(judgement: Judgement) -> None:
                 "script-syntax",
                 f"stage {stage}: bash cannot read the script: {problem.words}",
                 "the stage would fail before its first command; check that quotes, brackets, "
-                "if … fi and do … done are closed, here or before",
+                "here-documents, if … fi and do … done are closed, here or before",
                 Position(script.path, problem.line),
             )

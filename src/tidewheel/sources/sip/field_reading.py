@@ -6,6 +6,7 @@ An unknown value (a parameter that the request will bring) is right for every ki
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -151,7 +152,8 @@ class FieldReader:
         except BadSetting:
             seconds = 0.0
         if not 0 < seconds <= TIMEOUT_SECONDS_MAX:
-            self._mismatch(name, f"is {_shown(found.text)}", found.position)
+            meant = _other_unit(found.text, _TIME_UNITS)
+            self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
             return None
         return seconds
 
@@ -164,7 +166,8 @@ class FieldReader:
         except BadSetting:
             size = SIZE_BYTES_MAX + 1
         if size > SIZE_BYTES_MAX:
-            self._mismatch(name, f"is {_shown(found.text)}", found.position)
+            meant = _other_unit(found.text, _SIZE_UNITS)
+            self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
             return None
         return size
 
@@ -202,7 +205,7 @@ class FieldReader:
             entry is not None and isinstance(entry.value, Scalar) and bool(entry.value.unknown)
         )
 
-    def _mismatch(self, name: str, seen: str, position: Position) -> None:
+    def _mismatch(self, name: str, seen: str, position: Position, meant: str = "") -> None:
         key = self._keys[name]
         accepted = f"accepted is {_ACCEPTED[key.kind]}"
         if key.choices:
@@ -211,6 +214,8 @@ class FieldReader:
             accepted += f", such as {written(key.example, self.position)}"
         if key.kind in _EMPTY and (key.absent is Absent.FINE or key.example is None):
             accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
+        if meant:
+            accepted = f"did you mean {meant}? A{accepted[1:]}"
         self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
 
     def _known(self, fields: Fields) -> dict[str, Entry]:
@@ -277,6 +282,22 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…")
 
 
+def _other_unit(text: str, units: Mapping[str, str]) -> str:
+    """`1 day` as it is written here: `1d`; "" if nobody knows."""
+    found = _NUMBER_AND_UNIT.fullmatch(text.strip())
+    unit = units.get(found[2].lower(), "") if found is not None else ""
+    return f"{found[1]}{unit}" if found is not None and unit else ""
+
+
+_NUMBER_AND_UNIT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]{1,10})")
+_TIME_UNITS = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+# As Kubernetes and Slurm write them.
+_SIZE_UNITS = {**{f"{one}i": f"{one.upper()}iB" for one in "kmgt"}, **{"m": "MB", "g": "GB"}}
 # What people write who think of another format.
 SYNONYMS = {
     **dict.fromkeys(("success", "succeeded", "done", "ok"), "complete"),

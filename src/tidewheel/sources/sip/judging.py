@@ -205,12 +205,15 @@ class _Judge:
         undeclared: list[str],
         used: Mapping[str, tuple[str, int]],
     ) -> None:
+        later = {one.id for one in parameters.definition.stages if one.parents}
         for spec in parameters.specs():
             if spec.is_needed:
+                other = "; or a stage before it, which names it in its outputs.yaml"
+                is_later = later.issuperset(spec.stages)
                 self._findings.note(
                     "required-parameter",
                     f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default",
-                    f"a request gives it: {spec.name}=VALUE",
+                    f"a request gives it: {spec.name}=VALUE" + (other if is_later else ""),
                     Position(self._source.file),
                 )
         declared = [spec.name for spec in parameters.specs()]

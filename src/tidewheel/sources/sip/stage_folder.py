@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -32,6 +33,13 @@ _DATA_SPELLINGS = {
     **dict.fromkeys(("output", "outs"), OUTPUTS),
 }
 _TEMPLATE_SIGNS = ("{{", "{%")
+# Those of Jinja2: engines have {{.Node.Hostname}} themselves.
+_TEMPLATE_SIGN = re.compile(r"\{\{-?\s*[A-Za-z_('\"\[]|\{%")
+_SCRIPT_ADVICE = (
+    "accepted are bash scripts called script.sh, which find each value in $PARAMETER_name and "
+    "are never templates; a program in another language gets another name, and script.sh calls "
+    'it: "$TIDEWHEEL_STAGE_DIR"/NAME'
+)
 _YAML = (".yaml", ".yml")
 _DATA = (*_YAML, ".json")
 
@@ -126,7 +134,7 @@ class _Folder:
                 f"{kind}-file-kind",
                 f"stage {self._stage.id}: {name.path} is no {kind} file: "
                 f"{_ending(name)} is not accepted",
-                f"accepted are {accepted}{optional}",
+                f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE,
                 self._position(name.path),
             )
         if len(found) > 1:
@@ -142,7 +150,21 @@ class _Folder:
         text = decoded(path, self._files[found[0].path], self._findings)
         if text is None or (stem in _BLANK and self._is_blank(stem, path, text)):
             return None
+        if template and not found[0].is_template:
+            self._check_signs(path, text)
         return StageText(path, text, found[0].is_template)
+
+    def _check_signs(self, path: str, text: str) -> None:
+        """What looks like a template is printed as it stands, if its name does not say so."""
+        if (sign := _TEMPLATE_SIGN.search(text)) is not None:
+            name = path.rpartition("/")[2]
+            self._findings.warning(
+                "template-name",
+                f"stage {self._stage.id}: {name} looks like a template, but its name says that "
+                "it is none",
+                f"call it {name}.j2, if values shall stand there",
+                Position(path, text.count("\n", 0, sign.start()) + 1),
+            )
 
     def _is_blank(self, stem: str, path: str, text: str) -> bool:
         """Whether the file is as if it were not there; a remark says that it shall be so."""

@@ -40,7 +40,7 @@ _UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
 _UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
 _HAS_NO = re.compile(r"(?:a list|a text|a number|true|false|null) has no '([^']+)'")
 _ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
-_NOT_THERE = re.compile(r"there is no '([^']+)' here")
+_NOT_THERE = re.compile(r"there is no '([^']+)' here, only (.*)")
 
 
 class TooManyValues(TemplateError):
@@ -122,7 +122,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             case RecursionError():
                 message = "the template is nested too deeply"
             case _:
-                message = f"this cannot be computed: {message or type(error).__name__}"
+                message = f"this cannot be computed: {_in_words(message, error)}"
                 hint = _hyphen_advice(text, line) or _VALUE_ADVICE
         return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
 
@@ -158,7 +158,20 @@ _RAW_ADVICE = (
     "what the engine shall read itself, such as {{.Name}}, stands between {% raw %} and "
     "{% endraw %}"
 )
-_VALUE_ADVICE = "check the parameters that this line uses: one is of another kind than it needs"
+_VALUE_ADVICE = (
+    "check the parameters that this line uses: one is of another kind than it needs; a number "
+    "in quotes is a text, {{ name | float }} makes a number of it"
+)
+_OPERANDS = re.compile(
+    r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'"
+    r"|'(\S+)' not supported between instances of '(\w+)' and '(\w+)'"
+)
+_JOINED = re.compile(r"can only concatenate (\w+) \(not \"(\w+)\"\) to \w+")
+_KINDS = {
+    **{"str": "a text", "int": "a number", "float": "a number", "bool": "true or false"},
+    **{"list": "a list", "Listing": "a list", "dict": "a mapping", "Structure": "a mapping"},
+    **{"Parameters": "a mapping", "NoneType": "null"},
+}
 
 
 def _no_file(name: str) -> None:
@@ -209,12 +222,26 @@ def _advice(message: str, variables: dict[str, object]) -> str:
     inside = _NOT_THERE.match(message)
     if inside is not None and inside[1] in variables:
         return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
+    if inside is not None and (near := nearest(inside[1], inside[2].split(", "))):
+        return f"did you mean {near!r}?"
     if (of_value := _HAS_NO.match(message)) is not None:
         return _hidden_stage_advice(of_value[1], variables)
     empty = [name for name, value in variables.items() if value == [] and name != "args"]
     if empty:
         return f"these parameters are empty: {', '.join(empty)}"
     return _COUNT_ADVICE if message.startswith("a list has no element") else ""
+
+
+def _in_words(message: str, error: Exception) -> str:
+    """What Python says about kinds of values, in words of people who write YAML."""
+    if (found := _OPERANDS.match(message)) is not None:
+        sign, left, right = found.groups()[:3] if found[1] else found.groups()[3:]
+    elif (found := _JOINED.match(message)) is not None:
+        sign, left, right = "+", found[1], found[2]
+    else:
+        return message or type(error).__name__
+    kinds = [_KINDS.get(one, one) for one in (left, right)]
+    return f"{kinds[0]} {sign.rstrip(':')} {kinds[1]}"
 
 
 def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeVar
 
 from tidewheel.sources.sip.model import Stage
 from tidewheel.sources.sip.names import FIXED_NAMES, JINJA_NAMES
@@ -13,6 +14,7 @@ from tidewheel.sources.sip.places import Json
 from tidewheel.sources.sip.rendering import Names, Path
 
 _PARAMETERS = "parameters"
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def own_names(
     return names, ways
 
 
-def _only(names: set[str], values: Mapping[str, Json]) -> dict[str, Json]:
+def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
     return {name: value for name, value in values.items() if name in names}
 
 
