@@ -113,6 +113,9 @@ def test_the_small_map_has_the_states_of_all_tasks_and_leads_to_them(site, run, 
 def test_tasks_are_ticked_in_the_graph_and_acted_on_together(site, run, page):
     page.goto(address(site, run))
     expect(page.get_by_role("group", name="Actions on ticked tasks")).to_have_count(0)
+    # Forty children of one task are gathered, and near enough to be read.
+    expect(page.locator(".bunch-box")).to_have_text("40 × next_i…")
+    expect(page.locator(".react-flow.far")).to_have_count(0)
     page.get_by_label("1/next_i02, future").click(modifiers=["Control"])
     page.get_by_label(re.compile("^1/first")).click(modifiers=["Control"])
     ticked = page.get_by_role("group", name="Actions on ticked tasks")

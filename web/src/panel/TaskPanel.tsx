@@ -47,7 +47,7 @@ export function TaskPanel({ id }: { id: string }) {
 function Verbs({ task }: { task: TaskDocument }) {
   const { act } = useActing();
   const may = useMay("operate");
-  if (useIsComplete()) return <p className="panel-verbs muted">The run is completed and takes no more commands.</p>;
+  if (useIsComplete()) return task.state === "succeeded" ? <p className="panel-verbs muted">The run is completed and takes no more commands.</p> : null; // else it is a reason
   if (!may) return null;
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
@@ -102,7 +102,7 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
       <h3>Why it does not run</h3>
       <ul>
         {reasons.map((reason) => (
-          <li key={reason.text} className={reason.passes ? "passes" : "stays"}>
+          <li key={reason.text} className={reason.passes ? "passes" : reason.commands.length > 0 ? "stays" : ""}>
             <p>{plain(reason.text)}</p>
             {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>}
             {may && reason.actions.filter(isRepair).map((action, place) => (

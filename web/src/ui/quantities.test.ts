@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axisLabels, BYTES, COUNT, PERCENT, SECONDS } from "./quantities";
+import { axisLabels, BYTES, COUNT, PERCENT, rateText, SECONDS } from "./quantities";
 
 test("labels of an axis share a unit and never repeat", () => {
   expect(axisLabels([1, 1.02, 1.04, 1.06], SECONDS)).toEqual(["1.00 s", "1.02 s", "1.04 s", "1.06 s"]);
@@ -22,4 +22,8 @@ test("long times are written as people say them, and one label as a value", () =
 
 test("what is counted has whole numbers", () => {
   expect(axisLabels([0, 0.5, 1], COUNT)).toEqual(["0", "", "1"]);
+});
+
+test("all of them is said only of all of them", () => {
+  expect([1, 204 / 205, 0.9999, 0.91, 0.016, 0].map(rateText)).toEqual(["100 %", "99.5 %", "99.9 %", "91 %", "1.6 %", "0 %"]);
 });

@@ -14,6 +14,9 @@ export const countText = (count: number, what: string): string => `${count} ${wh
 
 export const percentText = (part: number): string => `${part === 0 || part >= 10 ? Math.round(part) : part.toFixed(1)} %`;
 
+/** How many of all: 100 % only if it is all of them. */
+export const rateText = (rate: number): string => (rate < 1 && rate > 0.99 ? `${(Math.floor(1000 * rate) / 10).toFixed(1)} %` : percentText(100 * rate));
+
 /** How values are written: alone, and as the labels of an axis, which share a unit and tell one from the next. */
 export interface Scale {
   text: (value: number) => string;

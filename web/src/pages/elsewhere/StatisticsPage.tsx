@@ -5,7 +5,7 @@ import { statisticsQuery } from "../../api/storeQueries";
 import type { Quantiles, Statistics } from "../../api/storeTypes";
 import { lookOf } from "../../ui/palette";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
-import { bytesText, percentText } from "../../ui/quantities";
+import { bytesText, percentText, rateText } from "../../ui/quantities";
 import { durationText } from "../../ui/time";
 import { useAddress } from "../useAddress";
 import { endings, sortedGroups, type SortKey } from "./statistics";
@@ -41,7 +41,7 @@ function Whole({ all }: { all: Statistics }) {
     <div className="figure-cards">
       <div className="figure-card card">
         <h2>Success</h2>
-        <p className="big-figure">{all.success_rate === null ? "–" : percentText(100 * all.success_rate)}</p>
+        <p className="big-figure">{all.success_rate === null ? "–" : rateText(all.success_rate)}</p>
         <Ends ended={all.ended_by} total={all.attempts} />
       </div>
       <QuantileCard title="Queue time" of={all.queue_seconds} text={durationText} />
@@ -90,7 +90,7 @@ function Groups({ groups, by }: { groups: Record<string, Statistics>; by: string
             <tr key={name}>
               <td><b>{name}</b></td>
               <td>{one.attempts}</td>
-              <td className={one.success_rate !== null && one.success_rate < 0.9 ? "bad-figure" : ""}>{one.success_rate === null ? "" : percentText(100 * one.success_rate)}</td>
+              <td className={one.success_rate !== null && one.success_rate < 0.9 ? "bad-figure" : ""}>{one.success_rate === null ? "" : rateText(one.success_rate)}</td>
               <td>{one.queue_seconds && durationText(one.queue_seconds.p50)}</td>
               <td>{one.queue_seconds && durationText(one.queue_seconds.p90)}</td>
               <td>{one.run_seconds && durationText(one.run_seconds.p50)}</td>

@@ -1,5 +1,5 @@
 /** Which tasks are shown, for all views at once. */
-import { useMemo, useRef, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import { useLive } from "../../api/runLive";
 import { useShortcut } from "../../shell/shortcuts";
 import { STATE_SAYS, TASK_STATES } from "../../ui/palette";
@@ -9,14 +9,23 @@ import { isFiltering } from "./filters";
 import { useRunPage } from "./useRunPage";
 
 export function FilterBar({ children }: { children: ReactNode }) {
-  const { filters, setFilter, clearFilters } = useRunPage();
+  const { filters, setFilter, clearFilters, views } = useRunPage();
   const { rows } = useLive();
   const name = useRef<HTMLInputElement>(null);
+  const toggles = useRef<HTMLDivElement>(null);
+  const last = views.at(-1);
+  // Where they have not all room, the newest of what is shown is in sight.
+  useEffect(() => {
+    const pressed = toggles.current?.querySelectorAll<HTMLElement>("[aria-pressed=true]");
+    const box = toggles.current;
+    const one = pressed?.[pressed.length - 1];
+    if (box && one) box.scrollLeft = Math.max(0, one.offsetLeft + one.offsetWidth - box.offsetLeft - box.clientWidth);
+  }, [last]);
   useShortcut("/", "Filter by name", () => name.current?.focus());
   const flows = useMemo(() => [...new Set(rows.flatMap((row) => row.flows))].sort((a, b) => a - b), [rows]);
   return (
     <div className="filter-bar">
-      <div className="view-toggles" role="group" aria-label="Views">{children}</div>
+      <div ref={toggles} className="view-toggles" role="group" aria-label="Views">{children}</div>
       <input ref={name} className="input" type="search" placeholder="Name or family" aria-label="Name or family, with * and ?" value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
       <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />
       {flows.length > 1 && (
