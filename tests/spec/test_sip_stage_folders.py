@@ -366,6 +366,20 @@ def test_a_stage_can_run_without_containers_as_a_command():
     assert node.scripts.main == f"(exec -- {words})"
 
 
+@pytest.mark.req("R004-52")
+def test_a_dollar_in_a_value_is_no_variable_of_the_compose_file():
+    files = {
+        "docker_compose.yaml.j2": COMPOSE
+        + "    command: [echo, '{{ pattern }}', '{{ args }}', '${TIDEWHEEL_JOB_FILES}']\n",
+        "parameters.yaml": "pattern: '^obs$'\n",
+        "args.yaml": "home: ${HOME}\n",
+    }
+    document = yaml_value(judge(sip(ONE, {"a": files})).rendered["a"].compose)
+    service = document["services"]["work"]
+    words = ["echo", "^obs$$", '{"home":"$${HOME}"}', "${TIDEWHEEL_JOB_FILES}"]
+    assert service["command"] == words
+
+
 def test_a_script_finds_its_parameters_in_its_environment_and_never_in_its_text():
     files = {"script.sh": 'echo "$PARAMETER_word"\n', "parameters.yaml": "word: $(id)\n"}
     scripts = graph_of(judge(sip(ONE, {"a": files}))).nodes["a"].definition.scripts

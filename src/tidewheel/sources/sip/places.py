@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -36,6 +36,23 @@ class Value:
     def text(self) -> str:
         """What stands in its place."""
         return self.unknown or text_of_value(self.value)
+
+    def for_compose(self) -> Value:
+        """The same for a file in which `$` begins a variable: that of a value begins none."""
+        return replace(self, value=_with_plain_dollars(self.value))
+
+
+def _with_plain_dollars(value: Json) -> Json:
+    match value:
+        case str():
+            return value.replace("$", "$$")
+        case list():
+            return [_with_plain_dollars(one) for one in value]
+        case dict():
+            return {
+                key.replace("$", "$$"): _with_plain_dollars(one) for key, one in value.items()
+            }
+    return value
 
 
 def text_of_value(value: Json) -> str:

@@ -72,6 +72,10 @@ class RenderedText:
     def text(self) -> str:
         return "\n".join(self.lines)
 
+    def for_compose(self) -> RenderedText:
+        """With values in which docker-compose finds no variable."""
+        return replace(self, values=tuple(one.for_compose() for one in self.values))
+
 
 def render_all(
     templates: Sequence[Template], shared: Names, findings: Findings, moment: Moment

@@ -156,7 +156,10 @@ class StageRenderer:
                 continue
             for name, line in text.names.items():
                 self.names.setdefault(name, (template.file, line))
-            node = read_rendered(template.file, text, self._errors)
+            is_compose = template.file == self._compose_path(stage_id)
+            node = read_rendered(
+                template.file, text.for_compose() if is_compose else text, self._errors
+            )
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
                 is_whole = is_whole and not template.unknown and not self._may_change(template)
@@ -202,6 +205,10 @@ class StageRenderer:
         elif self._has_args(stage) and file.path != self._args_path(stage):
             unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
+
+    def _compose_path(self, stage_id: str) -> str:
+        compose = self._wish.source.folders[stage_id].compose
+        return compose.path if compose is not None else ""
 
     def _has_args(self, stage: Stage) -> bool:
         return self._args_path(stage) != ""
