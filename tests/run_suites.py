@@ -114,7 +114,18 @@ SUITES = (
     ),
     Suite(
         name="planted bugs",
-        paths=("tests/planted",),
+        paths=("tests/planted/test_planted_bugs.py",),
+        budget_seconds=120,
+        workers=2,
+        args=("--timeout=110",),
+        real=False,
+    ),
+    Suite(
+        name="planted bugs of runs",
+        paths=(
+            "tests/planted/test_planted_run_bugs.py",
+            "tests/planted/test_planted_sched_bugs.py",
+        ),
         budget_seconds=120,
         workers=2,
         args=("--timeout=110",),

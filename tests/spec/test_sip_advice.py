@@ -163,7 +163,6 @@ def test_values_that_do_not_go_together_are_named_by_their_kinds(line, words):
         ("timeout", "1.5Hours", "1.5h"),
         ("resources_required", [{"type": "memory", "value": "16Gi"}], "16GiB"),
         ("resources_required", [{"type": "buffer", "value": "2 ti"}], "2TiB"),
-        ("resources_required", [{"type": "memory", "value": "64G"}], "64GB"),
     ],
 )
 def test_units_of_others_are_told_as_they_are_written_here(key, value, meant):

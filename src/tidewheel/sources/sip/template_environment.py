@@ -24,6 +24,7 @@ from tidewheel.sources.sip.places import OPEN, Json, place
 from tidewheel.sources.sip.template_values import (
     UNDEFINED,
     JsonText,
+    Structure,
     TemplateText,
     Unknown,
 )
@@ -83,6 +84,12 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         else:
             self.values.append({"value": _as_json(value)})
         return place(len(self.values) - 1)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever there is
+        """A key before a method: `args.items` is what the author has called `items`."""
+        if isinstance(obj, Structure) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
 
     def names_in(self, text: str) -> dict[str, int]:
         """The names that a template takes from outside, with the first line of each.
