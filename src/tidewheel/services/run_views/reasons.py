@@ -98,7 +98,8 @@ async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Docum
     if not said or not said[-1].text.startswith(WAITING):
         return []
     text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
-    return [{"text": text, "passes": False, "commands": [], "actions": []}]
+    reason = Reason(text, passes=False, command=f"kill {looked.id_of(key)}")
+    return [reason_document(looked.view.name, reason)]
 
 
 async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
