@@ -52,7 +52,8 @@ def _with_plain_dollars(value: Json) -> Json:
             return {
                 key.replace("$", "$$"): _with_plain_dollars(one) for key, one in value.items()
             }
-    return value
+        case _:
+            return value
 
 
 def text_of_value(value: Json) -> str:
