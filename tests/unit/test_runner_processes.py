@@ -2,11 +2,19 @@
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
 from tidewheel.core.tasks.steps import Ending
-from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, parse_status
+from tidewheel.runners.job_directory import (
+    JobDirectory,
+    JobStatus,
+    last_line,
+    make_private_directory,
+    parse_status,
+)
 from tidewheel.runners.job_environment import inherited_environment
 from tidewheel.runners.process_table import (
     PAGE_BYTES,
@@ -157,3 +165,18 @@ def test_elsewhere_is_another_namespace_of_the_same_boot():
     assert is_elsewhere("b/1", "b/2")
     assert not is_elsewhere("b/1", "b/1")
     assert not is_elsewhere("c/1", "b/2")
+
+
+def test_workers_that_make_the_same_folders_at_once_are_in_nobodys_way(tmp_path):
+    workers, rounds = 4, 300
+    together = Barrier(workers)
+
+    def make(worker):
+        for number in range(rounds):
+            together.wait(timeout=10)
+            make_private_directory(tmp_path / str(number) / "point" / f"task{worker}")
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(make, range(workers)))
+    made = [path for path in tmp_path.glob("*/point/*") if path.stat().st_mode & 0o777 == 0o700]
+    assert len(made) == workers * rounds

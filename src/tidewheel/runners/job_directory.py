@@ -115,7 +115,8 @@ def make_private_directory(path: Path) -> None:
         os.chmod(path, 0o700)
     except FileNotFoundError:
         make_private_directory(path.parent)
-        os.mkdir(path, 0o700)
+        with suppress(FileExistsError):  # by another worker of this machine
+            os.mkdir(path, 0o700)
 
 
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:

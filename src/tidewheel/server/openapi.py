@@ -28,6 +28,12 @@ _WORDS = {
     429: "Too many wrong tokens, or too many tasks for this queue.",
     503: "Not now; Retry-After says when.",
 }
+# Whatever is asked for, before anybody looks at what it is (`doorman`).
+_AT_THE_DOOR = {
+    414: "The URL is too long.",
+    421: "This server is not called so.",
+    431: "The headers are too large.",
+}
 
 
 def document(routes: Iterable[Route]) -> Document:
@@ -187,10 +193,10 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
     if route.answers is not None:
         good["content"] = {route.media_type: {"schema": _schema(route.answers, schemas)}}
     problem = {"application/problem+json": {"schema": schemas[repr(Problem)]}}
+    words = {status: _WORDS[status] for _, status in STATUSES if _may_answer(route, status)}
     bad = {
-        str(status): {"description": _WORDS[status], "content": problem}
-        for status in sorted({status for _, status in STATUSES})
-        if _may_answer(route, status)
+        str(status): {"description": text, "content": problem}
+        for status, text in sorted((words | _AT_THE_DOOR).items())
     }
     fine = {route.status, 200} if route.changes else {route.status}
     return {**{str(status): good for status in sorted(fine)}, **bad}
