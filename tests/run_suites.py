@@ -106,10 +106,18 @@ SUITES = (
     ),
     Suite(
         name="simulation",
-        paths=("tests/sim",),
+        paths=("tests/sim/test_simulation.py",),
         budget_seconds=180,
         workers=2,
         args=("--timeout=170",),  # one test may be one long campaign
+        real=False,
+    ),
+    Suite(
+        name="simulation of runs",
+        paths=("tests/sim",),
+        budget_seconds=180,
+        workers=2,
+        args=("--timeout=170", "--ignore-glob=*/test_simulation.py"),
         real=False,
     ),
     Suite(
