@@ -42,6 +42,7 @@ EVIL = [
     'x", privileged: true, y: "',
     "x}, privileged: true, y: {",
     "x]\n    privileged: true\n    y: [",
+    "${HOME} $$x $",
     "*alias",
     "&anchor x",
     "!!python/object/apply:os.system [id]",
@@ -77,7 +78,8 @@ def check_places(words):
     assert list(services) == [f"work-{number}" for number in range(len(words))]
     for word, work in zip(words, services.values(), strict=True):
         assert set(work) == {"image", "command", "labels", "environment"}
-        assert work["command"][:2] == [word, word]
+        meant = word.replace("$", "$$")  # to docker-compose one alone begins a variable
+        assert work["command"][:2] == [meant, meant]
         assert len(work["command"]) == 3
         assert list(work["labels"]) == ["key"] and list(work["environment"]) == ["WORD"]
 
