@@ -4,7 +4,7 @@ import ast
 
 from tests.tidy.repository import PACKAGE, ROOT, broken, python_files, read_text
 
-FILE_LINES_MAX = 400
+FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
 # Functions that may stay long until somebody shortens them, as `path::name`. It only shrinks.
@@ -41,7 +41,7 @@ def test_functions_are_short_and_the_list_of_exceptions_only_shrinks():
 
 def test_a_long_file_and_a_long_function_are_found():
     body = "    pass\n"
-    assert too_long_file("\n" * 401)
-    assert not too_long_file("\n" * 400)
+    assert too_long_file("\n" * 601)
+    assert not too_long_file("\n" * 600)
     assert long_functions("async def f():\n" + body * 70) == ["f"]
     assert long_functions("def f():\n" + body * 69) == []
