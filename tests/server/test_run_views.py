@@ -12,6 +12,18 @@ def tidewheel(tmp_path_factory):
     return CommandLine(tmp_path_factory.mktemp("runs"))
 
 
+PRODUCTS = """
+[scheduling]
+    [[graph]]
+        R1 = PRODUCTS:finish-all => archive
+[runtime]
+    [[PRODUCTS]]
+    [[waves, wind]]
+        inherit = PRODUCTS
+    [[archive]]
+"""
+
+
 class Look:
     """Views of one run, and the list of runs."""
 
@@ -21,6 +33,9 @@ class Look:
     def __call__(self, view):
         return self.reader.get(self.path + view).json
 
+    def at(self, run, view):
+        return self.reader.get(f"/runs/{in_path(run)}{view}").json
+
     def runs(self, query):
         return self.reader.get(f"/runs{query}").json
 
@@ -29,6 +44,7 @@ class Look:
 def look(tidewheel):
     """A view of the run, which waits for somebody: a failed model."""
     run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
+    PreparedRun(tidewheel, PRODUCTS, "products").starts().succeeds("1/wind").fails("1/waves")
     with running_server(tidewheel.store, home=tidewheel.state) as running:
         reader = running.caller("read")
         yield Look(reader, f"/runs/{in_path(run.name)}")
@@ -68,7 +84,21 @@ def test_a_summary_says_how_far_it_is_and_what_to_look_at(look):
     whole = look("")
     assert seen["counts"] == whole["counts"]
     assert seen["done"] == sum(point["done"] for point in whole["points"])
+    assert (seen["tasks"], seen["total"]) == (10, 15)  # of two points, and of all three
     assert seen["causes_count"] == len(whole["causes"]) and seen["lost"] == len(whole["lost"])
+
+
+def test_a_family_that_has_finished_is_not_told_as_succeeded(look):
+    """`finish-all` is met by failures, too: nobody may read it as if all had succeeded."""
+    [archive] = look.at("products/run1", "?ids=1/archive")["tasks"]
+    [atom] = [one for each in archive["prerequisites"] for one in each["atoms"]]
+    assert (atom["text"], atom["output"]) == ("1/PRODUCTS:finished-all", "finished")
+    assert (atom["state"], atom["parent"]) == ("true", "2 of 2")
+    edges = look.at("products/run1", "/graph?n=1")["edges"]
+    assert {(one["from"], one["output"]) for one in edges} == {
+        ("1/waves", "finished"),
+        ("1/wind", "finished"),
+    }
 
 
 def test_what_would_help_can_be_sent_as_it_is(look):
@@ -103,11 +133,13 @@ def test_a_row_says_in_which_families_it_is_drawn(look):
 
 
 def test_runs_come_page_by_page_with_how_far_each_is(look):
-    [run] = look.runs("?summary=true")["runs"]
+    [_, run] = look.runs("?summary=true")["runs"]
     assert run["summary"]["counts"] == look("/summary")["counts"]
     assert look.runs("?summary=true")["summaries_left"] == 0
     page = look.runs("?limit=1")
-    assert "summary" not in page["runs"][0] and page["next"] == run["number"]
+    assert "summary" not in page["runs"][0] and page["next"] == page["runs"][0]["number"]
+    page = look.runs(f"?limit=1&before={page['next']}")
+    assert page["runs"][0]["number"] == page["next"] == run["number"]
     assert look.runs(f"?limit=1&before={page['next']}") == {"runs": [], "next": None}
 
 

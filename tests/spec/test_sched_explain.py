@@ -61,9 +61,12 @@ def test_a_blocked_task_names_what_was_lost():
 
 def test_a_family_that_is_waited_for():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
-    run = Scenario("F:succeed-all & x => y\nF:succeed-any & x => z", runtime).succeeds("1/x")
+    run = Scenario(
+        "F:succeed-all & x => y\nF:succeed-any & x => z\nF:finish-all & x => w", runtime
+    ).succeeds("1/x")
     assert first(run, "1/y")[0] == "1/y needs succeeded of all of F"
     assert first(run, "1/z")[0] == "1/z needs succeeded of any of F"
+    assert first(run, "1/w")[0] == "1/w needs finished of all of F"
 
 
 def test_an_xtrigger_and_a_clock():

@@ -57,7 +57,10 @@ export interface RunSummary {
   run: RunFacts;
   batch: number;
   counts: Counts;
+  /** Of the points that have begun. */
   tasks: number;
+  /** Of all points up to the end; null: there is none, or it is far. */
+  total: number | null;
   done: number;
   points: {
     known: number;

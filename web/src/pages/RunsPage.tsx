@@ -12,7 +12,7 @@ import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
-import { inOrder, isAbandoned, isOver, progress, secondsLeft, urgency, usualSeconds } from "./runOrder";
+import { inOrder, isAbandoned, isOver, progressText, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 export function RunsPage() {
@@ -60,7 +60,6 @@ function NoRuns() {
 
 function RunLine({ run, summary, usual }: { run: RunFacts; summary: RunSummary | undefined; usual: number | null }) {
   const alarm = urgency(run, summary) <= 3;
-  const part = summary && progress(summary);
   return (
     <article className={alarm ? "run-line card alarm" : "run-line card"}>
       <div className="run-name">
@@ -71,7 +70,7 @@ function RunLine({ run, summary, usual }: { run: RunFacts; summary: RunSummary |
         {summary && <CountsBar counts={summary.counts} total={summary.tasks} />}
         {summary && (
           <div className="run-figures">
-            <span>{summary.done} of {summary.tasks} tasks{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}</span>
+            <span>{progressText(summary)}</span>
             {!alarm && <Left run={run} usual={usual} />}
             <PointsText summary={summary} />
           </div>

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { RunFacts, RunSummary } from "../api/types";
-import { inOrder, isAbandoned, progress, secondsLeft, usualSeconds, withDriver } from "./runOrder";
+import { inOrder, isAbandoned, progress, progressText, secondsLeft, usualSeconds, withDriver } from "./runOrder";
 
 const run = (name: string, status: string, more: Partial<RunFacts> = {}): RunFacts =>
   ({ name, status, driven: true, offered: true, updated_at: "2026", ...more }) as RunFacts;
 const summary = (of: RunFacts, more: Partial<RunSummary> = {}): RunSummary =>
-  ({ run: of, tasks: 10, done: 5, causes_count: 0, points: { known: 2, oldest: "1", newest: "2", final: "4", to_come: 2 }, ...more }) as RunSummary;
+  ({ run: of, tasks: 10, total: 20, done: 5, causes_count: 0, points: { known: 2, oldest: "1", newest: "2", final: "4", to_come: 2 }, ...more }) as RunSummary;
 
 test("what needs somebody comes first", () => {
   const runs = [run("done", "completed"), run("fine", "running"), run("blocked", "running"), run("lonely", "running", { driven: false, offered: false }), run("stuck", "stalled"), run("broken", "error")];
@@ -24,7 +24,9 @@ test("a run is abandoned if those who know say so, and not because they know it 
 test("progress counts points that have not begun, and is unknown without an end", () => {
   const fine = run("fine", "running");
   expect(progress(summary(fine))).toBe(0.25);
-  expect(progress(summary(fine, { points: { known: 2, oldest: "1", newest: "2", final: null, to_come: null } }))).toBeNull();
+  expect(progressText(summary(fine))).toBe("5 of 20 tasks · 25 %");
+  expect(progress(summary(fine, { total: null }))).toBeNull();
+  expect(progressText(summary(fine, { total: null }))).toBe("5 of 10 tasks");
   expect(progress(summary(run("done", "completed")))).toBe(1);
 });
 

@@ -32,13 +32,17 @@ export function inOrder(runs: readonly RunFacts[], summaries: ReadonlyMap<string
   );
 }
 
-/** Done, of what is known to come; null where the end is not known. */
-export function progress(summary: RunSummary): number | null {
-  const { tasks, done, points } = summary;
-  if (summary.run.status === "completed") return 1;
-  if (tasks === 0 || points.final === null) return null;
-  const perPoint = tasks / Math.max(points.known, 1);
-  return done / (tasks + perPoint * (points.to_come ?? 0));
+/** The part of all tasks that is done; null where it is not known how many there will be. */
+export function progress({ run, total, done }: RunSummary): number | null {
+  if (run.status === "completed") return 1;
+  return total === null || total === 0 ? null : done / total;
+}
+
+export function progressText(summary: RunSummary): string {
+  const part = progress(summary);
+  const percent = part === null ? "" : ` · ${Math.floor(100 * part)} %`;
+  const of = summary.run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks);
+  return `${summary.done} of ${of} tasks${percent}`;
 }
 
 const PAST_MAX = 20;

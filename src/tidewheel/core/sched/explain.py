@@ -122,7 +122,7 @@ def why_open(pool: Pool, leaf: Leaf, point: Point, flows: Flows, child: Key) -> 
     parent = (leaf.parent_point(point, pool.plan.initial), leaf.node)
     if leaf.group is not None:
         kind = "all" if leaf.group.every else "any"
-        text = f"{_name(pool, child)} needs {leaf.output} of {kind} of {leaf.group.family}"
+        text = f"{_name(pool, child)} needs {leaf.wanted} of {kind} of {leaf.group.family}"
         return Reason(text, passes=True)
     needed = f"{_name(pool, child)} needs {_name(pool, parent)}:{leaf.output}"
     command = f"set {_name(pool, child)} --pre {_name(pool, parent)}:{leaf.output}"

@@ -24,7 +24,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.outputs import ENDS, SUCCEEDED
+from tidewheel.core.graph.outputs import ENDS, FINISHED, SUCCEEDED
 from tidewheel.core.sched.policy import SchedulingPolicy
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
@@ -81,6 +81,13 @@ class Leaf:
     shift: int | None
     absolute: Point | None = None
     group: GroupPlan | None = None
+
+    @property
+    def wanted(self) -> str:
+        """Returns what is waited for, in a word: of a family's `:finish` that is either end."""
+        return (
+            FINISHED if self.group is not None and len(self.group.outputs) > 1 else self.output
+        )
 
     def parent_point(self, point: Point, initial: Point) -> Point:
         if self.shift is not None:

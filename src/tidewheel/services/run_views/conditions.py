@@ -73,7 +73,7 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
     parent = leaf.parent_point(key[0], pool.plan.initial)
     state = Value.TRUE if satisfied else value
     common: Document = {
-        "output": leaf.output,
+        "output": leaf.wanted,
         "state": VALUE_WORDS[state],
         "by_hand": satisfied and value is not Value.TRUE,
         "before_start": parent < pool.run.start,
@@ -84,7 +84,7 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
         members = list(_members(looked, leaf, parent, flows))
         return {
             "id": family,
-            "text": f"{family}:{leaf.output}-{kind}",
+            "text": f"{family}:{leaf.wanted}-{kind}",
             "parent": f"{sum(1 for one in members if one['made'])} of {len(members)}",
             "members": members[:MEMBERS_MAX],
         } | common

@@ -99,7 +99,7 @@ class _Drawing:
         met = task is not None and base is not None and task.true >> (base + leaf.number) & 1
         facts: Document = {
             "to": self._looked.id_of(key),
-            "output": leaf.output,
+            "output": leaf.wanted,
             "state": VALUE_WORDS[Value.TRUE if met else value],
             "by_hand": bool(met) and value is not Value.TRUE,
             "suicide": arrow.suicide,
@@ -125,7 +125,7 @@ class _Drawing:
         assert group is not None
         kind = "all" if group.every else "any"
         point = members[0][0]
-        name = f"{looked.pool.plan.text(point)}/{group.family}:{leaf.output}-{kind}"
+        name = f"{looked.pool.plan.text(point)}/{group.family}:{leaf.wanted}-{kind}"
         if name not in self.groups:
             states = {
                 one: member_value(looked.pool.recall(point, one), group, flows)
@@ -136,7 +136,7 @@ class _Drawing:
                 "id": name,
                 "point": looked.pool.plan.text(point),
                 "family": group.family,
-                "output": leaf.output,
+                "output": leaf.wanted,
                 "every": group.every,
                 "members": len(group.members),
                 "made": made,

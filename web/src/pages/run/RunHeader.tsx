@@ -11,7 +11,7 @@ import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned, isOver, progress, withDriver } from "../runOrder";
+import { isAbandoned, isOver, progressText, withDriver } from "../runOrder";
 import { useRunPage } from "./useRunPage";
 
 export function RunHeader() {
@@ -21,7 +21,6 @@ export function RunHeader() {
   const { data: summary } = useQuery(summaryQuery(name));
   if (told === null) return null;
   const run = withDriver(told, facts);
-  const part = summary && progress({ ...summary, run });
   return (
     <header className="run-header">
       <div className="run-title">
@@ -35,7 +34,7 @@ export function RunHeader() {
         <div className="run-bar">
           <CountsBar counts={summary.counts} total={summary.tasks} />
           <span className="muted nowrap">
-            {summary.done} of {summary.tasks} tasks{typeof part === "number" ? ` · ${Math.floor(100 * part)} %` : ""}
+            {progressText({ ...summary, run })}
             {" · "}changed <Ago at={run.updated_at} />
           </span>
           <StopPoint points={summary.points} over={isOver(run)} />

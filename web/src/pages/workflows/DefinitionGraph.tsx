@@ -81,9 +81,10 @@ function Points({ asked, onAsk }: { asked: { start: string; stop: string }; onAs
   );
 }
 
-function Canvas({ drawing }: { drawing: Drawing }) {
+function Canvas({ drawing: wanted }: { drawing: Drawing }) {
   const [selected, setSelected] = useState<string | null>(null);
-  const { placed, request, error } = useLayout(drawing.request);
+  const { placed, drawing: laidOut, error } = useLayout(wanted);
+  const drawing = laidOut ?? wanted;
   const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
   const whole = nodes.length <= WHOLE_MAX;
   const panning = usePanning(whole);
@@ -99,7 +100,7 @@ function Canvas({ drawing }: { drawing: Drawing }) {
       <Controls showInteractive={false} fitViewOptions={FIT} />
       <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
       <Settling panning={panning} />
-      <FitWhen of={request} />
+      <FitWhen of={laidOut} />
     </ReactFlow>
   );
 }

@@ -43,8 +43,12 @@ export function AnalysisView() {
         <div className="analysis-body">
           <Names names={names} quantity={quantity} chosen={one.name} choose={setChosen} />
           <div className="analysis-charts" tabIndex={0} role="region" aria-label="Charts">
-            <OverPoints of={one} quantity={quantity} />
-            <Distribution of={one} quantity={quantity} />
+            {one.figures.count === 0 ? <Empty title={`No ${quantity.title.toLowerCase()} of ${one.name} is known`}>{`${countText(one.failed, "attempt")} failed. ${reasonFor(quantity)}`}</Empty> : (
+              <>
+                <OverPoints of={one} quantity={quantity} />
+                <Distribution of={one} quantity={quantity} />
+              </>
+            )}
           </div>
         </div>
       )}
@@ -72,11 +76,9 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
           {names.map((one) => (
             <tr key={one.name} aria-selected={one.name === chosen} onClick={() => choose(one.name)}>
               <td><button type="button" className="link" title={one.name} aria-pressed={one.name === chosen} onClick={() => choose(one.name)}>{one.name}</button></td>
-              <td className="wide-cell"><Box of={one} most={most} quantity={quantity} /></td>
+              <td className="wide-cell">{one.figures.count > 0 && <Box of={one} most={most} quantity={quantity} />}</td>
               <td>{one.figures.count}</td>
-              <td>{quantity.text(one.figures.p50)}</td>
-              <td>{quantity.text(one.figures.p90)}</td>
-              <td>{quantity.text(one.figures.max)}</td>
+              {[one.figures.p50, one.figures.p90, one.figures.max].map((value, place) => <td key={place}>{one.figures.count === 0 ? "" : quantity.text(value)}</td>)}
               {asks && <td>{one.asked === null ? "" : quantity.text(one.asked)}</td>}
               <td className={one.failed > 0 ? "bad-figure" : "faint"}>{one.failed || ""}</td>
             </tr>

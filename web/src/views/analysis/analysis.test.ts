@@ -19,6 +19,12 @@ test("run times are those of attempts that succeeded, failures are counted", () 
   expect([prep?.name, prep?.figures.p50]).toEqual(["prep", 1]);
 });
 
+test("a task that failed each time is in the list, without figures of its own", () => {
+  const failing = ["1", "2", "3"].map((point) => attempt(`${point}/waves`, 5, { ended_by: "fail" }));
+  const [prep, waves] = byName([...failing, attempt("1/prep", 1)], RUN);
+  expect([prep?.name, waves?.name, waves?.failed, waves?.figures.count]).toEqual(["prep", "waves", 3, 0]);
+});
+
 test("queue times end when the job began, and of one that waits nothing is known", () => {
   const waiting = attempt("2/a", 0, { claimed_at: null, started_at: null, ended_at: null, ended_by: null });
   expect(byName([attempt("1/a", 1), waiting], QUEUE)[0]?.values).toEqual([{ point: "1", value: 3 }]);

@@ -55,7 +55,7 @@ export function figuresOf(values: readonly number[]): Figures {
   return { count: seen.length, min: at(0), p25: at(0.25), p50: at(0.5), p75: at(0.75), p90: at(0.9), max: at(1), total: seen.reduce((sum, one) => sum + one, 0) };
 }
 
-/** Each name for which something is known; the largest in sum first. */
+/** Each name of which something is known, or that has failed; the largest in sum first, those without a value after them. */
 export function byName(attempts: readonly RunAttempt[], quantity: Quantity): NameFigures[] {
   const names = new Map<string, Omit<NameFigures, "figures">>();
   for (const attempt of attempts) {
@@ -67,9 +67,9 @@ export function byName(attempts: readonly RunAttempt[], quantity: Quantity): Nam
     if (attempt.ended_by !== null && !["succeed", "cancel", "yield"].includes(attempt.ended_by)) found.failed += 1;
   }
   return [...names.values()]
-    .filter((one) => one.values.length > 0)
+    .filter((one) => one.values.length > 0 || one.failed > 0)
     .map((one) => ({ ...one, figures: figuresOf(one.values.map(({ value }) => value)) }))
-    .sort((a, b) => b.figures.total - a.figures.total || (a.name < b.name ? -1 : 1));
+    .sort((a, b) => b.figures.total - a.figures.total || b.failed - a.failed || (a.name < b.name ? -1 : 1));
 }
 
 /** For each point the middle value, and the largest where it differs. */

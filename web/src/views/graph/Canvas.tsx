@@ -9,11 +9,11 @@ import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { Empty, Failure, Loading } from "../../ui/parts";
-import type { Drawing } from "./drawing";
+import { drawable, type Drawing } from "./drawing";
 import { EdgeLayer } from "./EdgeLayer";
 import { fitOf } from "./fitting";
 import { KeptNodes } from "./keptNodes";
-import type { LayoutRequest, Placed } from "./layout";
+import type { Placed } from "./layout";
 import { BunchBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
 import { Overview } from "./Overview";
 import { DOTS, HELD, Settling, usePanning } from "./panning";
@@ -27,15 +27,16 @@ const MAPPED_MIN = 31; // of these there is a small map
 const NARROW = "(max-width: 900px)"; // as graph.css has it: no small map
 const CALM_MAX = 120; // of more than these none glides and none breathes
 
-export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
+export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
   const { selected, select, filters } = useRunPage();
   const { tick, ticked } = useTicks();
   const may = useMayAct();
   const { action, change } = useActing();
   // The same tasks and edges need no new places, whatever their states.
-  const held = useRef(drawing);
-  if (held.current.key !== drawing.key) held.current = drawing; // eslint-disable-line react-hooks/refs -- what is kept follows from what is given
-  const { placed, request, error } = useLayout(held.current.request); // eslint-disable-line react-hooks/refs
+  const held = useRef(wanted);
+  if (held.current.key !== wanted.key) held.current = wanted; // eslint-disable-line react-hooks/refs -- what is kept follows from what is given
+  const { placed, drawing: laidOut, error } = useLayout(held.current); // eslint-disable-line react-hooks/refs
+  const drawing = drawable(wanted, laidOut);
   const fits = useMemo(() => rowFilter(filters), [filters]);
   const moved = useRef(false); // by hand: from then on the view stays where it was put
   const [kept] = useState(() => new KeptNodes());
@@ -80,7 +81,7 @@ export const Canvas = memo(function Canvas({ drawing, preview, stop }: { drawing
       {hasMap && <Overview drawing={drawing} placed={placed} panning={panning} />}
       <Settling panning={panning} />
       <Follow selected={selected} placed={placed} />
-      <Fit of={request} fit={fit} moved={moved} />
+      <Fit of={laidOut} fit={fit} moved={moved} />
     </ReactFlow>
   );
 });
@@ -104,7 +105,7 @@ function Follow({ selected, placed }: { selected: string | null; placed: Placed 
 }
 
 /** A graph that has grown, or has another room, is shown whole, unless somebody looks at a part of it. */
-function Fit({ of, fit, moved }: { of: LayoutRequest | null; fit: FitViewOptions; moved: RefObject<boolean> }) {
+function Fit({ of, fit, moved }: { of: Drawing | null; fit: FitViewOptions; moved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
   const seen = useRef({ of, fit });
   useEffect(() => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { EdgeState, GraphDocument, GraphEdge } from "../../api/types";
 import { strandState, strandText } from "./strands";
 import { BUNCH_MIN, bunchText } from "./bunches";
-import { drawGraph } from "./drawing";
+import { drawable, drawGraph } from "./drawing";
 import type { DotJson } from "./layout";
 import { placedInOrder } from "./ordering";
 
@@ -77,4 +77,14 @@ test("a line says how many of its edges are met, in room that it has from the be
 test("a bunch has the name that its tasks share", () => {
   expect(bunchText(["member_i01", "member_i02", "member_i10"])).toBe("3 × member_i…");
   expect(bunchText(["gauge", "tide"])).toBe("2 tasks");
+});
+
+test("while a graph that has grown is laid out, the one before it is shown with every task that it has", () => {
+  const before = drawn([edge("1/a", "1/b")]);
+  const grown = drawn([edge("1/a", "1/b"), edge("1/waves", "1/b")]);
+  const shown = drawable(grown, before);
+  const places = place(before).boxes;
+  expect(shown.boxes.map((box) => box.id).filter((id) => !places.has(id))).toEqual([]);
+  expect(drawable(grown, drawn([edge("1/a", "1/b"), edge("1/waves", "1/b", { state: "true" })]))).toBe(grown);
+  expect(drawable(grown, null)).toBe(grown);
 });

@@ -83,6 +83,14 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   return { request: { boxes: found.boxes, lines, direction }, tasks, groups, boxes: found.all, edges, strands, points: new Set(graph.points), key };
 }
 
+/**
+ * The graph to show while its newest form is being laid out: the one that has places, whole, with the states of now.
+ *
+ * Boxes of the new one at places of the old one would leave out each task that has no place yet: of a busy run the picture would
+ * always lack some parents.
+ */
+export const drawable = (newest: Drawing, laidOut: Drawing | null): Drawing => (laidOut === null || laidOut.key === newest.key ? newest : laidOut);
+
 function lineOf(id: string, edges: readonly GraphEdge[], unitOf: ReadonlyMap<string, string>): Line[] {
   const [edge] = edges;
   if (edge === undefined) return [];

@@ -1,31 +1,32 @@
 /** Where everything is drawn: asked of the worker, the last answer is shown until the next. */
 import { useEffect, useRef, useState } from "react";
-import type { LayoutRequest, Placed } from "./layout";
+import type { Drawing } from "./drawing";
+import type { Placed } from "./layout";
 import type { Answered, Asked } from "./worker";
 
 interface Layout {
   placed: Placed | null;
-  request: LayoutRequest | null; // of which `placed` is the layout
+  drawing: Drawing | null; // of which `placed` is the layout
   error: string | null;
 }
 
-export function useLayout(request: LayoutRequest | null): Layout {
+export function useLayout(wanted: Drawing): Layout {
   const worker = useRef<Worker | null>(null);
-  const asked = useRef(new Map<number, LayoutRequest>());
+  const asked = useRef(new Map<number, Drawing>());
   const next = useRef(0);
   const busy = useRef(false);
-  const waiting = useRef<LayoutRequest | null>(null);
-  const [layout, setLayout] = useState<Layout>({ placed: null, request: null, error: null });
+  const waiting = useRef<Drawing | null>(null);
+  const [layout, setLayout] = useState<Layout>({ placed: null, drawing: null, error: null });
 
   useEffect(() => {
     const made = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-    const requests = asked.current;
+    const drawings = asked.current;
     made.onmessage = ({ data }: MessageEvent<Answered>) => {
-      const of = requests.get(data.number) ?? null;
-      requests.delete(data.number);
+      const drawing = drawings.get(data.number) ?? null;
+      drawings.delete(data.number);
       busy.current = false;
       if ("error" in data) setLayout((old) => ({ ...old, error: data.error }));
-      else setLayout({ placed: data.placed, request: of, error: null });
+      else setLayout({ placed: data.placed, drawing, error: null });
       const then = waiting.current;
       waiting.current = null;
       if (then !== null) send(then);
@@ -40,19 +41,19 @@ export function useLayout(request: LayoutRequest | null): Layout {
   }, []);
 
   /** One at a time; of several that wait, only the newest matters. */
-  function send(wanted: LayoutRequest): void {
+  function send(drawing: Drawing): void {
     if (busy.current) {
-      waiting.current = wanted;
+      waiting.current = drawing;
       return;
     }
     busy.current = true;
     const number = next.current++;
-    asked.current.set(number, wanted);
-    worker.current?.postMessage({ number, request: wanted } satisfies Asked);
+    asked.current.set(number, drawing);
+    worker.current?.postMessage({ number, request: drawing.request } satisfies Asked);
   }
 
   useEffect(() => {
-    if (request !== null) send(request);
-  }, [request]);
+    send(wanted);
+  }, [wanted]);
   return layout;
 }
