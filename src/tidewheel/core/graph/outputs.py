@@ -11,7 +11,7 @@ EXPIRED = "expired"
 
 STANDARD = (EXPIRED, SUBMITTED, SUBMIT_FAILED, STARTED, SUCCEEDED, FAILED)
 
-# A task ends with one of these; of an unmarked task only they matter (SEMANTICS §3).
+# A task ends with one of these.
 ENDS = (SUCCEEDED, FAILED, SUBMIT_FAILED, EXPIRED)
 
 # Not an output but a way to ask for either end.
