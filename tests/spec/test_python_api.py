@@ -57,6 +57,7 @@ def in_flow_cylc(tmp_path):
 def integer_text(graph: str, runtime: str = "", *, final: int = 5) -> str:
     """The frame that most examples share, around indented lines `recurrence = graph`."""
     return (
+        "[scheduler]\nallow implicit tasks = True\n"
         "[scheduling]\ncycling mode = integer\ninitial cycle point = 1\n"
         f"final cycle point = {final}\n[[graph]]\n{graph}\n[runtime]\n{runtime}\n"
     )
@@ -481,7 +482,7 @@ def test_loops_take_the_place_of_parameters(in_flow_cylc):
             part<m-1>:start => part<m>
             part_m1:fail | part_m2:fail | part_m3:fail => alarm'''
 [runtime]
-    [[split, join, alarm]]
+    [[split, join, alarm, part<m>]]
 """
     loaded = in_flow_cylc(text)
     assert meaning(compiled(flow)) == meaning(loaded.graph)
