@@ -98,6 +98,7 @@ class Commands:
                 f"kind {new.kind}; begin another run"
             )
         restored = restore(new, stage.drive.run.options, stage.files.directory)
+        stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)
         except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
