@@ -1,7 +1,7 @@
 """The name that was probably meant.
 
 Two measures: `nearest` finds something to offer for a word that is wrong anyway; `Lookalikes`
-judges whether a word is so like another that it must be a slip.
+and `nearly_said` judge whether it is so like another that it must be a slip.
 """
 
 from __future__ import annotations
@@ -29,6 +29,14 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     )
     found = get_close_matches(word, list(candidates), n=1, cutoff=LIKENESS_MIN)
     return found[0] if found else None
+
+
+def nearly_said(text: str, known: Iterable[str]) -> str | None:
+    """The known text that this one must be a slip of: a letter, capitals or spaces off."""
+    by_words = {" ".join(one.split()).casefold(): one for one in known}
+    words = " ".join(text.split()).casefold()
+    near = words if words in by_words else Lookalikes(by_words).of(words)
+    return None if near is None else by_words[near]
 
 
 class Lookalikes:
