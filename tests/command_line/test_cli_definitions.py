@@ -100,7 +100,10 @@ def test_every_mistake_is_shown_with_its_line_and_what_to_do(tidewheel, flow):
 
 
 def test_warnings_are_errors_to_those_who_are_strict(tidewheel, flow):
-    flow("[scheduling]\n [[graph]]\n  R1 = a => b\n[runtime]\n [[a]]\n")
+    flow(
+        "[scheduling]\n [[graph]]\n  R1 = a => b\n"
+        "[runtime]\n [[root]]\n  script = true\n [[a]]\n"
+    )
     lenient, strict = tidewheel("validate", "flow"), tidewheel("validate", "--strict", "flow")
     assert (lenient.status, strict.status) == (0, 2)
     assert "warning: " in lenient.out

@@ -13,21 +13,42 @@ FLOW = """[scheduling]
 """
 
 
-def write_flow(tidewheel):
+def write_flow(tidewheel, text=FLOW):
     (tidewheel.folder / "flow").mkdir()
-    (tidewheel.folder / "flow" / "flow.cylc").write_text(FLOW)
+    (tidewheel.folder / "flow" / "flow.cylc").write_text(text)
 
 
-def test_a_platform_that_nobody_described_is_noted_until_somebody_does(tidewheel):
+def test_a_platform_that_nobody_described_is_an_error_until_somebody_does(tidewheel):
     write_flow(tidewheel)
-    answer = tidewheel("validate", "flow")
-    assert answer.status == 0
-    assert "note: platform moon is not described; its jobs run where the run's" in answer.out
-    assert "describe it in platforms.toml of the state directory: [moon]" in answer.out
-    tidewheel.state.mkdir(parents=True)
+    for command in ("validate", "run"):
+        answer = tidewheel(command, "flow")
+        assert answer.status == 2
+        said = answer.out + answer.err
+        assert "error: platform = moon of model is not described: no job would go there" in said
+        assert (
+            "Describe it in platforms.toml of the state directory: [moon] and below it" in said
+        )
+    assert not (tidewheel.state / "runs").exists()
+    tidewheel.state.mkdir(parents=True, exist_ok=True)
     (tidewheel.state / "platforms.toml").write_text('[moon]\nrunner = "slurm"\n')
     answer = tidewheel("validate", "flow")
+    assert answer.status == 0
     assert "moon" not in answer.out
+
+
+def test_a_run_that_is_only_played_needs_no_place(tidewheel):
+    write_flow(tidewheel)
+    assert tidewheel("run", "flow", "--mode", "dummy").status == 0
+
+
+def test_a_batch_system_of_a_job_that_nobody_described_is_an_error(tidewheel):
+    write_flow(
+        tidewheel, FLOW.replace("platform = moon", "[[[job]]]\n            batch system = pbs")
+    )
+    answer = tidewheel("validate", "flow")
+    assert answer.status == 2
+    assert "error: batch system = pbs of model is not described" in answer.out
+    assert "known are localhost, slurm" in answer.out
 
 
 def test_a_file_of_platforms_that_is_wrong_is_refused(tidewheel):

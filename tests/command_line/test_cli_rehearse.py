@@ -56,6 +56,18 @@ def test_a_rehearsal_says_what_would_run_and_what_decides_its_length(tidewheel):
     assert not tidewheel.state.exists(), "it needs no store"
 
 
+def test_a_rehearsal_in_which_nothing_runs_exits_with_1_as_a_run_does(tidewheel, flow):
+    flow(
+        "[scheduling]\n    cycling mode = integer\n    initial cycle point = 1\n"
+        "    final cycle point = 2\n    [[graph]]\n        P1 = a[+P9] => b\n        R1/3 = a\n"
+        "[runtime]\n    [[a, b]]\n"
+    )
+    shown, run = tidewheel("rehearse", "flow"), tidewheel("run", "flow")
+    assert (shown.status, run.status) == (1, 1)
+    assert "completed without running anything" in shown.err
+    assert tidewheel("rehearse", "flow", "--json").status == 1
+
+
 def test_a_stall_is_explained_and_exits_with_1(tidewheel):
     shown = tidewheel("rehearse", "flow", "--fail", "20300101T06/model_a")
     assert shown.status == 1

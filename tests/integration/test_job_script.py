@@ -1,6 +1,7 @@
 """What a job of a run sees (SEMANTICS §12): its parts in order, its environment, its end."""
 
 import os
+import re
 import shlex
 
 import pytest
@@ -15,6 +16,57 @@ ENV = "env -0"
 
 def environment(ran):
     return dict(one.split("=", 1) for one in ran.out.split("\0") if "=" in one)
+
+
+# ---- how it ended, for existing scripts that wait for it ----
+
+
+ENDS = {
+    "the last line": (node(main="true"), "SUCCEEDED"),
+    "an exit in the script": (node(main="exit 0"), "SUCCEEDED"),
+    "no script at all": (node(), "SUCCEEDED"),
+    "with an exit-script": (node(main="true", on_exit="true"), "SUCCEEDED"),
+    "an error": (node(main="false"), "ERR"),
+    "an error without -e": (node(main="set +e; false"), "ERR"),
+    "an error with an err-script": (node(main="false", on_error="true"), "ERR"),
+    "a signal": (node(main="kill -TERM $$"), "TERM"),
+    "a signal with an err-script": (node(main="kill -XCPU $$", on_error="true"), "XCPU"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_job_status_says_how_a_job_ended_as_cylc_writes_it(tmp_path, how):
+    given, word = ENDS[how]
+    ran = run_node(tmp_path, given)
+    lines = (ran.directory / "job.status").read_text().splitlines()
+    facts = [one for one in lines if one.startswith("CYLC_JOB_EXIT")]
+    assert facts[0] == f"CYLC_JOB_EXIT={word}"
+    assert re.fullmatch(r"CYLC_JOB_EXIT_TIME=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", facts[1])
+    assert len(facts) == 2
+    assert (ran.end.ending is Ending.SUCCEEDED) == (word == "SUCCEEDED")
+
+
+# ---- what it may announce ----
+
+
+def test_a_job_that_announces_an_output_which_is_not_declared_fails_with_those_that_are(
+    tmp_path,
+):
+    declared = (("restart_written", "the restart file is there"), ("day1", "day 1 is done"))
+    ran = run_node(tmp_path, node(main="tidewheel message --output restart", outputs=declared))
+    assert (ran.end.ending, ran.status) == (Ending.FAILED, 2)
+    assert ran.err.strip().splitlines() == [
+        "tidewheel: foo has no output 'restart'",
+        "  Did you mean restart_written? It has restart_written, day1",
+    ]
+    none = run_node(tmp_path, node(main="tidewheel message --output x"), submit=2)
+    assert none.status == 2
+    assert "Declare it: [runtime] [[foo]] [[[outputs]]] x = a message of its job" in none.err
+
+
+def test_a_job_announces_an_output_that_is_declared(tmp_path):
+    said = node(main="tidewheel message --output day1", outputs=(("day1", "day 1 is done"),))
+    assert run_node(tmp_path, said).end.ending is Ending.SUCCEEDED
 
 
 # ---- parts ----

@@ -13,6 +13,7 @@ FLOW = """
     [[graph]]
         R1 = quick & slow => join
 [runtime]
+    [[quick, join]]
     [[slow]]
         execution retry delays = PT5S
 """

@@ -22,6 +22,7 @@ Key = tuple[int, str]
 SUBMITTED, STARTED, SUCCEEDED = "submitted", "started", "succeeded"
 FAILED, SUBMIT_FAILED, EXPIRED = "failed", "submit-failed", "expired"
 BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
+STANDARD = BAD_ENDS | {SUBMITTED, STARTED, SUCCEEDED}
 
 
 class Worth(IntEnum):
@@ -245,7 +246,9 @@ class Oracle:
         used = self._uses.get(name, set())
         optional = self._optional.get(name)
         if optional is None:
-            return end == SUCCEEDED or end in used
+            customs = used - STANDARD
+            made_one = not customs or not customs.isdisjoint(made)
+            return made_one if end == SUCCEEDED else end in used
         if end == SUBMIT_FAILED:
             return SUBMIT_FAILED in optional
         if end == FAILED:

@@ -94,6 +94,37 @@ def test_a_message_that_is_no_output_changes_nothing(flow):
     assert run.running == ["1/a/1"]
 
 
+MEANT = "[[a]]\n[[[outputs]]]\nready = the file is ready\nday2 = day 2 is there\n[[b]]"
+
+
+@pytest.mark.parametrize(
+    "said", ["the file is redy", "The file is ready.", "WARNING:the file  is ready", "ready"]
+)
+def test_a_message_that_is_nearly_that_of_an_output_is_warned_of(flow, said):
+    run = flow(one_point("a:ready? => b", MEANT)).starts("1/a").says("1/a", said)
+    assert run.running == ["1/a/1"]
+    (line,) = [one for one in run.log.splitlines() if "not quite" in one]
+    assert " WARNING - 1/a said " in line
+    assert "which is not quite 'the file is ready': its output ready is not made" in line
+
+
+@pytest.mark.parametrize("said", ["half way", "day 1 is there", "the file is being written"])
+def test_a_message_that_is_like_no_output_is_not_warned_of(flow, said):
+    run = flow(one_point("a:ready? => b", MEANT)).starts("1/a").says("1/a", said)
+    assert "not quite" not in run.log
+
+
+def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
+    run = flow(one_point("a:ready? => b", MEANT)).starts("1/a").says("1/a", output="redy")
+    assert run.running == ["1/a/1"]
+    sentence = "a has no output 'redy'; did you mean ready? It has ready, day2"
+    assert f"WARNING - 1/a announced no output: {sentence}" in run.log
+    with pytest.raises(Refused, match="did you mean ready"):
+        run.gives(commands.Message(id="1/a", output="redy"))
+    run.gives(commands.Message(id="1/a", output="ready"))
+    assert run.running == ["1/a/1", "1/b/1"]
+
+
 def test_with_an_init_script_a_job_has_started_only_when_it_says_so(flow):
     run = flow(one_point("a:start => b\n a", "[[a]]\ninit-script = module load x\n[[b]]"))
     assert run.starts("1/a").running == ["1/a/1"]
@@ -198,6 +229,16 @@ def test_simulated_jobs_take_their_time_and_enter_no_queue(flow):
     assert run.triggers.read_text().splitlines()[-1] == ("1/b -triggered off ['1/a'] in flow 1")
 
 
+def test_the_trigger_log_names_no_instance_before_the_first_of_a_sequential_task(flow):
+    special = "    [[special tasks]]\n        sequential = a\n    [[graph]]"
+    run = flow(CHAIN.replace("    [[graph]]", special), mode="simulation").waits(60)
+    lines = [one for one in run.triggers.read_text().splitlines() if "/a -" in one]
+    assert lines == [
+        "1/a -triggered off [] in flow 1",
+        "2/a -triggered off ['1/a'] in flow 1",
+    ]
+
+
 def test_a_simulated_job_goes_on_after_a_crash(flow):
     text = one_point("a => b", "[[[simulation]]]\ndefault run length = PT30S\n[[a, b]]")
     run = flow(text, mode="simulation").waits(29).crash()
@@ -245,6 +286,14 @@ def test_a_reload_of_a_broken_definition_changes_nothing(flow):
     broken.write_text(CHAIN.replace("a => b", "a => => b"))
     with pytest.raises(Refused, match="error"):
         run.gives(commands.Reload())
+    assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
+
+
+def test_a_reload_to_a_place_that_nobody_described_changes_nothing(flow):
+    run = flow(CHAIN)
+    digest = run.reads(CHAIN.replace("script = echo hello", "platform = moon"))
+    with pytest.raises(Refused, match="platform = moon of b is not described"):
+        run.gives(commands.Reload(definition=digest))
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 

@@ -80,6 +80,7 @@ NUMBERS = """\
     [[a, b]]
         [[[meta]]]
             title = 'some text'
+    [[d, e, f, g]]
     [[FAM]]
     [[c]]
         inherit = None, FAM

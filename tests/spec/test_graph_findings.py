@@ -97,16 +97,66 @@ def test_a_clock_needs_dates() -> None:
     assert codes(flow("P1 = @wall_clock => a")) == ["clock-without-dates"]
 
 
-@pytest.mark.req("R001-1")
-def test_tasks_without_a_section_are_one_warning_with_the_nearest_name() -> None:
-    text = flow("R1 = model => port", "[[model]]\n[[post]]")
-    assert codes(text) == []
-    (finding,) = [
-        one
-        for one in findings_of(text, severity=Severity.WARNING)
+def implicit(runtime: str, graph: str = "fetch => modle => publish", **given: str):
+    """What is said of tasks without a section, as (severity, message)."""
+    text = flow(f"R1 = {graph}", runtime, **{"scheduler": "", **given})
+    return [
+        (one.severity.word, one.message)
+        for severity in Severity
+        for one in findings_of(text, severity=severity)
         if one.code == "implicit-tasks"
     ]
-    assert "port (did you mean post?)" in finding.message
+
+
+ALL_BUT_ONE = "[[fetch, model, publish]]\n    script = true"
+WITH_ROOT = "    script = true\n[[fetch, model, publish]]"
+
+
+def test_a_task_that_would_succeed_without_doing_anything_is_an_error() -> None:
+    (found,) = implicit(ALL_BUT_ONE, "fetch => mail => publish => log")
+    assert found == (
+        "error",
+        "in the graph, but not defined under [runtime]: mail, log; such a task succeeds "
+        "without doing anything",
+    )
+
+
+@pytest.mark.parametrize("runtime", [ALL_BUT_ONE, WITH_ROOT])
+def test_a_task_whose_name_is_a_letter_off_a_defined_one_is_an_error(runtime) -> None:
+    (found,) = implicit(runtime)
+    assert found[0] == "error"
+    assert "modle (did you mean model?)" in found[1]
+    (family,) = implicit(f"{runtime}\n[[ENSEMBLE]]\n[[m]]\n    inherit = ENSEMBLE", "ENSEMBEL")
+    assert "ENSEMBEL (did you mean ENSEMBLE?)" in family[1]
+
+
+@pytest.mark.req("R001-1")
+@pytest.mark.parametrize("name", ["mail", "model_2", "mode_x", "pub"])
+def test_a_task_to_which_root_gives_something_to_do_is_one_warning(name) -> None:
+    (found,) = implicit(WITH_ROOT, f"fetch => {name} => publish")
+    assert found[0] == "warning"
+    assert found[1].endswith(f": {name}; such a task runs root's script alone")
+
+
+@pytest.mark.req("R001-1")
+def test_a_sketch_of_a_graph_that_defines_no_task_is_one_warning() -> None:
+    text = flow("R1 = fetch => model => modle")
+    assert codes(text) == []
+    assert codes(text, severity=Severity.WARNING) == ["implicit-tasks"]
+
+
+def test_what_is_wrong_and_what_is_only_remarkable_are_told_apart() -> None:
+    found = implicit(WITH_ROOT, "fetch => modle => mail => publish")
+    assert [(severity, "modle" in text, "mail" in text) for severity, text in found] == [
+        ("error", True, False),
+        ("warning", False, True),
+    ]
+
+
+def test_implicit_tasks_that_are_allowed_are_warned_of_where_they_would_be_errors() -> None:
+    allowed = {"scheduler": "allow implicit tasks = True"}
+    assert [one[0] for one in implicit(ALL_BUT_ONE, **allowed)] == ["warning"]
+    assert implicit(WITH_ROOT, "fetch => mail => publish", **allowed) == []
 
 
 def test_tasks_without_a_section_are_an_error_for_cylc_or_when_forbidden() -> None:
@@ -116,6 +166,16 @@ def test_tasks_without_a_section_are_an_error_for_cylc_or_when_forbidden() -> No
     assert codes(forbidden) == ["implicit-tasks"]
     allowed = "[scheduler]\n    allow implicit tasks = True\n" + text
     assert findings_of(allowed, policy=CYLC8) == []
+    forbidden = {"scheduler": "allow implicit tasks = False"}
+    assert [one[0] for one in implicit(WITH_ROOT, "a => fetch", **forbidden)] == ["error"]
+
+
+def test_a_misspelt_task_is_named_beside_a_line_that_is_not_understood() -> None:
+    text = flow(
+        'R1 = """\nfetch => modle => publish\nfetch => & x\n"""', ALL_BUT_ONE, scheduler=""
+    )
+    assert len(codes(text)) == 2
+    assert "implicit-tasks" in codes(text)
 
 
 def test_naming_a_task_that_runs_once_under_a_repeating_recurrence_is_a_warning() -> None:

@@ -1,16 +1,20 @@
 """Where a job of a run goes: `platform`, `[directives]`, `[job] batch system`."""
 
+import socket
+from dataclasses import replace
+
 import pytest
 
 from tests.support.run_jobs import job_facts, node, run_facts
 from tidewheel.config import WorkerSettings
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.node import Place
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms
-from tidewheel.services.scheduler.job_place import place_notes
+from tidewheel.services.scheduler.job_place import check_places
 from tidewheel.services.scheduler.job_task import JobWriter
+from tidewheel.testing.scenario import compile_graph
 
 HPC = Platform(
     name="hpc",
@@ -65,36 +69,63 @@ def test_a_platform_may_be_nothing_but_labels():
     assert head(task) == []
 
 
-@pytest.mark.parametrize(
-    "place", [{}, {"platform": "localhost"}, {"platform": "moon"}, {"batch_system": "pbs"}]
-)
-def test_what_is_not_described_runs_where_the_runs_workers_are(place):
+HERE = [
+    {},
+    {"platform": "localhost"},
+    {"platform": "$HOSTNAME"},
+    {"remote_host": "${HOSTNAME}"},
+    {"remote_host": "$(hostname -f)"},
+    {"remote_host": socket.gethostname()},
+    {"batch_system": "background"},
+]
+NOWHERE = [{"platform": "moon"}, {"remote_host": "moon"}, {"batch_system": "moon"}]
+
+
+@pytest.mark.parametrize("place", HERE)
+def test_names_of_this_machine_are_where_the_runs_workers_are(place):
     task = task_of(directives=(("--mem", "2G"),), **place)
     assert task.resources.labels == frozenset()
     assert head(task) == []
+    assert not found_wrong(place)
+
+
+@pytest.mark.parametrize("place", NOWHERE)
+def test_a_place_that_nobody_described_is_an_error_and_no_worker_offers_it(place):
+    (message,) = found_wrong(place)
+    assert "= moon of model is not described" in message
+    (label,) = task_of(**place).resources.labels
+    assert label.endswith(":moon")
+
+
+@pytest.mark.parametrize("place", [{"remote_host": "hpc"}, {"batch_system": "hpc"}])
+def test_a_host_or_batch_system_of_cylc_7_may_be_described_as_a_platform(place):
+    assert not found_wrong(place)
+    assert task_of(**place).resources.labels == {"runner:slurm", "cluster:a"}
+
+
+def test_the_nearest_place_is_offered():
+    findings = Findings()
+    check_places(graph_with({"platform": "hcp"}), PLATFORMS, findings)
+    (finding,) = findings
+    assert "known are localhost, slurm, hpc, big; did you mean hpc?" in finding.hint
+
+
+def found_wrong(place):
+    findings = Findings()
+    check_places(graph_with(place), PLATFORMS, findings)
+    assert all(one.severity is Severity.ERROR for one in findings)
+    return [one.message for one in findings]
+
+
+def graph_with(place):
+    graph = compile_graph("model", "[[model]]")
+    asking = replace(graph.nodes["model"].definition, place=Place(**place))
+    return replace(graph, nodes={"model": replace(graph.nodes["model"], definition=asking)})
 
 
 def test_a_dummy_job_goes_nowhere():
     task = task_of(run=run_facts(dummy=True), platform="hpc")
     assert task.resources.labels == frozenset()
-
-
-def test_platforms_that_are_not_described_are_noted():
-    findings = Findings()
-    places = [
-        Place(platform="moon"),
-        Place(platform="hpc"),
-        Place(platform="localhost"),
-        Place(platform="slurm"),
-        Place(batch_system="pbs"),
-        Place(batch_system="slurm"),
-        Place(),
-    ]
-    place_notes([node(place=place) for place in places], PLATFORMS, findings)
-    said = [one.message for one in findings.sorted()]
-    assert len(said) == 2
-    assert "platform moon is not described" in said[0]
-    assert "no runner for batch system pbs" in said[1]
 
 
 def test_platforms_are_read_from_the_state_directory(tmp_path):

@@ -6,6 +6,7 @@ import pickle
 import shlex
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from functools import reduce
 from itertools import pairwise
@@ -57,6 +58,7 @@ def in_flow_cylc(tmp_path):
 def integer_text(graph: str, runtime: str = "", *, final: int = 5) -> str:
     """The frame that most examples share, around indented lines `recurrence = graph`."""
     return (
+        "[scheduler]\nallow implicit tasks = True\n"
         "[scheduling]\ncycling mode = integer\ninitial cycle point = 1\n"
         f"final cycle point = {final}\n[[graph]]\n{graph}\n[runtime]\n{runtime}\n"
     )
@@ -481,7 +483,7 @@ def test_loops_take_the_place_of_parameters(in_flow_cylc):
             part<m-1>:start => part<m>
             part_m1:fail | part_m2:fail | part_m3:fail => alarm'''
 [runtime]
-    [[split, join, alarm]]
+    [[split, join, alarm, part<m>]]
 """
     loaded = in_flow_cylc(text)
     assert meaning(compiled(flow)) == meaning(loaded.graph)
@@ -988,6 +990,81 @@ def test_the_script_of_a_function_calls_it(tmp_path):
     missing = run_python(*words[:-1], "absent", cwd=ROOT)
     assert "no workflow with a function" in missing.stderr
     assert missing.returncode == 1
+
+
+CALLED = """
+import asyncio
+import functools
+from tidewheel.sources.python_api import Workflow
+
+flow = Workflow("w")
+
+
+async def work():
+    await asyncio.sleep(0)
+    print("done")
+
+
+@flow.task
+async def awaited():
+    await work()
+
+
+@flow.task
+def handed_on():
+    return work()
+
+
+@flow.task
+def lazy():
+    return (print(one) for one in "abc")
+
+
+@flow.task
+async def half():
+    return work()
+
+
+@flow.task
+async def fails():
+    raise ValueError("no data")
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "status", "words"),
+    [
+        ("awaited", 0, "done\n"),
+        ("handed_on", 0, "done\n"),
+        ("lazy", 1, "the function lazy returned a generator that nobody runs, so its work is"),
+        ("half", 1, "the function half returned a coroutine that nobody runs, so its work is"),
+        ("fails", 1, "ValueError: no data"),
+    ],
+)
+def test_an_async_function_is_awaited_and_work_that_nobody_does_is_no_success(
+    tmp_path, task, status, words
+):
+    file = tmp_path / "flow.py"
+    file.write_text(CALLED, encoding="utf-8")
+    ended = run_python("-m", "tidewheel.sources.python_api", str(file), task, cwd=ROOT)
+    assert ended.returncode == status
+    assert words in ended.stdout + ended.stderr
+    assert "never awaited" not in ended.stderr
+
+
+def _yields() -> Iterator[int]:
+    yield 1
+
+
+async def _yields_async() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [_yields, _yields_async])
+def test_a_generator_is_no_task(function):
+    flow, *_ = integer_flow()
+    with pytest.raises(BadStatement, match="has a 'yield' in it"):
+        flow.task(function)
 
 
 # -- Files that define a workflow

@@ -156,7 +156,7 @@ def test_a_verdict_stands_when_a_later_child_comes_and_the_reason_is_forgotten()
 
 @pytest.mark.req("R001-15", "P7", "P14")
 def test_what_was_pruned_long_ago_stays_pruned_when_an_absolute_parent_ends():
-    graph = "P1 = c[3]:finish & a:x => b\nP1 = c"
+    graph = "P1 = c[3]:finish & a:x? => b\nP1 = c"
     runtime = "[[a]]\n[[[outputs]]]\nx = x"
     run = Scenario(graph, runtime, final=3, scheduling="runahead limit = P0")
     run.succeeds("1/a", "1/c", "2/a", "2/c")

@@ -167,9 +167,102 @@ def test_an_optional_failure_completes_a_task():
     assert run.verdicts == {"1/B": "lost"}
 
 
-def test_custom_outputs_of_unmarked_tasks_are_never_required():
-    run = Scenario("A:x => B", "[[A]]\n[[[outputs]]]\nx = x").succeeds("1/A")
+TWO_OUTPUTS = "[[A]]\n[[[outputs]]]\nx = x\ny = y"
+
+
+def test_success_without_the_output_that_others_wait_for_is_incomplete_and_says_who_waits():
+    run = Scenario("A:x => B", TWO_OUTPUTS).succeeds("1/A")
+    assert run.stalled
+    assert run.pool == {"1/A": "succeeded"}
+    sentence = "1/A succeeded without x, which 1/B waits for"
+    assert run.notices("incomplete") == [sentence]
+    assert run.notices("stalled") == [f"stalled: {sentence}"]
+    reason = run.why("1/A")[0]
+    assert (reason.text, reason.passes) == (sentence, False)
+    assert reason.command == "trigger 1/A, or set 1/A --out x"
+    assert run.sets("1/A", "x").pool == {"1/B": "running"}
+    assert run.succeeds("1/B").completed
+
+
+def test_one_of_several_outputs_that_the_graph_uses_is_enough():
+    graph = "A:x => B\nA:y => C"
+    assert Scenario(graph, TWO_OUTPUTS).makes("1/A", "y").succeeds("1/A", "1/C").completed
+    run = Scenario(graph, TWO_OUTPUTS).succeeds("1/A")
+    assert run.notices("incomplete") == [
+        "1/A succeeded without x or y, which 1/B and 1/C wait for"
+    ]
+    assert run.why("1/A")[0].command == "trigger 1/A, or set 1/A --out x, or set 1/A --out y"
+
+
+def test_an_output_that_the_graph_does_not_use_is_not_asked_for():
+    assert Scenario("A => B", TWO_OUTPUTS).succeeds("1/A", "1/B").completed
+
+
+@pytest.mark.parametrize("completion", ["A:x? => B", "completion = succeeded"])
+def test_a_question_mark_or_a_completion_says_that_an_output_may_lack(completion):
+    own = "" if "=>" in completion else f"[[A]]\n{completion}\n"
+    graph = completion if "=>" in completion else "A:x => B"
+    run = Scenario(graph, own + TWO_OUTPUTS).succeeds("1/A")
     assert run.completed
+    assert run.verdicts == {"1/B": "not taken"}
+
+
+def test_a_handled_failure_completes_a_task_without_its_output():
+    run = Scenario("A:x => B\nA:fail => C", TWO_OUTPUTS).fails("1/A").succeeds("1/C")
+    assert run.completed
+    assert run.verdicts == {"1/B": "lost"}
+
+
+def test_outputs_of_earlier_submissions_count():
+    retries = f"{TWO_OUTPUTS}\n[[A]]\nexecution retry delays = PT1M"
+    run = (
+        Scenario("A:x => B", retries).makes("1/A", "x").fails("1/A").timer("1/A", "retry-delay")
+    )
+    assert run.succeeds("1/A", "1/B").completed
+    run = Scenario("A:x => B", TWO_OUTPUTS).makes("1/A", "x").fails("1/A").triggers("1/A")
+    assert run.succeeds("1/A", "1/B").completed
+    # It goes again in its flow, because 1/C is lost by its failure.
+    graph = "A:x => B\nA => C\nA:fail => D"
+    run = Scenario(graph, TWO_OUTPUTS).makes("1/A", "x").fails("1/A").triggers("1/A")
+    assert run.succeeds("1/A").pool == {"1/B": "running", "1/C": "running", "1/D": "running"}
+
+
+def test_a_task_that_goes_again_in_a_new_flow_makes_its_output_again():
+    run = Scenario("A:x => B\nZ", TWO_OUTPUTS).makes("1/A", "x").succeeds("1/A", "1/B")
+    run.reflows("1/A").succeeds("1/A", "1/Z")
+    assert run.stalled
+    assert run.causes == ["1/A"]
+
+
+def test_a_member_of_a_family_needs_its_output_as_any_other_task():
+    runtime = "[[FAM]]\n[[A, B]]\ninherit = FAM\n[[[outputs]]]\nx = x"
+    run = Scenario("FAM:succeed-all => C\nA:x => D", runtime).succeeds("1/A", "1/B")
+    assert run.causes == ["1/A"]
+    assert run.why("1/A")[0].text == "1/A succeeded without x, which 1/D waits for"
+
+
+def test_who_waits_for_an_output_is_named_at_other_points_too():
+    graph = "P1 = A\nP1 = A[-P1]:x => B\nP1 = A[^]:x => C"
+    run = Scenario(graph, TWO_OUTPUTS, final=2).succeeds("1/A")
+    assert run.why("1/A")[0].text == "1/A succeeded without x, which 2/B and 1/C wait for"
+    run = Scenario("P1 = A\nP1 = A[-P1]:x => B", TWO_OUTPUTS, final=1).succeeds("1/A")
+    assert run.why("1/A")[0].text == "1/A succeeded without x, which the graph uses"
+
+
+def test_set_alone_takes_the_way_that_a_task_has_begun():
+    run = Scenario("A:x => B\nA:y => C", TWO_OUTPUTS).makes("1/A", "y").fails("1/A")
+    assert run.sets("1/A").pool == {"1/C": "running"}
+    assert Scenario("A:x => B", TWO_OUTPUTS).succeeds("1/A").sets("1/A").pool == {
+        "1/B": "running"
+    }
+
+
+@pytest.mark.parametrize("lines", [("A:finish => C", "A? => B"), ("A? => B", "A:finish => C")])
+def test_the_order_of_lines_does_not_decide_what_completes_a_task(lines):
+    graph = "\n".join((*lines, "A:x => D"))
+    run = Scenario(graph, TWO_OUTPUTS).succeeds("1/A", "1/B", "1/C")
+    assert run.stalled
+    assert run.why("1/A")[0].text == "1/A succeeded without x, which 1/D waits for"
 
 
 def test_a_task_that_waits_only_for_another_one_that_waits_is_no_cause():

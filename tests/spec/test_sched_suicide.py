@@ -83,6 +83,8 @@ def test_a_killed_task_is_not_tried_again_and_is_held():
 
 
 EXPIRING = """
+[scheduler]
+    allow implicit tasks = True
 [scheduling]
     initial cycle point = 2031-01-01T00Z
     final cycle point = 2031-01-01T00Z

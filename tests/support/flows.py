@@ -31,10 +31,21 @@ def load_with_findings(
     return load_source(source, options, findings), findings
 
 
-def flow(graph: str, runtime: str = "", *, final: str = "4", scheduling: str = "") -> str:
-    """A whole flow.cylc with integer points around `recurrence = text` lines."""
+def flow(
+    graph: str,
+    runtime: str = "",
+    *,
+    final: str = "4",
+    scheduling: str = "",
+    scheduler: str = "allow implicit tasks = True",
+) -> str:
+    """A whole flow.cylc with integer points around `recurrence = text` lines.
+
+    `runtime` need not have every task of the graph, unless `scheduler` says otherwise.
+    """
+    head = f"[scheduler]\n    {scheduler}\n" if runtime else ""
     return (
-        "[scheduling]\n    cycling mode = integer\n    initial cycle point = 1\n"
+        f"{head}[scheduling]\n    cycling mode = integer\n    initial cycle point = 1\n"
         f"    final cycle point = {final}\n{indent(dedent(scheduling), '    ')}\n"
         f"    [[graph]]\n{indent(dedent(graph), '        ')}\n"
         f"[runtime]\n    [[root]]\n{indent(dedent(runtime), '    ')}\n"

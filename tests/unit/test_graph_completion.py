@@ -53,6 +53,14 @@ def test_an_unmarked_task_is_complete_when_its_failure_is_used_by_the_graph() ->
     assert rule("failed", used="failed submit-failed") == "succeeded or failed or submit-failed"
 
 
+def test_of_the_own_outputs_that_the_graph_uses_an_unmarked_task_makes_at_least_one() -> None:
+    assert rule("x", used="x") == "succeeded and x"
+    completion = completion_of(
+        "t", (), ("started", "x", "y", "failed"), marked_by_policy=False, findings=Findings()
+    )
+    assert str(completion) == "(succeeded and x) or (succeeded and y) or failed"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

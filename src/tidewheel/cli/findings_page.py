@@ -24,6 +24,7 @@ from tidewheel.core.graph.findings import (
 from tidewheel.core.tasks.status import Status
 
 if TYPE_CHECKING:
+    from tidewheel.core.graph.graph import Graph
     from tidewheel.sources.flow_cylc.source_text import SourceText
 
 SHOWN_BYTES_MAX = 4_000_000  # of a file whose lines are shown
@@ -34,6 +35,15 @@ COLOURS = {
     Severity.WARNING: PALETTE[Status.CANCELLING].colour,
     Severity.NOTE: PALETTE[Status.READY].colour,
 }
+
+
+def check_places_here(graph: Graph, findings: Findings) -> None:
+    """Find places of jobs that this state directory does not describe."""
+    from tidewheel.config import home_directory
+    from tidewheel.platforms import read_platforms
+    from tidewheel.services.scheduler.job_place import check_places
+
+    check_places(graph, read_platforms(home_directory()), findings)
 
 
 def judged(findings: Findings, *, strict: bool) -> list[Finding]:

@@ -28,6 +28,28 @@ TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
 
 
+# For a wrapper in sh, which has the status of its job in `code`: how a job of a run ended, in
+# the words of Cylc's jobs, unless the job has said so itself; then no process is started here.
+WRITE_EXIT = """\
+begun= said=
+[ ! -r job.status ] || while read -r line; do
+  case $line in
+    CYLC_JOB_INIT_TIME=*) begun=1 ;;
+    CYLC_JOB_EXIT=*) said=1 ;;
+  esac
+done < job.status
+if [ -n "$begun" ] && [ -z "$said" ]; then
+  how=SUCCEEDED
+  [ "$code" -eq 0 ] || how=ERR
+  [ "$code" -le 128 ] || how=$(kill -l "$code" 2> /dev/null) || how=ERR
+  {
+    echo "CYLC_JOB_EXIT=$how"
+    date -u +CYLC_JOB_EXIT_TIME=%Y-%m-%dT%H:%M:%SZ
+  } >> job.status
+fi
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
     """What ``job.status`` says; None: not, or not completely, written."""

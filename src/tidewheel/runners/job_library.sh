@@ -85,6 +85,18 @@ tidewheel__say_started() {
     "$TIDEWHEEL_BIN/tidewheel" message --output started || :
 }
 
+# How a job ended, in the words of Cylc's jobs; whoever ends otherwise is seen by its wrapper.
+tidewheel__write_exit() { # SUCCEEDED, ERR or a signal
+    TZ=UTC printf 'CYLC_JOB_EXIT=%s\nCYLC_JOB_EXIT_TIME=%(%FT%TZ)T\n' "$1" -1 \
+        >>"$TIDEWHEEL_JOB_DIR/job.status" || :
+}
+
+tidewheel__succeeded() { # right after the last part, of which a script may have taken -e away
+    local tidewheel__status=$?
+    ((tidewheel__status != 0)) || tidewheel__write_exit SUCCEEDED
+    return "$tidewheel__status"
+}
+
 tidewheel__one_by_one() {
     local tidewheel__part
     for tidewheel__part in "$@"; do
@@ -105,6 +117,7 @@ tidewheel__guard() {
     wait "$tidewheel__parts" || tidewheel__status=$?
     trap '' TERM XCPU
     if ((tidewheel__status == 0)); then
+        tidewheel__write_exit SUCCEEDED
         tidewheel__last_script exit_script
     elif ((tidewheel__status > 128)); then
         tidewheel__failed EXIT "$tidewheel__status"
@@ -117,6 +130,7 @@ tidewheel__guard() {
 tidewheel__signalled() {
     trap '' TERM XCPU
     kill -s "$1" 0 # the other processes of this job
+    tidewheel__write_exit "$1"
     tidewheel__last_script err_script "$1" >&2
     wait "$tidewheel__parts" || : # a job is over when its script is
     exit $((128 + $(kill -l "$1")))
@@ -124,6 +138,7 @@ tidewheel__signalled() {
 
 tidewheel__failed() {
     if [[ " $CYLC_FAIL_SIGNALS " == *" $1 "* ]]; then
+        tidewheel__write_exit "$1"
         tidewheel__last_script err_script "$1" >&2
     elif tidewheel__has_claimed_success; then
         exit 0

@@ -35,7 +35,7 @@ from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import process_tree
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.fence import Fence
-from tidewheel.runners.job_directory import JobDirectory, JobStatus
+from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, JobStatus
 from tidewheel.runners.job_environment import (
     SECRET,
     inherited_environment,
@@ -74,7 +74,7 @@ SHELL = "/bin/sh"
 REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
-WRAPPER = """\
+WRAPPER = f"""\
 umask 077
 cd -- "$1" || exit 126
 unset OLDPWD
@@ -83,7 +83,7 @@ trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
   set -- $row
-  echo "pid=$$ start=${22} boot=$boot" > job.status
+  echo "pid=$$ start=${{22}} boot=$boot" > job.status
 fi
 [ -z "$asked" ] || exit 143
 if [ -n "$limits" ]; then
@@ -92,7 +92,7 @@ else
   "$bash" "$job"
 fi
 code=$?
-echo "exit=$code" >> job.status
+{WRITE_EXIT}echo "exit=$code" >> job.status
 exit $code
 """
 

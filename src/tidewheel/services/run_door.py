@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.commands import Command
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.meant_run import only_run
@@ -29,6 +30,8 @@ from tidewheel.services.home_folders import run_directory, runs_directory
 from tidewheel.services.run_answers import awaited_answer, post_command
 
 if TYPE_CHECKING:
+    from tidewheel.core.graph.findings import Findings
+    from tidewheel.core.graph.graph import Graph
     from tidewheel.services.run_views.looks import Ground
     from tidewheel.services.workflow_state import DefinitionOf
 
@@ -109,9 +112,15 @@ class StoreRunDoor:
     # ---- beginning and ending ----
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+        from tidewheel.platforms import read_platforms
         from tidewheel.services.definitions.kept import check_definition
+        from tidewheel.services.scheduler.job_place import check_places
 
-        await asyncio.to_thread(check_definition, definition, new.options)
+        def check_jobs(graph: Graph, findings: Findings) -> None:
+            if new.options.mode == RunMode.LIVE:
+                check_places(graph, read_platforms(self._home), findings)
+
+        await asyncio.to_thread(check_definition, definition, new.options, check_jobs)
         await self._store.save_definition(definition)
         given = NOTHING_GIVEN if new.given is None else new.given
         return await self._store.create_run(replace(new, given=given))

@@ -58,6 +58,7 @@ def compile_graph(
         recurrence = "R1" if final is None else "P1"
         graph = f'{recurrence} = """\n{graph}\n"""'
     text = (
+        "[scheduler]\n    allow implicit tasks = True\n"
         "[scheduling]\n    cycling mode = integer\n    initial cycle point = 1\n"
         f"    final cycle point = {final or 1}\n{indent(dedent(scheduling), '    ')}\n"
         f"    [[graph]]\n{indent(graph, '        ')}\n"

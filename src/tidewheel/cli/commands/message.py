@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"
 JOB_RUN, JOB_NAME = "TIDEWHEEL_WORKFLOW_ID", "TIDEWHEEL_TASK_JOB"
+JOB_OUTPUTS, TASK_NAME = "TIDEWHEEL_TASK_OUTPUTS", "TIDEWHEEL_TASK_NAME"
+STARTED = "started"  # said by a job's own library
 WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
 
 EPILOG = """\b
@@ -53,12 +55,26 @@ def command(
     texts = _own_words(words)
     if texts is None:
         return _speak_for_another(session, words, output, progress)
+    if output is not None:
+        _check_output(output)
     delivery = ""
     for text in texts or ("",):
         delivery = _send(directory, secret, text, output, progress)
     if session.as_json:
         click.echo(f'{{"delivery": "{delivery}"}}')
     return 0
+
+
+def _check_output(output: str) -> None:
+    """Refuse what the task does not declare; a job that is in no run may announce anything."""
+    declared = os.environ.get(JOB_OUTPUTS)
+    if declared is None or output in (*declared.split(), STARTED):
+        return
+    from tidewheel.core.graph.outputs import unknown_output_text
+    from tidewheel.errors import Refused
+
+    task = os.environ.get(TASK_NAME, "this task")
+    raise Refused(unknown_output_text(task, output, declared.split()))
 
 
 def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:

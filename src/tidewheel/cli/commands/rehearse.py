@@ -109,7 +109,8 @@ def command(
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
     Nothing is run or stored. Limits, runahead, retries, clocks and expiry count as in a run.
-    Exit 1 if the workflow does not come to its end, 2 if there is an error in the definition.
+    Exit 1 if the workflow does not come to its end or nothing would run, 2 if there is an error
+    in the definition.
     """
     from tidewheel.cli.findings_page import refuse, show_findings
     from tidewheel.cli.printing import note
@@ -133,7 +134,12 @@ def command(
         )
     rehearsal, real_seconds = _play(loaded, assumptions, until, at)
     _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
-    return DOES_NOT_COMPLETE if rehearsal.is_stalled or rehearsal.is_cut else 0
+    if rehearsal.ran_nothing and not definition.as_json:
+        from tidewheel.core.sched.stall import NOTHING_RAN
+
+        note(NOTHING_RAN)
+    fails = rehearsal.is_stalled or rehearsal.is_cut or rehearsal.ran_nothing
+    return DOES_NOT_COMPLETE if fails else 0
 
 
 def _play(

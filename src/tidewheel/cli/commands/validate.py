@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidewheel.core.graph.condition import Leaf
-    from tidewheel.core.graph.findings import Finding, Findings
+    from tidewheel.core.graph.findings import Finding
     from tidewheel.core.graph.graph import Graph
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
@@ -33,14 +33,14 @@ def command(definition: Definition, *, strict: bool) -> int:
     Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). For a SIP
     definition you also learn whether it can be registered and run. Exit 2 if there is an error.
     """
-    from tidewheel.cli.findings_page import judged, show_findings
+    from tidewheel.cli.findings_page import check_places_here, judged, show_findings
     from tidewheel.cli.printing import say, say_json
     from tidewheel.core.graph.findings import Findings, Severity, finding_document
 
     findings = Findings()
     loaded, verdicts = definition.load_judged(findings)
     if loaded.graph is not None:
-        note_places(loaded.graph, findings)
+        check_places_here(loaded.graph, findings)
     judgement = judged(findings, strict=strict)
     valid = loaded.graph is not None and not any(
         one.severity is Severity.ERROR for one in judgement
@@ -63,16 +63,6 @@ def command(definition: Definition, *, strict: bool) -> int:
     if verdicts:
         say(verdicts.sentence(strict=strict))
     return 0 if valid else REFUSED
-
-
-def note_places(graph: Graph, findings: Findings) -> None:
-    """Platforms that this state directory does not describe."""
-    from tidewheel.config import home_directory
-    from tidewheel.platforms import read_platforms
-    from tidewheel.services.scheduler.job_place import place_notes
-
-    nodes = (node.definition for node in graph.nodes.values())
-    place_notes(nodes, read_platforms(home_directory()), findings)
 
 
 def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: bool) -> str:

@@ -16,6 +16,7 @@ from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.states import Key
 from tidewheel.quantities import show_duration
+from tidewheel.services.scheduler.happenings import MISTAKEN
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
@@ -28,6 +29,9 @@ LOST_MAX = 20
 ENDS = ("succeeded", "failed", "submission failed", "expired")
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
+# What jobs did not do although they succeeded, or said amiss.
+NOTICED = ("incomplete", MISTAKEN)
+SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
     "store.back": "it works again",
@@ -91,6 +95,9 @@ class RunPage:
             if one.event == "lost":
                 self._lost[text(one.key)] = one.text
             self.on_news(stage, one)
+        for notice in work.notices:
+            if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
+                self._line(notice.text)
         self._heed_status(stage)
 
     def on_news(self, stage: Stage, one: News) -> None:

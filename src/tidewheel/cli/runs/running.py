@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.findings_page import refuse, show_findings
+from tidewheel.cli.findings_page import check_places_here, refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
 from tidewheel.cli.registry_page import tell_refusal
@@ -35,6 +35,7 @@ from tidewheel.cli.session import GlobalOptions
 from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
@@ -140,7 +141,10 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
         return _wanted_by_name(definition, options, given)
     findings = Findings()
     loaded, captured, stages = definition.load_for_run(given, findings)
-    if captured is None:
+    is_near = not is_remote(options["store"])  # else the server says what is known there
+    if is_near and loaded.graph is not None and given.mode == RunMode.LIVE:
+        check_places_here(loaded.graph, findings)
+    if captured is None or findings.has_errors:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
         worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
@@ -148,7 +152,7 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     if captured.too_large:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")
-    if stages is not None and not is_remote(options["store"]):
+    if stages is not None and is_near:
         _tell_of_needs(stages, _here(options))
     folder = str(definition.path.resolve())
     return Wanted(

@@ -33,7 +33,6 @@ from tidewheel.core.graph.definition import Arrow, OutputMark, WorkflowDef
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import CompiledArrow, CountedGroup, Graph, Link, Node
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.outputs import ENDS
 
 Item = TypeVar("Item")
 _GroupKey = tuple[str, tuple[str, ...], bool]
@@ -50,7 +49,7 @@ class _NodeDraft:
     groups: dict[str, list[int]] = field(default_factory=dict)
     xtriggers: dict[tuple[Sequence, str], None] = field(default_factory=dict)
     marks: list[OutputMark] = field(default_factory=list)
-    ends_used: set[str] = field(default_factory=set)
+    used: dict[str, None] = field(default_factory=dict)  # of its outputs, by arrows
 
 
 class _Compiler:
@@ -98,8 +97,7 @@ class _Compiler:
 
     def _read_atom(self, atom: Atom, arrow: int) -> None:
         draft = self.nodes[atom.node]
-        if atom.output in ENDS:
-            draft.ends_used.add(atom.output)
+        draft.used.setdefault(atom.output)
         if (point := self._absolute_point(atom.offset)) is not None:
             self.absolute.setdefault((atom.node, point, atom.output), []).append(arrow)
         else:
@@ -118,8 +116,8 @@ class _Compiler:
             self._group_index[key] = len(self._group_index)
             for member in members:
                 draft = self.nodes[member]
-                draft.ends_used.update(output for output in group.outputs if output in ENDS)
                 for output in group.outputs:
+                    draft.used.setdefault(output)
                     draft.groups.setdefault(output, []).append(self._group_index[key])
         self.groups[key].append(Link(arrow, group.offset))
 
@@ -179,7 +177,7 @@ def _completion(
     derived = completion_of(
         definition.name,
         draft.marks,
-        draft.ends_used,
+        draft.used,
         marked_by_policy=workflow.policy.marks_apply_to_all or bool(definition.completion),
         findings=findings,
     )

@@ -1,9 +1,10 @@
 """When an ended task is complete (SEMANTICS §3).
 
-An unmarked task is judged by its end alone: it is complete when it succeeded, or when it ended
-otherwise and the graph uses that end. One `?` on any of its outputs, a `completion` setting or
-the policy puts it under Cylc 8's rule: every output that is asked for without `?` is required.
-Either way the answer is a list of alternatives, each a set of outputs that suffices.
+An unmarked task is judged by its end: it is complete when it succeeded and made at least one of
+the custom outputs that the graph uses, if it uses any, or when it ended otherwise and the graph
+uses that end. One `?` on any of its outputs, a `completion` setting or the policy puts it under
+Cylc 8's rule: every output that is asked for without `?` is required. Either way the answer is
+a list of alternatives, each a set of outputs that suffices.
 """
 
 from __future__ import annotations
@@ -74,20 +75,27 @@ class _Standing:
 def completion_of(
     node: str,
     marks: Iterable[OutputMark],
-    ends_used: Collection[str],
+    used: Collection[str],
     *,
     marked_by_policy: bool,
     findings: Findings,
 ) -> Completion:
-    """The rule of a task without a `completion` setting."""
+    """The rule of a task without a `completion` setting; `used`: what the graph waits for."""
     marks = list(marks)
     reason = next((one for one in marks if one.explicit and one.optional), None)
     if reason is None and not marked_by_policy:
-        ends = [frozenset({end}) for end in ENDS if end == SUCCEEDED or end in ends_used]
-        return Completion(tuple(ends), marked=False)
+        return Completion(_unmarked_alternatives(used), marked=False)
     standings = _standings(node, marks, findings)
     _check_opposites(node, standings, reason, findings)
     return Completion(_alternatives(standings), marked=True)
+
+
+def _unmarked_alternatives(used: Collection[str]) -> tuple[frozenset[str], ...]:
+    """Success with any of its own outputs that are used, or another end that is."""
+    customs = [output for output in used if output not in STANDARD]
+    successes = [frozenset({SUCCEEDED, output}) for output in customs]
+    others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
+    return (*(successes or [frozenset({SUCCEEDED})]), *others)
 
 
 def _standings(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from tidewheel.core.graph.spelling import nearest
+
 SUBMITTED = "submitted"
 SUBMIT_FAILED = "submit-failed"
 STARTED = "started"
@@ -11,7 +15,7 @@ EXPIRED = "expired"
 
 STANDARD = (EXPIRED, SUBMITTED, SUBMIT_FAILED, STARTED, SUCCEEDED, FAILED)
 
-# A task ends with one of these; of an unmarked task only they matter (SEMANTICS §3).
+# A task ends with one of these.
 ENDS = (SUCCEEDED, FAILED, SUBMIT_FAILED, EXPIRED)
 
 # Not an output but a way to ask for either end.
@@ -50,3 +54,15 @@ def standard_name(qualifier: str) -> str:
 def made_by(name: str) -> tuple[str, ...]:
     """The outputs that a qualifier stands for: `:finish` is either end."""
     return (SUCCEEDED, FAILED) if name == FINISHED else (name,)
+
+
+def unknown_output_text(task: str, output: str, declared: Iterable[str]) -> str:
+    """What is said of an output that a task does not declare: the nearest, and all it has."""
+    known = list(declared)
+    if not known:
+        how = f"[runtime] [[{task}]] [[[outputs]]] {output} = a message of its job"
+        return f"{task} has no output {output!r}; declare it: {how}"
+    parts = (name for name in known if output in name or name in output)
+    like = nearest(output, known) or next(parts, None)
+    hint = f"did you mean {like}? It has" if like else "it has"
+    return f"{task} has no output {output!r}; {hint} {', '.join(known)}"

@@ -18,6 +18,7 @@ class Policy:
     name: str
     # Without it a task is judged by its marks only where it has one (SEMANTICS §3).
     marks_apply_to_all: bool
+    # In the graph and not defined: a warning where root gives something to do, or an error.
     implicit_nodes: Severity
     # A parent that is on no sequence at the points where it is asked for.
     parent_off_sequence: Severity

@@ -11,6 +11,7 @@ from tidewheel.core.tasks.task import TaskId
 
 LATEST = "NN"  # the link to the submission that was made last
 RUN_DIRECTORY = "TIDEWHEEL_RUN_DIR"  # in a job's environment: the folder of its run
+JOB_OUTPUTS = "TIDEWHEEL_TASK_OUTPUTS"  # there: the outputs of its own that its task declares
 DEFINITION = "WORKFLOW_DEFINITION"  # in a job's script: the digest of what it was written from
 _PARTS_AFTER_RUN = 3
 

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.outputs import (
+    STANDARD,
+    SUCCEEDED,
+    standard_name,
+    unknown_output_text,
+)
 from tidewheel.core.runs.selecting import id_text, unique_key, unrefused
 from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import Pool
@@ -42,10 +46,7 @@ def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
     name = standard_name(text)
     custom = [own for own, _ in node.definition.outputs]
     if name not in STANDARD and name not in custom:
-        known = [*STANDARD, *custom]
-        like = nearest(text, known)
-        hint = f"; did you mean {like}?" if like else ""
-        raise Refused(f"{node.name} has no output {text!r}; it has {', '.join(known)}{hint}")
+        raise Refused(unknown_output_text(node.name, text, [*STANDARD, *custom]))
     return (name,)
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
 from tidewheel.core.graph.node import Retries
-from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.graph.outputs import FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.outputs import make
+from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
 from tidewheel.core.sched.states import Stage, Task, Verdict
 from tidewheel.core.sched.suicide import apply_level_to
 from tidewheel.core.tasks.task import Instant
+
+NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
 
 
 def deactivate(draft: Draft, task: Task) -> None:
@@ -38,19 +44,78 @@ def conclude(draft: Draft, task: Task) -> None:
     else:
         task.stage = Stage.INCOMPLETE
         task.waits.clear()
-        key = task.key
-        draft.notice(
-            "incomplete", key, f"{draft.name_of(key)} {task.ended}, which nothing handles"
-        )
+        lacking = lacking_text(draft.pool, task) or f"{task.ended}, which nothing handles"
+        draft.notice("incomplete", task.key, f"{draft.name_of(task.key)} {lacking}")
         settle(draft, task)
         apply_level_to(draft, task)
 
 
 def is_complete(task: Task) -> bool:
+    """Whether its outputs suffice; its own ones count whichever submission made them."""
     outputs = task.outputs
     if SUCCEEDED in outputs and task.plan.success_suffices:
         return True
-    return task.plan.completion.is_complete(outputs)
+    return task.plan.completion.is_complete({*outputs, *_made_earlier(task)})
+
+
+def _made_earlier(task: Task) -> Iterator[str]:
+    for output, flows in task.memory.made.items():
+        if output not in STANDARD and task.flows <= flows:
+            yield output
+
+
+def lacking(task: Task) -> list[frozenset[str]]:
+    """What a task that succeeded would have had to make besides: any of these."""
+    if task.ended != SUCCEEDED:
+        return []
+    made = {*task.outputs, *_made_earlier(task)}
+    return [one - made for one in task.plan.completion.alternatives if SUCCEEDED in one]
+
+
+def lacking_text(pool: Pool, task: Task) -> str:
+    """`succeeded without x, which 1/b waits for`; nothing if it did not succeed."""
+    found = lacking(task)
+    if not found:
+        return ""
+    names = " or ".join(" and ".join(sorted(one)) for one in found[:NAMED_MAX])
+    more = " or another" if len(found) > NAMED_MAX else ""
+    waiting = list(_who_waits(pool, task, dict.fromkeys(name for one in found for name in one)))
+    if not waiting:
+        return f"succeeded without {names}{more}, which the graph uses"
+    who = waiting[:NAMED_MAX]
+    rest = len(waiting) - len(who)
+    told = ", ".join(who) + f" and {rest} more" if rest else " and ".join(_two_parts(who))
+    verb = "waits" if len(waiting) == 1 else "wait"
+    return f"succeeded without {names}{more}, which {told} {verb} for"
+
+
+def _two_parts(names: list[str]) -> list[str]:
+    return [part for part in (", ".join(names[:-1]), names[-1]) if part]
+
+
+def _who_waits(pool: Pool, task: Task, outputs: Iterable[str]) -> Iterator[str]:
+    """The tasks of the run that an output of this one leads to, each once."""
+    plan, node = pool.plan, task.plan
+    seen = set()
+    for output in outputs:
+        near = [*node.links.get(output, ())]
+        for group in node.groups.get(output, ()):
+            near += group.links
+        places = [
+            (link, point)
+            for link in near
+            for point in islice(plan.child_points(link, task.point), NAMED_MAX)
+        ]
+        for link in node.absolute.get((task.point, output), ()):
+            first = link.arrow.sequence.sequence.first_from(pool.run.start)
+            places += [] if first is None else [(link, first)]
+        for link, point in places:
+            if link.arrow.suicide or (plan.final is not None and point > plan.final):
+                continue
+            for target, _ in link.arrow.targets:
+                if (point, target.name) not in seen:
+                    seen.add((point, target.name))
+                    yield f"{plan.text(point)}/{target.name}"
 
 
 def finish(draft: Draft, task: Task) -> None:

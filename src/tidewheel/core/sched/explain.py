@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import leaf_value, untrue_leaves
+from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
 from tidewheel.core.sched.judgement import chain_text, failed_cause
 from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
@@ -46,10 +47,7 @@ def _why_pooled(pool: Pool, task: Task) -> Iterator[Reason]:
         yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
         return
     if task.standing is Standing.INCOMPLETE:
-        rule = str(task.plan.completion)
-        needed = rule if " " in rule else f"the output {rule}"
-        text = f"{name} {task.ended} and is incomplete: it needs {needed}"
-        yield Reason(text, passes=False, command=f"trigger {name}, or set {name}")
+        yield _why_incomplete(pool, task)
         return
     if task.held:
         yield Reason(f"{name} is held", passes=False, command=f"release {name}")
@@ -61,6 +59,19 @@ def _why_pooled(pool: Pool, task: Task) -> Iterator[Reason]:
         yield _why_unreleased(pool, task)
     if task.standing is Standing.READY:
         yield _why_not_submitted(pool, task)
+
+
+def _why_incomplete(pool: Pool, task: Task) -> Reason:
+    name = _name(pool, task.key)
+    choices = lacking(task)
+    if not choices:
+        rule = str(task.plan.completion)
+        needed = rule if " " in rule else f"the output {rule}"
+        text = f"{name} {task.ended} and is incomplete: it needs {needed}"
+        return Reason(text, passes=False, command=f"trigger {name}, or set {name}")
+    sets = [f"set {name} --out {','.join(sorted(one))}" for one in choices[:NAMED_MAX]]
+    text = f"{name} {lacking_text(pool, task)}"
+    return Reason(text, passes=False, command=", or ".join([f"trigger {name}", *sets]))
 
 
 def _why_waiting(name: str, wait: str) -> Reason:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import IMPLIED, SUCCEEDED
+from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched.conditions import member_value
 from tidewheel.core.sched.deaths import condemn
 from tidewheel.core.sched.draft import Draft
@@ -33,7 +35,8 @@ def outputs_set(draft: Draft, event: SetOutputs) -> None:
     """Children follow as if it had happened."""
     refuse_unknown(draft.pool, (event.task,))
     node = draft.pool.node(event.task[1])
-    outputs = event.outputs or completing(node)
+    memory = draft.pool.recall(*event.task)
+    outputs = event.outputs or completing(node, () if memory is None else memory.made)
     if event.flow is FlowChoice.NEW:
         flows: Flows | None = frozenset({new_flow(draft)})
     else:
@@ -46,10 +49,18 @@ def outputs_set(draft: Draft, event: SetOutputs) -> None:
         _set_pooled(draft, task, outputs)
 
 
-def completing(node: NodePlan) -> tuple[str, ...]:
-    """What completes a task, if nothing is said: its first alternative."""
+def completing(node: NodePlan, made: Collection[str] = ()) -> tuple[str, ...]:
+    """What completes a task, if nothing is said: its first alternative.
+
+    Of several ways to succeed it is the one of which an own output was made already.
+    """
     alternatives = node.completion.alternatives
-    return tuple(sorted(alternatives[0])) if alternatives else (SUCCEEDED,)
+    if not alternatives:
+        return (SUCCEEDED,)
+    first = alternatives[0]
+    own = frozenset(made) - frozenset(STANDARD)
+    begun = (one for one in alternatives if SUCCEEDED in one and one & own)
+    return tuple(sorted(next(begun, first) if SUCCEEDED in first else first))
 
 
 def _set_pooled(draft: Draft, task: Task, outputs: tuple[str, ...]) -> None:

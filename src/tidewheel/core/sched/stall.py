@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidewheel.core.sched.conditions import leaf_value, worth
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer
+from tidewheel.core.sched.ending import lacking_text
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.states import Key, Standing, Task, Value
 
@@ -173,7 +174,7 @@ def _text(draft: Draft, status: RunStatus) -> str:
 def cause_text(draft: Draft, task: Task) -> str:
     name = draft.name_of(task.key)
     if task.standing is Standing.INCOMPLETE:
-        return f"{name} {task.ended}, incomplete"
+        return f"{name} {lacking_text(draft.pool, task) or f'{task.ended}, incomplete'}"
     if task.standing is Standing.BLOCKED:
         return f"{name} is blocked"
     return f"{name} waits for its parents"

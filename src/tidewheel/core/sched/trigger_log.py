@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import is_true, member_value
 from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.plan import GroupPlan
+from tidewheel.core.sched.plan import GroupPlan, PreviousInstance
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.states import Flows, Key, Task, Value
 
@@ -40,6 +40,8 @@ def triggered_off(pool: Pool, task: Task) -> tuple[Key, ...]:
             if not mask >> leaf.number & 1:
                 continue
             parent = leaf.parent_point(point, initial)
+            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+                continue  # the first instance has none before it
             if leaf.group is None:
                 found.add((parent, leaf.node))
             else:

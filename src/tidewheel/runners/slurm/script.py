@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from tidewheel.runners.job_directory import write_whole
+from tidewheel.runners.job_directory import WRITE_EXIT, write_whole
 
 ENVIRONMENT_NAME = "job.environment"
 TIMES_NAME = "job.times"
@@ -43,7 +43,7 @@ echo "pid=$$ start=${{22}} boot=slurm/$SLURM_JOB_ID node=$SLURMD_NODENAME" > job
 {run}
 code=$?
 times > {times}
-echo "exit=$code${{asked:+ asked=1}}" >> job.status
+{write_exit}echo "exit=$code${{asked:+ asked=1}}" >> job.status
 exit $code
 """
 
@@ -63,6 +63,7 @@ def batch_script(
         environment=ENVIRONMENT_NAME,
         times=TIMES_NAME,
         run=run,
+        write_exit=WRITE_EXIT,
     )
     return "\n".join(["#!/bin/sh", *lines, body])
 

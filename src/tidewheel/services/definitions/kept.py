@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -196,11 +196,17 @@ def restore(
     )
 
 
-def check_definition(definition: StoredDefinition, options: RunOptions) -> None:
+def check_definition(
+    definition: StoredDefinition,
+    options: RunOptions,
+    check_further: Callable[[Graph, Findings], None] | None = None,
+) -> None:
     """Whether a run of it could begin with these options; else InvalidDefinition says all."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)
+    if loaded.graph is not None and check_further is not None:
+        check_further(loaded.graph, findings)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(definition.workflow, findings.sorted())
 

@@ -118,6 +118,12 @@ class Rehearsal:
         return self.status in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE)
 
     @property
+    def ran_nothing(self) -> bool:
+        """Whether it completed without a single job although there are tasks (SEMANTICS §9)."""
+        completed = self.status is RunStatus.COMPLETED
+        return completed and not self.submissions and bool(self.graph.nodes)
+
+    @property
     def makespan_seconds(self) -> float:
         return self.ends_at - self.begins_at
 

@@ -127,7 +127,12 @@ def _queue_reason(sentence: str) -> Document:
 
 
 # How the core's words for a command are fields of one (core.runs.commands).
-_OPTIONS = {"--pre": "prerequisites", "--flow": "flow", "--reflow": "flow"}
+_OPTIONS = {
+    "--pre": "prerequisites",
+    "--out": "outputs",
+    "--flow": "flow",
+    "--reflow": "flow",
+}
 
 
 def actions(command: str) -> list[Document]:
@@ -144,6 +149,8 @@ def _action(words: Sequence[str]) -> Document:
                 found["ids"] = [word]
             case "prerequisites":
                 found["prerequisites"] = [next(rest)]
+            case "outputs":
+                found["outputs"] = next(rest).split(",")
             case _:
                 found["flow"] = "new" if word == "--reflow" else next(rest)
     return found

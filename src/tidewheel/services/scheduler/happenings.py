@@ -6,9 +6,10 @@ import signal
 from collections.abc import Callable, Iterable
 
 from tidewheel.core.graph.node import NodeDef, Retries
-from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED
+from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
+from tidewheel.core.graph.spelling import nearly_said
 from tidewheel.core.runs.requests import JobOver, JobSaid, JobStarted
-from tidewheel.core.runs.run_log import ERROR, Line
+from tidewheel.core.runs.run_log import ERROR, WARNING, Line
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
 from tidewheel.core.sched.states import Key
@@ -19,6 +20,7 @@ from tidewheel.services.worker.jobs import START_FAILED
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
 SEVERITY_DEFAULT = "INFO"
+MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
 
 NodeOf = Callable[[Key], NodeDef]
 LineOf = Callable[[Key, str, str, str], Line]  # a word of a job, as the run log has it
@@ -78,8 +80,10 @@ class JobReports:
             drive.work.log.append(self._line_of(key, said or str(name), severity, how))
         if name is not None and known:
             drive.step(OutputMade(key, submit, name, at))
-        elif name is not None and name not in STANDARD:
-            said = f"{said or name} (no output of this task is called {name})"
+        elif wrong := _mistaken(node, name, said):
+            text = f"{drive.text(key)} {wrong}"
+            drive.work.log.append(Line(WARNING, text))
+            drive.work.notices.append(Notice(MISTAKEN, key, text))
         drive.work.notices.append(Notice(f"message/{severity}", key, said or str(name)))
 
     def over(self, drive: Drive, one: JobOver) -> None:
@@ -113,6 +117,24 @@ class JobReports:
         """What a job has written down instead of saying it."""
         for text in texts:
             self.message(drive, job, text, None, at, how="polled")
+
+
+def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
+    """How a job's word that is no output was probably meant to be one."""
+    if name is not None:
+        if name in STANDARD:
+            return ""
+        declared = (own for own, _ in node.outputs)
+        return f"announced no output: {unknown_output_text(node.name, name, declared)}"
+    meant = {text: own for own, message in node.outputs for text in (own, message)}
+    near = nearly_said(said, meant) if meant else None
+    if near is None:
+        return ""
+    own = meant[near]
+    message = dict(node.outputs)[own]
+    return (
+        f"said {said!r}, which is not quite {message!r}: its output {own} is not made by that"
+    )
 
 
 def tell_failure(drive: Drive, key: Key, submit: int, why: str) -> None:

@@ -1,18 +1,29 @@
 """Where a job of a run goes: any worker with bash, or only those that a platform means.
 
 `platform = NAME` means what the state directory's platforms.toml says; `platform = slurm`, and
-Cylc 7's word `batch system = slurm`, mean Slurm without any file. A platform that nobody has
-described means nothing: its jobs run where the run's workers are.
+Cylc 7's word `batch system = slurm`, mean Slurm without any file. Names of this machine are
+where the run's workers are. A place that nobody has described is a mistake of the definition;
+should a job be asked for there all the same, it waits for a worker that offers that place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.tasks.resources import NO_RESOURCES, Resources, runner_label
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef, RunMode
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.tasks.resources import (
+    LABEL_LENGTH_MAX,
+    NO_RESOURCES,
+    Resources,
+    runner_label,
+)
 from tidewheel.platforms import PLATFORMS_FILE, Platform
 from tidewheel.runners.slurm import directives as slurm
 
@@ -20,6 +31,7 @@ LOCALHOST = "localhost"
 SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
 # What Cylc calls jobs that its own host runs.
 _OURS = ("", "background", "at")
+_HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,36 +66,64 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
     )
 
 
-def place_notes(
-    nodes: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
-) -> None:
-    """Names of places that mean nothing here."""
-    for node in nodes:
-        place = node.place
-        if place.platform and place.platform not in {LOCALHOST, SLURM.name, *platforms}:
-            findings.note(
-                "unknown-platform",
-                f"platform {place.platform} is not described; its jobs run where the run's "
-                "workers are",
-                f"describe it in {PLATFORMS_FILE} of the state directory: [{place.platform}], "
-                'runner = "slurm"',
-                node.position,
-            )
-        elif place.batch_system not in (*_OURS, slurm.RUNNER):
-            findings.note(
-                "unknown-platform",
-                f"there is no runner for batch system {place.batch_system}; its jobs run where "
-                "the run's workers are",
-                "slurm is the one that is known",
-                node.position,
-            )
+def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Findings) -> None:
+    """Names of places that mean nothing here: nobody has described them."""
+    unknown: dict[tuple[str, str], list[NodeDef]] = {}
+    for node in graph.nodes.values():
+        definition = node.definition
+        if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
+            unknown.setdefault(asked, []).append(definition)
+    known = [LOCALHOST, SLURM.name, *(name for name in platforms if name != SLURM.name)]
+    for (item, name), nodes in unknown.items():
+        near = nearest(name, known)
+        guess = f"; did you mean {near}?" if near else "."
+        findings.error(
+            "unknown-platform",
+            f"{item} = {name} of {some(node.name for node in nodes)} is not described: no job "
+            "would go there",
+            f"known are {', '.join(known)}{guess} Describe it "
+            f"in {PLATFORMS_FILE} of the state directory: [{name}] and below it "
+            'runner = "slurm", or labels = ["…"] that its workers offer',
+            nodes[0].position,
+        )
+
+
+def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:
+    """The item and the name of a place that is not described, if it asks for one."""
+    place = node.place
+    known = {SLURM.name, *platforms}
+    for item, name in (("platform", place.platform), ("host", place.remote_host)):
+        if name not in known and not _is_here(name):
+            return item, name
+    if place.batch_system not in (*_OURS, *known):
+        return "batch system", place.batch_system
+    return None
+
+
+def _is_here(name: str) -> bool:
+    """Whether it is this machine, by its name or by what a shell would put there for it."""
+    if name in ("", LOCALHOST) or _HOST_VARIABLE.fullmatch(name):
+        return True
+    own = socket.gethostname()
+    return name in (own, own.partition(".")[0])
 
 
 def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform | None:
     place = node.place
-    if place.platform in platforms:
-        return platforms[place.platform]
-    return SLURM if slurm.RUNNER in (place.platform, place.batch_system) else None
+    asked = (place.platform, place.remote_host, place.batch_system)
+    described = next((platforms[name] for name in asked if name in platforms), None)
+    if described is not None:
+        return described
+    if slurm.RUNNER in asked:
+        return SLURM
+    unknown = _unknown(node, platforms)
+    return None if unknown is None else Platform(name=unknown[1], labels=(_label(*unknown),))
+
+
+def _label(item: str, name: str) -> str:
+    """What a worker would have to offer; one that nobody can offer is as good."""
+    label = f"{item}:{name}"
+    return label if label.isprintable() and len(label) <= LABEL_LENGTH_MAX else f"{item}:?"
 
 
 def _slurm_lines(node: NodeDef, platform: Platform, limit: float | None) -> list[str]:

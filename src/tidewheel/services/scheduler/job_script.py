@@ -17,6 +17,7 @@ from dataclasses import replace
 from shlex import quote
 
 from tidewheel.core.graph.node import NodeDef, Pairs, Scripts
+from tidewheel.core.runs.job_names import JOB_OUTPUTS
 
 # In the order in which they run. As in Cylc, [environment] may use what the env-script has set.
 _PARTS = (
@@ -47,7 +48,7 @@ def node_text(node: NodeDef, results: Pairs = ()) -> str:
     """
     scripts = node.scripts
     parts = _functions(scripts, _environment_body(node.environment, results))
-    lines = [_hierarchy(node), '. "$TIDEWHEEL_JOB_LIBRARY"']
+    lines = [_hierarchy(node), _outputs(node), '. "$TIDEWHEEL_JOB_LIBRARY"']
     lines += _parameter_lines(node)
     if node.place.work_subdirectory:
         lines.append(f'tidewheel__work_in "{node.place.work_subdirectory}"')
@@ -135,7 +136,7 @@ def _calls(scripts: Scripts, parts: Mapping[str, str]) -> Sequence[str]:
         lines.append("tidewheel__say_started")
     if _is_guarded(scripts, parts):
         return [*lines, " ".join(["tidewheel__guard", *names])]
-    return [*lines, *names]
+    return [*lines, *names, "tidewheel__succeeded"]
 
 
 def _is_guarded(scripts: Scripts, parts: Mapping[str, str]) -> bool:
@@ -145,6 +146,11 @@ def _is_guarded(scripts: Scripts, parts: Mapping[str, str]) -> bool:
 def _hierarchy(node: NodeDef) -> str:
     # Farthest first, as existing scripts expect it.
     return f"TIDEWHEEL_TASK_NAMESPACE_HIERARCHY={quote(' '.join(reversed(node.lineage)))}"
+
+
+def _outputs(node: NodeDef) -> str:
+    """What `message --output` may name."""
+    return f"export {JOB_OUTPUTS}={quote(' '.join(name for name, _ in node.outputs))}"
 
 
 def _parameter_lines(node: NodeDef) -> list[str]:

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.outputs import STANDARD, unknown_output_text
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.applying import answer_of, events_of
 from tidewheel.core.runs.commands import Command, read_command
@@ -98,6 +99,7 @@ class Commands:
                 f"kind {new.kind}; begin another run"
             )
         restored = restore(new, stage.drive.run.options, stage.files.directory)
+        stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)
         except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
@@ -133,6 +135,9 @@ def _message(stage: Stage, command: commands.Message, at: Instant) -> dict[str, 
     task = drive.pool.tasks.get(key)
     if task is None or not task.is_active or submit not in (None, task.submit):
         raise Refused(f"{command.id} has no active job that could have said that")
+    declared = [own for own, _ in stage.nodes.node(key).outputs]
+    if command.output and command.output not in (*declared, *STANDARD):
+        raise Refused(unknown_output_text(key[1], command.output, declared))
     for text in command.texts or ("",):
         stage.reports.message(drive, (key, task.submit), text, command.output or None, at)
     return {"task": drive.text(key), "submit": task.submit}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
@@ -36,6 +38,7 @@ from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive, Surroundings
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
+from tidewheel.services.scheduler.job_place import check_places
 from tidewheel.services.scheduler.late_stages import LateMeans, LateStages
 from tidewheel.services.scheduler.news import FAILURES, news_of
 from tidewheel.services.scheduler.nodes import Nodes
@@ -112,6 +115,7 @@ class Stage:
             xtriggers.results_for,
             taken.platforms,
         )
+        self._platforms = taken.platforms
         self._reason = taken.run.reason
         self.begun = False
         self._is_begin_told = False
@@ -202,6 +206,14 @@ class Stage:
     def awaited_objects(self) -> Sequence[str]:
         """Of a SIP definition, whatever comes from outside is an object that is posted."""
         return self.xtriggers.awaited_messages() if self.definition.kind == SIP else ()
+
+    def check_places(self, graph: Graph) -> None:
+        """Refuse a definition whose jobs would go where nobody has described a place."""
+        findings = Findings()
+        if self.drive.run.options.mode == RunMode.LIVE:
+            check_places(graph, self._platforms, findings)
+        if findings.has_errors:
+            raise InvalidDefinition(self.drive.run.workflow, findings.sorted())
 
     def reload(
         self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant

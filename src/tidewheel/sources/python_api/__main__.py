@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from tidewheel.sources.python_api.functions import call
 from tidewheel.sources.python_api.loading import workflows_in
 
 
@@ -15,7 +16,7 @@ def main(home: str, task: str) -> None:
     for workflow in workflows_in(home):
         function = workflow.function(task)
         if function is not None:
-            function()
+            call(function)
             return
     sys.exit(f"{home} has no workflow with a function that is the task {task!r}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import shlex
 from collections.abc import Callable
@@ -22,6 +23,11 @@ def check_function(function: TaskFunction) -> None:
             f"a job cannot find the function {where}",
             "define it with 'def' at the top level of its module",
         )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadStatement(
+            f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
+            "write the loop inside of it, and no 'yield'",
+        )
     needed = [
         name
         for name, one in inspect.signature(function).parameters.items()
@@ -33,6 +39,25 @@ def check_function(function: TaskFunction) -> None:
             "arguments",
             "give them defaults, or read them from the environment",
         )
+
+
+def call(function: TaskFunction) -> object:
+    """What a job does: call it, and await it if it is async.
+
+    A promise of work that nobody does, such as a generator, is a TypeError, never a success.
+    """
+    answer = function()
+    if inspect.iscoroutine(answer):
+        answer = asyncio.run(answer)
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
+        what = type(answer).__name__.replace("_", " ")
+        if inspect.iscoroutine(answer):
+            answer.close()  # or Python adds a warning of its own
+        raise TypeError(
+            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
+            f"{what} that nobody runs, so its work is not done: run it inside of the function"
+        )
+    return answer
 
 
 def script_of(function: TaskFunction, task: str) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from tidewheel.core.graph.condition import Atom, Xtrigger, leaves
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import STANDARD
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.spelling import Lookalikes, nearest
 
 NAMED_MAX = 10  # names in one message
-GUESSED_MAX = 20  # names without a section for which a likely one is looked for
 
 WALL_CLOCK = "wall_clock"  # known without a definition, as in Cylc: no offset
 
@@ -21,12 +21,6 @@ def check_references(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
     """Outputs and xtriggers that the graph uses."""
     _check_outputs(workflow, graph, findings)
     _check_xtriggers(workflow, graph, findings)
-
-
-def check_sections(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Tasks that are in the graph or defined, but not both."""
-    _check_implicit(workflow, graph, findings)
-    _check_unused(workflow, graph, findings)
 
 
 def some(names: Iterable[str]) -> str:
@@ -99,27 +93,59 @@ def _is_clock(workflow: WorkflowDef, label: str) -> bool:
     return label == WALL_CLOCK if defined is None else defined.function == WALL_CLOCK
 
 
-def _check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Tasks that are in the graph and not defined.
+
+    Root may give them something to do; without that they would succeed without doing anything,
+    and one that is a letter off a defined name is probably misspelt.
+    """
     implicit = [node.name for node in graph.nodes.values() if node.implicit]
-    allowed = workflow.implicit_nodes_allowed
-    if not implicit or allowed:
+    if not implicit:
         return
-    severity = Severity.ERROR if allowed is False else graph.policy.implicit_nodes
-    defined = [*workflow.nodes, *workflow.families]
-    near = {name: nearest(name, defined) for name in implicit[:GUESSED_MAX]}
-    guesses = [f"{name} (did you mean {found}?)" for name, found in near.items() if found]
-    report = findings.error if severity is Severity.ERROR else findings.warning
+    lookalikes = Lookalikes((*workflow.nodes, *workflow.families))
+    meant = {name: found for name in implicit if (found := lookalikes.of(name))}
+    idle = set() if _gives_something_to_do(workflow.root) else set(implicit)
+    wrong = {*meant, *idle} if workflow.nodes else set()
+    allowed = workflow.implicit_nodes_allowed
+    if allowed is False or (allowed is None and graph.policy.implicit_nodes is Severity.ERROR):
+        wrong = set(implicit)
+    if wrong:
+        report = findings.warning if allowed else findings.error
+        _report_implicit(
+            workflow, [name for name in implicit if name in wrong], meant, idle, report
+        )
+    rest = [name for name in implicit if name not in wrong]
+    if rest and not allowed:
+        _report_implicit(workflow, rest, meant, idle, findings.warning)
+
+
+def _gives_something_to_do(root: NodeDef) -> bool:
+    scripts = root.scripts
+    return bool(scripts.pre or scripts.main or scripts.post) or root.run_mode != RunMode.LIVE
+
+
+def _report_implicit(
+    workflow: WorkflowDef,
+    names: list[str],
+    meant: Mapping[str, str],
+    idle: Container[str],
+    report: Callable[[str, str, str, Position], None],
+) -> None:
+    told = (
+        f"{name} (did you mean {meant[name]}?)" if name in meant else name for name in names
+    )
+    what = "succeeds without doing anything" if names[0] in idle else "runs root's script alone"
     report(
         "implicit-tasks",
-        f"no [runtime] section for {some(implicit)}"
-        + (f"; perhaps misspelt: {some(guesses)}" if guesses else ""),
-        "define them under [runtime], or set [scheduler] allow implicit tasks = True; such a "
-        "task does nothing",
-        _place_of(workflow, implicit[0]),
+        f"in the graph, but not defined under [runtime]: {some(told)}; such a task {what}",
+        f"correct the name, define it ([runtime] [[{names[0]}]]), or set [scheduler] "
+        "allow implicit tasks = True",
+        _place_of(workflow, names[0]),
     )
 
 
-def _check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Tasks that are defined and not in the graph."""
     unused = [name for name in workflow.nodes if name not in graph.nodes]
     if unused:
         findings.note(

@@ -61,7 +61,7 @@ class Lowered:
 
     arrows: dict[tuple[Condition, tuple[str, ...], bool], Arrow] = field(default_factory=dict)
     placements: dict[str, Placement] = field(default_factory=dict)
-    marks: dict[tuple[str, str, bool, bool], OutputMark] = field(default_factory=dict)
+    marks: dict[tuple[str, str, bool, bool, bool], OutputMark] = field(default_factory=dict)
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
 
 
@@ -175,7 +175,7 @@ class Lowering:
         if token.qualifier is None and not token.optional and not leads_on:
             return  # a plain name that leads nowhere says nothing about its outputs
         for mark in self._marks(token, members):
-            key = (mark.node, mark.output, mark.optional, mark.by_family)
+            key = (mark.node, mark.output, mark.optional, mark.by_family, mark.explicit)
             lowered.marks.setdefault(key, mark)
 
     def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[OutputMark]:
