@@ -9,8 +9,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Given on the command line: make test SEED=7, make sim SEED=7 SCHEDULES=1
+# Given on the command line: make test SEED=7, make sim SEED=7 SCHEDULES=1, make soak MINUTES=30
 SEED ?=
+MINUTES ?= 10
 SCHEDULES ?= 1000
 CAMPAIGN_SCHEDULES ?= 100000
 CAMPAIGN_RUNS ?= 20000
@@ -46,7 +47,7 @@ parts: setup ## Install what tests start: PostgreSQL, Docker, Slurm; quick where
 	$(BIN)/python -m tests.support.parts
 
 .PHONY: test
-test: static weblint parts chromium ## Everything, each suite within its budget of seconds
+test: static weblint parts chromium ## Everything; by hand with a fresh seed, with CI=true as CI does
 	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
 
 .PHONY: static
@@ -76,8 +77,12 @@ sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed repla
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 
+.PHONY: soak
+soak: setup ## MINUTES=n of worlds that nobody has seen before, on every core; failing seeds are told
+	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+
 .PHONY: campaign
-campaign: setup ## The long simulation and many times the faults, before a figure is published
+campaign: setup ## The long simulation, what is nightly, many times the faults; before figures are published
 	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
 	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
@@ -86,6 +91,7 @@ campaign: setup ## The long simulation and many times the faults, before a figur
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/machines tests/fuzz -k 'rolling or faults or mutated'
 	TIDEWHEEL_TEST_SCALE=5 $(BIN)/python -m pytest -q --timeout=600 \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/engines -k 'many_jobs or killed'
+	$(BIN)/python -m pytest -q -n 2 -m nightly --timeout=600 tests
 
 .PHONY: bench
 bench: setup ## Measure tidewheel and its peers side by side

@@ -5,9 +5,9 @@ import pytest
 from tests.browser.flows import NOISY
 from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
-from tests.support.patience import SECONDS_MAX, eventually_told
+from tests.support.patience import SECONDS_MAX, allowed, eventually_told
 
-PATIENCE_MS = 1_000 * SECONDS_MAX
+PATIENCE_MS = 1_000 * allowed(SECONDS_MAX)
 
 
 def pytest_collection_modifyitems(items):

@@ -6,9 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.places import address
-from tests.support.patience import scaled
 
-pytestmark = pytest.mark.skipif(scaled(1) == 1, reason="large: make campaign")
+pytestmark = pytest.mark.nightly
 
 PARENTS = """
 [task parameters]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import allowed
+
 ROOT = Path(__file__).parents[2]
 
 HANDLERS = """
@@ -206,7 +208,9 @@ def test_everything_works_on_postgresql(tidewheel, postgres_url):
 
 def test_the_demo_of_the_queue_shows_a_graph_and_ends_well():
     demo = [sys.executable, str(ROOT / "examples" / "queue_demo.py")]
-    done = subprocess.run(demo, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        demo, capture_output=True, text=True, timeout=allowed(50), check=False
+    )
     assert done.returncode == 0, done.stderr
     assert re.search(r"forecast  running  [2468]0%", done.stderr), done.stderr
     assert "first attempt: the warning service did not answer" in done.stdout

@@ -6,12 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.patience import allowed
+
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 
 
 def test_the_demo_shows_a_retry_a_branch_and_a_handled_failure_and_completes():
     shown = subprocess.run(
-        [sys.executable, str(DEMO)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(DEMO)],
+        capture_output=True,
+        text=True,
+        timeout=allowed(60),
+        check=False,
     )
     assert shown.returncode == 0, shown.stdout + shown.stderr
     for line in (

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from tests.conformance.door import Door
 from tests.conformance.worlds import World
+from tests.support.patience import allowed
 
-MEET_SECONDS_MAX = 30
+MEET_SECONDS_MAX = allowed(30)
 Thing = TypeVar("Thing")
 Rounds = Callable[[Iterable[Thing]], Iterator[Thing]]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.support.patience import allowed
 from tidewheel.config import StoreSettings
 from tidewheel.store.postgres import connect
 
@@ -28,7 +29,7 @@ def test_a_cut_that_nobody_announces_ends_calls_and_heals(postgres_url):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=allowed(50),
         check=False,
     )
     if "Operation not permitted" in done.stderr:

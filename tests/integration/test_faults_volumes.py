@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.audit import audit
 from tests.support.fleet import fleet
-from tests.support.patience import eventually
+from tests.support.patience import allowed, eventually
 from tests.support.volumes import mounted
 
 MIB = 1024 * 1024
@@ -37,7 +37,7 @@ def test_an_end_that_found_the_store_full_is_reported_when_there_is_room_again(
         worker.says("disk under the database is full")
         assert client.get("a").status == "running"  # reads work
         ballast.unlink()
-        assert client.wait("a", timeout=40)[0].status == "succeeded"
+        assert client.wait("a", timeout=allowed(40))[0].status == "succeeded"
         assert worker.runs
         audit(client, crew, ["a"])
 
@@ -50,14 +50,14 @@ def test_a_full_disk_under_the_logs_costs_the_log_and_not_the_result(tmp_path, v
         # More than there is room for, and the job does not mind.
         chatty = f"{crew.noting('begin')}; head -c {4 * MIB} /dev/zero; exit 0"
         client.submit(id="chatty", command=chatty)
-        assert client.wait("chatty", timeout=30)[0].status == "succeeded"
+        assert client.wait("chatty", timeout=allowed(30))[0].status == "succeeded"
         assert client.attempts("chatty")[0].exit_status == 0
         assert worker.runs
         # With room again, the next one is as good as new.
         for log in volume.path.rglob("job.out"):
             log.unlink()
         client.submit(id="next", command="echo hello")
-        assert client.wait("next", timeout=30)[0].status == "succeeded"
+        assert client.wait("next", timeout=allowed(30))[0].status == "succeeded"
         [out] = [log for log in volume.path.rglob("job.out") if log.stat().st_size]
         assert out.read_text() == "hello\n"
 
@@ -73,7 +73,7 @@ def test_a_task_that_cannot_be_written_down_goes_back_until_there_is_room(tmp_pa
         eventually(lambda: client.workers()[0].trouble, "the worker says why it does nothing")
         assert "No space left" in client.workers()[0].trouble
         ballast.unlink()
-        [task] = client.wait("a", timeout=30)
+        [task] = client.wait("a", timeout=allowed(30))
         assert (task.status, task.failures) == ("succeeded", 0)
         eventually(lambda: client.workers()[0].trouble is None, "the trouble is over")
         assert worker.runs

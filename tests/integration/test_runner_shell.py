@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.support.patience import allowed
 from tidewheel.config import JobLimits
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.core.tasks.task import TaskId
@@ -327,7 +328,9 @@ async def work():
 
 asyncio.run(work())
 """
-    subprocess.run((sys.executable, "-c", program, str(tmp_path)), check=True, timeout=30)
+    subprocess.run(
+        (sys.executable, "-c", program, str(tmp_path)), check=True, timeout=allowed(30)
+    )
 
 
 @pytest.mark.parametrize(

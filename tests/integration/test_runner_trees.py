@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.support.patience import allowed
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.errors import BadSetting
 from tidewheel.runners.process_table import read_table
@@ -296,4 +297,6 @@ asyncio.run(work())
 
 
 def test_a_subreaper_reaps_what_jobs_leave_and_nothing_else(tmp_path):
-    subprocess.run((sys.executable, "-c", SUBREAPER, str(tmp_path)), check=True, timeout=30)
+    subprocess.run(
+        (sys.executable, "-c", SUBREAPER, str(tmp_path)), check=True, timeout=allowed(30)
+    )

@@ -38,6 +38,7 @@ def test_the_simulation_finds(bug: Bug, package, request):
     request.node.user_properties += [("schedules", found[1]), ("found by", invariant[1])]
 
 
+@pytest.mark.nightly  # what it shows, tests/sim shows of the package itself
 def test_a_copy_without_a_bug_passes(package):
     run = simulate(package, SCHEDULES_OF_CONTROL)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

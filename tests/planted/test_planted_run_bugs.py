@@ -43,6 +43,7 @@ def test_the_named_test_finds(named: NamedBug, package):
     assert "1 failed" in run.stdout
 
 
+@pytest.mark.nightly  # what it shows, tests/sim shows of the package itself
 def test_a_copy_without_a_bug_passes(package):
     run = simulate(package, SCHEDULES_OF_CONTROL)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

@@ -39,6 +39,7 @@ def test_the_oracle_finds(bug: Bug, package, request):
     request.node.user_properties += [("graphs", found[1]), ("found by", found[3][:200])]
 
 
+@pytest.mark.nightly  # what it shows, tests/sim shows of the package itself
 def test_a_copy_without_a_bug_agrees(package):
     run = compare(package, GRAPHS_OF_CONTROL)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

@@ -10,7 +10,7 @@ import pytest
 from tests.server.conftest import register
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path, running_server
-from tests.support.patience import eventually
+from tests.support.patience import allowed, eventually
 from tests.support.prepared_run import PreparedRun
 from tidewheel.config import ServerSettings
 from tidewheel.server.serving import make_room
@@ -96,7 +96,7 @@ def test_a_claim_whose_caller_hung_up_takes_nothing(own_server):
     """Else the task would wait for its lease to end, and lapse once for nothing."""
     worker = own_server.caller("worker", "submit", queues=["a"])
     worker.id = register(worker, "a")
-    waiting = http.client.HTTPConnection(own_server.address, timeout=20)
+    waiting = http.client.HTTPConnection(own_server.address, timeout=allowed(20))
     headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
     body = json.dumps({"worker": worker.id, "wait_s": 60})
     waiting.request("POST", "/api/v1/queues/a/claim", body, headers)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
+from tests.support.patience import allowed
 from tidewheel.config import StoreSettings
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
@@ -57,7 +58,7 @@ class Busy:
         thread = threading.Thread(target=lambda: self.replies.append(ask()))
         self._threads.append(thread)
         thread.start()
-        assert self._begun.acquire(timeout=15)
+        assert self._begun.acquire(timeout=allowed(15))
 
     def ends(self):
         self._go_on.set()

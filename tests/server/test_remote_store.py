@@ -6,6 +6,7 @@ import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
+from tests.support.patience import allowed
 from tidewheel import AsyncClient, Client, Worker
 from tidewheel.config import Credentials, StoreSettings
 from tidewheel.core.tasks.lease import Holder
@@ -55,7 +56,7 @@ def test_a_blocking_client_does_through_a_server_what_it_does_with_a_store(serve
         assert [task.id for task in near.list(queue="clients")] == [made.id]
         assert near.why(made.id)
         assert near.cancel(made.id)
-        [ended] = near.wait(made.id, timeout=10)
+        [ended] = near.wait(made.id, timeout=allowed(10))
         assert ended.status == "cancelled"
         with pytest.raises(NotFound, match="nobody"):
             near.get("nobody")
@@ -93,7 +94,7 @@ def test_a_worker_in_python_executes_handlers_through_a_server(server, admin, tm
     with Client(url(server), token=admin.token) as near:
         made = near.submit("handlers", handler="double", spec=21)
         with Worker(where, handlers=handlers, queues=["handlers"], home=tmp_path):
-            [ended] = near.wait(made.id, timeout=30)
+            [ended] = near.wait(made.id, timeout=allowed(30))
         assert ended.status == "succeeded"
         assert [one.text for one in near.outputs(made.id)] == ["42"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import Caller, running_server
-from tests.support.patience import eventually
+from tests.support.patience import allowed, eventually
 from tidewheel.core.tasks.access import Scope
 from tidewheel.server.call import Call
 from tidewheel.server.routes import Needs, Route, no_queue
@@ -18,7 +18,7 @@ class Channel:
     """Events as they come."""
 
     def __init__(self, caller, worker):
-        self._connection = http.client.HTTPConnection(caller.address, timeout=20)
+        self._connection = http.client.HTTPConnection(caller.address, timeout=allowed(20))
         headers = {"Authorization": f"Bearer {caller.token}"}
         self._connection.request("GET", f"/api/v1/workers/{worker}/channel", headers=headers)
         self.answer = self._connection.getresponse()

@@ -1,4 +1,4 @@
-"""Campaigns of a simulator in processes of their own, on both cores; none outlives its test."""
+"""Simulators in processes of their own; none outlives its test."""
 
 import os
 import re
@@ -6,38 +6,28 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.sim.seeds import Campaign
+
 ROOT = Path(__file__).parents[2]
-CORES = 2
-SEEDS_APART = 2_000_000  # so that the cores do not do the same
-COUNT_MAX = 1_000_000  # for each core: the time ends the campaign
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """A campaign takes so long; on a slow machine longer, until it has seen enough to tell.
-
-    How long it may take at most is said by the budget of its suite.
-    """
-
-    seconds: int
-    at_least: int
 
 
 class Campaigns:
     """Starts one simulator with any arguments, as often as wanted."""
 
-    def __init__(self, module: str) -> None:
-        self.module = module
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *arguments: object, hash_seed: int = 0) -> subprocess.Popen[str]:
+    def start(
+        self, seed: int, count: int, *arguments: str, hash_seed: int = 0
+    ) -> subprocess.Popen[str]:
+        """So many worlds from this seed on."""
         process = subprocess.Popen(
-            [sys.executable, "-m", self.module, *map(str, arguments)],
+            [sys.executable, "-m", *self.campaign.command(seed, count), *arguments],
             cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
             stdout=subprocess.PIPE,
@@ -47,24 +37,15 @@ class Campaigns:
         self.started.append(process)
         return process
 
-    def count(self, seed: int, *arguments: object) -> int:
-        """How many worlds from that seed on were simulated, with nothing wrong in any."""
-        runs = [
-            self.start("--seed", seed + core * SEEDS_APART, *arguments) for core in range(CORES)
-        ]
-        return sum(count_in(output_of(run)) for run in runs)
-
-    def count_within(self, bounds: Bounds, seed: int, counted: str) -> int:
-        """The same for as long as that; `counted` is the option that says how many at most."""
-        each = -(-bounds.at_least // CORES)
-        return self.count(
-            seed, counted, COUNT_MAX, "--seconds", bounds.seconds, "--at-least", each
-        )
+    def hold(self, seed: int, count: int) -> None:
+        """The test fails if something is wrong in one of them."""
+        output = output_of(self.start(seed, count))
+        assert count_in(output) == count, output
 
 
 @contextmanager
-def campaigns_of(module: str) -> Iterator[Campaigns]:
-    campaigns = Campaigns(module)
+def campaigns_of(campaign: Campaign) -> Iterator[Campaigns]:
+    campaigns = Campaigns(campaign)
     yield campaigns
     for process in campaigns.started:
         with process:  # closes its pipe and waits for it
@@ -80,6 +61,7 @@ def output_of(process: subprocess.Popen[str]) -> str:
 
 
 def count_in(output: str) -> int:
+    """How many worlds a simulator says that it has lived through."""
     found = re.search(r"^no (?:violation|disagreement) in (\d+) ", output, re.MULTILINE)
     assert found, output
     return int(found[1])

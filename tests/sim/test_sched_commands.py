@@ -1,17 +1,19 @@
 """Random commands in random workflows: nothing breaks, and a restart changes nothing.
 
 After each step `Scenario` checks the invariants and compares the pool with one that is made
-again from what was written. A failing seed is printed; `SIM_SEED=n` plays it alone.
+again from what was written. A failure prints the command that shows it again.
 """
 
 from __future__ import annotations
 
-import os
-import time
 from random import Random
 
+import pytest
+
+from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
+from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.applying import answer_of, events_of
@@ -25,9 +27,7 @@ from tidewheel.core.sched.preview import preview
 from tidewheel.errors import Refused
 from tidewheel.testing.scenario import Scenario, compile_flow
 
-FIRST_SEED = 1
-ONCE_FAILED = (149, 5007, 5011, 5041, 5154, 5269, 5460)
-SECONDS_MAX = 15.0
+COMMANDS = CAMPAIGNS["commands"]
 STEPS_MAX = 60
 SELECTORS = ("", "", "", ":waiting", ":active", ":incomplete", ":held", ":f*")
 FLOWS = ("", "", "", "new", "all", "none", "1", "2", "1,2")
@@ -164,19 +164,10 @@ def play(seed: int) -> None:
     except Exception as error:
         said = [] if operator is None else operator.said
         shown = "\n".join(said)
-        raise AssertionError(f"SIM_SEED={seed}: {error!r}\n{shown}") from error
+        raise AssertionError(f"{error!r}\n{shown}") from error
 
 
-def test_no_command_breaks_a_run_and_no_restart_changes_one():
-    alone = os.environ.get("SIM_SEED")
-    if alone is not None:
-        play(int(alone))
-        return
-    for seed in ONCE_FAILED:
-        play(seed)
-    begun = time.monotonic()
-    seed = FIRST_SEED
-    while time.monotonic() - begun < SECONDS_MAX:
-        play(seed)
-        seed += 1
-    assert seed > FIRST_SEED
+@pytest.mark.parametrize("seed", COMMANDS.begins())
+def test_no_command_breaks_a_run_and_no_restart_changes_one(seed):
+    with campaigns_of(COMMANDS) as campaigns:
+        campaigns.hold(seed, COMMANDS.each)

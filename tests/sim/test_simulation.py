@@ -1,53 +1,35 @@
 """Scenarios 1, 3, 4, 20, 43 and 45: whole systems under faults, from one seed.
 
-A failure prints the command that shows it again. Once mended, its seed joins REGRESSIONS.
+A failure prints the command that shows it again; its seed then joins ONCE_FAILED of seeds.py.
 """
 
 import re
 
 import pytest
 
-from tests.sim.campaigns import Bounds, campaigns_of, output_of
-from tidewheel.testing.world import run_schedule
+from tests.sim.campaigns import campaigns_of, output_of
+from tests.sim.seeds import CAMPAIGNS
 
-BOUNDS = Bounds(seconds=90, at_least=500)
-
-# Seeds that show a bug which once was there, and which one. A seed is a world only until the
-# simulator draws differently, so each of these bugs also has a test of its own.
-REGRESSIONS = {
-    41000383: "a claim that came after the farewell of its worker broke it",
-    52001420: "a monitor that stood still during a call took leases back after an outage",
-    4021256014: "the judge did not see that a refused adoption settles the attempt",
-    2018517559: "the simulator mixed up what a job had said while its worker stood still",
-    62002742: "a monitor took an old answer for a sign that the store was there",
-}
+QUEUE = CAMPAIGNS["queue"]
 
 
 @pytest.fixture
 def campaigns():
-    with campaigns_of("tidewheel.testing.simulate") as campaigns:
+    with campaigns_of(QUEUE) as campaigns:
         yield campaigns
 
 
-def test_nothing_breaks_whatever_fails(campaigns, base_seed, request):
-    schedules = campaigns.count_within(BOUNDS, base_seed, "--schedules")
-    request.node.user_properties.append(("schedules", schedules))
-    assert schedules >= BOUNDS.at_least
-
-
-@pytest.mark.parametrize("seed", REGRESSIONS)
-def test_what_broke_once_holds(seed):
-    broken = run_schedule(seed).broken
-    assert broken is None, f"{broken}; again: make sim SEED={seed} SCHEDULES=1"
+@pytest.mark.parametrize("seed", QUEUE.begins())
+def test_nothing_breaks_whatever_fails(campaigns, seed):
+    campaigns.hold(seed, QUEUE.each)
 
 
 def test_without_faults_nothing_lapses_and_nothing_is_done_twice(campaigns, base_seed):
-    output_of(campaigns.start("--seed", base_seed, "--schedules", 60, "--calm"))
+    output_of(campaigns.start(base_seed, 60, "--calm"))
 
 
 def test_one_seed_is_one_history_in_every_process(campaigns, base_seed):
-    options = ("--seed", base_seed, "--schedules", 50, "--digests")
-    runs = [campaigns.start(*options, hash_seed=hash_seed) for hash_seed in (1, 2)]
+    runs = [campaigns.start(base_seed, 50, "--digests", hash_seed=seed) for seed in (1, 2)]
     digests = [re.findall(r"^digest .*$", output_of(run), re.MULTILINE) for run in runs]
     assert len(digests[0]) == 50
     assert digests[0] == digests[1]

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import tidewheel
+from tests.support.patience import allowed
 from tidewheel import AsyncClient, Client
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import UsageSample
@@ -529,7 +530,7 @@ def test_waiting_ends_when_all_have_ended_and_tells_the_way(client, url):
         with Client(url) as worker:
             worker.complete(worker.lease_by_id(task_id))
 
-    ended = client.wait("b", "a", timeout=30, on_progress=work)
+    ended = client.wait("b", "a", timeout=allowed(30), on_progress=work)
     assert [(task.id, task.status) for task in ended] == [
         ("b", Status.SUCCEEDED),
         ("a", Status.SUCCEEDED),
@@ -726,7 +727,7 @@ def test_a_worker_in_a_thread_executes_handlers_and_commands(client, url, tmp_pa
     client.submit(id="command", command="exit 3")
     client.submit(id="pointless", handler="give up", retries=5)
     with tidewheel.Worker(url, handlers=handlers, home=tmp_path / "home"):
-        client.wait("double", "command", "pointless", timeout=30)
+        client.wait("double", "command", "pointless", timeout=allowed(30))
     assert client.attempts("double")[0].metrics == "42"
     assert client.get("command").errors[0].code == "exit"
     assert client.get("pointless").errors[0].code == "pointless"
@@ -742,7 +743,7 @@ def test_a_worker_and_a_monitor_share_the_loop_of_an_application(url, tmp_path):
             tidewheel.Worker(url, home=tmp_path / "home"),
         ):
             submitted = await client.submit(command="true")
-            return await client.wait(submitted.id, timeout=30)
+            return await client.wait(submitted.id, timeout=allowed(30))
 
     [task] = asyncio.run(application())
     assert task.status is Status.SUCCEEDED

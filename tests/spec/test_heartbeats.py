@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import allowed
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.core.tasks.steps import End, Ending
@@ -316,7 +317,7 @@ class BlockingJob:
         return None
 
     async def wait(self):
-        self.was_heard = self.heard_enough.wait(timeout=30.0)
+        self.was_heard = self.heard_enough.wait(timeout=allowed(30.0))
         return End(ending=Ending.SUCCEEDED)
 
     async def stop(self, _grace_seconds):

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
+import io
 import json
 import os
 import pty
+import selectors
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support.patience import allowed, eventually
+from tests.support.typed_command import TypedCommand
+
 PROGRAM = Path(sys.executable).parent / "tidewheel"
-SECONDS_MAX = 50
+WARM = Path(__file__).with_name("warm_program.py")
+SECONDS_MAX = 50  # on a quiet machine
 CHUNK = 65_536
+LANGUAGE = "C.UTF-8"
+WARM_BYTES_MAX = 50_000  # of words and environment, which go as one packet
+# An interpreter reads these when it starts, so a command that has them starts one.
+AT_START = ("PYTHON", "LD_", "LC_", "FAKETIME", "MALLOC_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,64 @@ class Answer:
         """The one word that was printed."""
         [word] = self.out.split()
         return word
+
+
+class WarmProgram:
+    """The program, loaded once; each command is a fork of it (warm_program.py)."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="tidewheel-warm-"))
+        self.address = str(self._folder / "socket")
+        self._server = subprocess.Popen(
+            [sys.executable, "-P", WARM, self.address], stdin=subprocess.PIPE, env=environment
+        )
+        atexit.register(self.end)
+        eventually(self._answers, "the warm program waits for commands")
+
+    def _answers(self) -> bool:
+        assert self._server.poll() is None, "the warm program has ended"
+        return Path(self.address).exists()
+
+    def end(self) -> None:
+        """Commands that have not ended go on."""
+        with self._server:  # closes its standard input and waits for it
+            pass
+        shutil.rmtree(self._folder)
+
+    def start(
+        self, words: Sequence[object], folder: Path, environment: dict[str, str], *files: int
+    ) -> TypedCommand:
+        """A command with these three standard files."""
+        return TypedCommand(
+            self.address,
+            [str(word) for word in words],
+            folder=str(folder),
+            environment=environment,
+            umask=own_umask(),
+            files=files,
+        )
+
+
+@cache
+def warm_program() -> WarmProgram:
+    """One for all tests of this process."""
+    return WarmProgram({"PATH": os.environ["PATH"], "LANG": LANGUAGE})
+
+
+def is_warm(environment: Mapping[str, str], words: Sequence[object]) -> bool:
+    """Whether a fork of a loaded program is the same as a new one."""
+    size = sum(len(str(word)) for word in (*environment.items(), *words))
+    starts = any(name.startswith(AT_START) for name in environment)
+    return not starts and environment.get("LANG") == LANGUAGE and size < WARM_BYTES_MAX
+
+
+def own_umask() -> int:
+    [line] = [
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("Umask:")
+    ]
+    return int(line.split()[1], 8)
 
 
 class RunningCommand:
@@ -67,6 +140,7 @@ class RunningCommand:
 
     def wait(self, seconds_max: float | None = SECONDS_MAX) -> Answer:
         """Its end, with everything it printed."""
+        seconds_max = None if seconds_max is None else allowed(seconds_max)
         if self._reader is None:
             out, _ = self._process.communicate(timeout=seconds_max)
             self.lines.append(out)
@@ -89,7 +163,7 @@ class CommandLine:
         self.environment = {
             "HOME": str(self.home),
             "PATH": f"{program.parent}:{os.environ['PATH']}",
-            "LANG": "C.UTF-8",
+            "LANG": LANGUAGE,
         }
 
     @property
@@ -103,17 +177,42 @@ class CommandLine:
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Answer:
         """Run a command to its end."""
+        words = (self.program, *arguments)
+        surroundings = self.environment | environment
+        if self.program == PROGRAM and is_warm(surroundings, words):
+            return self._typed(words, surroundings, stdin)
         done = subprocess.run(
-            [self.program, *arguments],
+            words,
             input=stdin,
             capture_output=True,
             text=True,
             cwd=self.folder,
-            env=self.environment | environment,
-            timeout=SECONDS_MAX,
+            env=surroundings,
+            timeout=allowed(SECONDS_MAX),
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
+
+    def _typed(
+        self, words: Sequence[object], environment: dict[str, str], stdin: str
+    ) -> Answer:
+        """The same in a fork of the warm program."""
+        with ExitStack() as files:
+            (their_in, our_in), (out, their_out), (err, their_err) = (
+                tuple(map(files.enter_context, pipe())) for _ in range(3)
+            )
+            theirs = (their_in, their_out, their_err)
+            command = warm_program().start(
+                words, self.folder, environment, *(file.fileno() for file in theirs)
+            )
+            for file in theirs:
+                file.close()
+            try:
+                said = exchanged(our_in, stdin.encode(), (out, err))
+            except BaseException:
+                command.hang_up()
+                raise
+            return Answer(command.wait(), *said)
 
     @contextmanager
     def started(self, *arguments: str, **environment: str) -> Iterator[RunningCommand]:
@@ -138,13 +237,9 @@ class CommandLine:
     def on_terminal(self, *arguments: str, columns: int = 100) -> Answer:
         """Run a command on a terminal; what it shows comes as one text."""
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [self.program, *arguments],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=self.folder,
-            env=self.environment | {"TERM": "xterm", "COLUMNS": str(columns)},
+        environment = self.environment | {"TERM": "xterm", "COLUMNS": str(columns)}
+        command = warm_program().start(
+            (self.program, *arguments), self.folder, environment, theirs, theirs, theirs
         )
         os.close(theirs)
         shown = b""
@@ -152,4 +247,44 @@ class CommandLine:
             while chunk := os.read(ours, CHUNK):
                 shown += chunk
         os.close(ours)
-        return Answer(process.wait(SECONDS_MAX), shown.decode(), "")
+        return Answer(command.wait(), shown.decode(), "")
+
+
+def pipe() -> tuple[io.FileIO, io.FileIO]:
+    """Where one reads what the other writes. To close them twice is nothing."""
+    read, write = os.pipe()
+    return io.FileIO(read, "r"), io.FileIO(write, "w")
+
+
+def exchanged(to: io.FileIO, given: bytes, sources: Sequence[io.FileIO]) -> list[str]:
+    """Writes to one file and reads others until all of them have ended, as text."""
+    read = {source: b"" for source in sources}
+    ends_at = time.monotonic() + allowed(SECONDS_MAX)
+    os.set_blocking(to.fileno(), False)
+    with selectors.DefaultSelector() as ready:
+        ready.register(to, selectors.EVENT_WRITE)
+        for source in sources:
+            ready.register(source, selectors.EVENT_READ)
+        while ready.get_map():
+            left = ends_at - time.monotonic()
+            assert left > 0, f"it did not end, and said {list(read.values())}"
+            for key, _ in ready.select(left):
+                if key.fileobj is to:
+                    given = given[written(to, given) :]
+                    done = not given
+                else:
+                    chunk = os.read(key.fd, CHUNK)
+                    read[key.fileobj] += chunk
+                    done = not chunk
+                if done:
+                    ready.unregister(key.fileobj)
+                    key.fileobj.close()
+    return [io.TextIOWrapper(io.BytesIO(one), "utf-8").read() for one in read.values()]
+
+
+def written(to: io.FileIO, given: bytes) -> int:
+    """How much of it needs no more writing; all, if nobody reads it."""
+    try:
+        return to.write(given) or 0
+    except BrokenPipeError:
+        return len(given)

@@ -26,7 +26,7 @@ from urllib.parse import quote
 import psutil
 
 from tests.support.debian_packages import Part
-from tests.support.patience import eventually, eventually_told
+from tests.support.patience import allowed, eventually, eventually_told
 
 IMAGE = "busybox:test"
 DOCKER = Part(
@@ -194,7 +194,7 @@ class PrivateEngine:
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=allowed(60),
             check=False,
         )
 
@@ -203,7 +203,7 @@ class _Socket(http.client.HTTPConnection):
     """HTTP to a socket that is a file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=allowed(60))
         self._path = path
 
     def connect(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from tests.support.http_server import API, Caller
+from tests.support.patience import allowed
 
 FINAL = {"succeeded", "failed", "cancelled"}
 
@@ -24,7 +25,7 @@ class EventReader:
     """One connection; `last` is what to give as Last-Event-ID after it is lost."""
 
     def __init__(self, caller: Caller, last: str | None = None, **query: str) -> None:
-        self._connection = http.client.HTTPConnection(caller.address, timeout=20)
+        self._connection = http.client.HTTPConnection(caller.address, timeout=allowed(20))
         headers = {"Accept": "text/event-stream", **caller.headers}
         if caller.token is not None:
             headers["Authorization"] = f"Bearer {caller.token}"

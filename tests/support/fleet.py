@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.command_line import PROGRAM
-from tests.support.patience import SECONDS_MAX, eventually
+from tests.support.patience import SECONDS_MAX, allowed, eventually
 from tidewheel.client import Client
 from tidewheel.runners.process_table import read_row, read_table
 from tidewheel.runners.process_tree import MARKER
@@ -97,7 +97,7 @@ class Program:
     def end(self, seconds_max: float = SECONDS_MAX) -> int:
         """Ask it to stop; its exit status."""
         self.send(signal.SIGTERM)
-        return self.process.wait(seconds_max)
+        return self.process.wait(allowed(seconds_max))
 
 
 class Fleet:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tests.support.patience import allowed
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import Grant, Scope
@@ -55,7 +56,7 @@ class Caller:
         if body is not None:
             given.setdefault("Content-Type", "application/json")
         raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        connection = http.client.HTTPConnection(self.address, timeout=20)
+        connection = http.client.HTTPConnection(self.address, timeout=allowed(20))
         try:
             connection.request(method, where, raw, given)
             answer = connection.getresponse()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.support.command_line import SECONDS_MAX, Answer, CommandLine
+from tests.support.patience import allowed
 
 PROGRAM = """
 import contextlib, io, json, sys
@@ -29,7 +30,7 @@ def answers(tidewheel: CommandLine, commands: Sequence[Sequence[str]]) -> list[A
         text=True,
         cwd=tidewheel.folder,
         env=tidewheel.environment,
-        timeout=SECONDS_MAX,
+        timeout=allowed(SECONDS_MAX),
         check=False,
     )
     assert done.returncode == 0, done.stderr

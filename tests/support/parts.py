@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from tests.support.container_engine import DOCKER
+from tests.support.debian_packages import Part
 from tests.support.postgres_binaries import find_binaries
 from tests.support.skewed_clock import find_library
 from tests.support.slurm_binaries import SLURM
 
+BUBBLEWRAP = Part(name="bubblewrap", programs=("bwrap",), packages=("bubblewrap",))
+SYSTEMD = Part(name="systemd", programs=("systemd-analyze",), packages=("systemd",))
+NETWORKS = Part(
+    name="a network of its own",
+    programs=("ip", "iptables", "nsenter", "openssl", "setpriv", "unshare"),
+    packages=("iproute2", "iptables", "openssl", "util-linux"),
+)
+
 if __name__ == "__main__":
     find_binaries()
     find_library()
-    for part in (DOCKER, SLURM):
+    for part in (BUBBLEWRAP, NETWORKS, SYSTEMD, DOCKER, SLURM):
         if reason := part.missing_reason():
             print(f"Tests that need {part.name} will be skipped: {reason}.")

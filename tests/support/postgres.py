@@ -22,6 +22,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
+from tests.support.patience import allowed
 from tests.support.postgres_binaries import find_binaries
 
 READY_SECONDS_MAX = 60
@@ -135,7 +136,7 @@ class PostgresServer:
         assert self._process is not None
         self._process.send_signal(with_signal)
         try:
-            self._process.wait(STOP_SECONDS_MAX)
+            self._process.wait(allowed(STOP_SECONDS_MAX))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -143,7 +144,7 @@ class PostgresServer:
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + READY_SECONDS_MAX
+        deadline = time.monotonic() + allowed(READY_SECONDS_MAX)
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
                 psycopg.connect(self.dsn()).close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+from tests.support.patience import allowed
+
 
 class RawConnection:
     """Speaks HTTP/1.1 as it is told; opened again whenever the server has closed it."""
@@ -32,7 +34,7 @@ class RawConnection:
 
     def _ask(self, request: bytes, *, streams: bool) -> tuple[int, bytes]:
         if self._socket is None:
-            self._socket = socket.create_connection(self._where, timeout=20)
+            self._socket = socket.create_connection(self._where, timeout=allowed(20))
         self._socket.sendall(request)
         head, body = self._until(b"", b"\r\n\r\n")
         status, fields = int(head.split(b" ", 2)[1]), _fields(head)

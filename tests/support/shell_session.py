@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.command_line import PROGRAM
+from tests.support import typed_command
+from tests.support.command_line import LANGUAGE, PROGRAM, warm_program
+from tests.support.patience import allowed
 from tests.support.ports import free_port
 
 SECONDS_MAX = 50
@@ -34,6 +38,12 @@ VARYING = (
 )
 # What people do not see who follow the pages as themselves.
 AS_ROOT = ("this is root, ", "this worker is root, ")
+# The program that a line calls is warm. It is a function, made before `set -a`: nobody inherits
+# it: jobs and other programs call the real one, as do lines with something in the background.
+WARM = """
+tidewheel() { {python} -I -S {typed} {address} {program} "$@"; }
+"""
+REAL = re.compile(r"[^&]&(?!&|>)|\bkill|\bexec\b")
 KEEP = """
 status=$?
 { declare -px; echo "cd $(printf %q "$PWD")"; } > "$SESSION" 2>/dev/null
@@ -56,7 +66,7 @@ class ShellSession:
         self._environment = {
             "HOME": str(self.home),
             "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
-            "LANG": "C.UTF-8",
+            "LANG": LANGUAGE,
             "TZ": "UTC",
             "SESSION": str(self._state),
         }
@@ -73,8 +83,8 @@ class ShellSession:
 
     def type(self, line: str) -> tuple[int, str]:
         """A command to its end: its exit status, and what it said."""
-        process = self._begun(f"{self._command(line)}\n{KEEP}")
-        said, _ = process.communicate(timeout=SECONDS_MAX)
+        process = self._begun(f"{self._command(line)}\n{KEEP}", warm=not REAL.search(line))
+        said, _ = process.communicate(timeout=allowed(SECONDS_MAX))
         return process.returncode, said
 
     def start(self, line: str, answer: tuple[str, ...]) -> str:
@@ -98,17 +108,17 @@ class ShellSession:
         for process in self._begun_all:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(SECONDS_MAX)
+            process.wait(allowed(SECONDS_MAX))
         for process, reader in self._readers:
             with suppress(RuntimeError):  # it never began to read
-                reader.join(SECONDS_MAX)
+                reader.join(allowed(SECONDS_MAX))
             assert process.stdout is not None
             process.stdout.close()
 
-    def _begun(self, script: str) -> subprocess.Popen[str]:
+    def _begun(self, script: str, *, warm: bool = False) -> subprocess.Popen[str]:
         """A bash with a group of its own, so that what it leaves behind can be ended."""
         process = subprocess.Popen(
-            ["bash", "-c", f'set -a\n. "$SESSION"\n{script}'],
+            ["bash", "-c", f'{warm_function() if warm else ""}set -a\n. "$SESSION"\n{script}'],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -134,6 +144,20 @@ class ShellSession:
         if serves and "--port" not in line:
             line = line.replace(serves[0], f"{serves[0]} --port {SHOWN_PORT}", 1)
         return self._real(line)
+
+
+def warm_function() -> str:
+    """The program as a function of bash."""
+    parts = {
+        "{python}": sys.executable,
+        "{typed}": typed_command.__file__,
+        "{address}": warm_program().address,
+        "{program}": str(PROGRAM),
+    }
+    text = WARM
+    for name, value in parts.items():
+        text = text.replace(name, shlex.quote(value))
+    return text
 
 
 def alike(line: str) -> str:

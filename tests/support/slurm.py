@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.support.patience import eventually
+from tests.support.patience import allowed, eventually
 from tests.support.ports import free_port
 from tests.support.slurm_binaries import program
 
@@ -104,7 +104,7 @@ class SlurmCluster:
             [program(name), *arguments],
             env=os.environ | self.environment,
             capture_output=True,
-            timeout=seconds_max,
+            timeout=allowed(seconds_max),
             check=True,
         )
         return done.stdout.decode()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.support.patience import allowed
 from tests.support.slurm import SlurmCluster
 from tests.support.slurm_binaries import program
 from tidewheel.core.tasks.requests import Claimed
@@ -120,9 +121,9 @@ async def until(
 ) -> None:
     """Wait while the runner goes on with its work."""
     try:
-        async with asyncio.timeout(seconds_max):
+        async with asyncio.timeout(allowed(seconds_max)):
             while not await asyncio.to_thread(look):
                 await asyncio.sleep(0.05)
     except TimeoutError:
         late = what() if callable(what) else what
-        raise AssertionError(f"{late}: not within {seconds_max:g} s") from None
+        raise AssertionError(f"{late}: not within {allowed(seconds_max):g} s") from None

@@ -156,6 +156,7 @@ def test_files_with_special_rights_are_refused(mode):
 # ---- size ----
 
 
+@pytest.mark.nightly
 @pytest.mark.req("S13")
 def test_a_million_entries_are_not_read():
     header = tarfile.TarInfo("a").tobuf()

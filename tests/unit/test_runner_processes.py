@@ -7,6 +7,7 @@ from threading import Barrier
 
 import pytest
 
+from tests.support.patience import allowed
 from tidewheel.core.tasks.steps import Ending
 from tidewheel.runners.job_directory import (
     JobDirectory,
@@ -173,7 +174,7 @@ def test_workers_that_make_the_same_folders_at_once_are_in_nobodys_way(tmp_path)
 
     def make(worker):
         for number in range(rounds):
-            together.wait(timeout=10)
+            together.wait(timeout=allowed(10))
             make_private_directory(tmp_path / str(number) / "point" / f"task{worker}")
 
     with ThreadPoolExecutor(workers) as pool:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.patience import eventually, pace
+from tests.support.patience import allowed, eventually, pace
 from tidewheel.testing.tcp_proxy import Fault, Harm, TcpProxy
 
 
@@ -53,7 +53,7 @@ def proxy(echo):
 
 @contextmanager
 def connected(proxy):
-    with socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as made:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=allowed(20)) as made:
         yield made
 
 

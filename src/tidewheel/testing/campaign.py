@@ -81,11 +81,15 @@ def campaign(module: str, description: str, run_schedule: RunSchedule) -> int:
     tally, told_at = Tally(), 0.0
     for seed in range(options.seed, options.seed + options.schedules):
         kept = EVENTS_KEPT_VERBOSE if options.verbose else EVENTS_KEPT
-        outcome = run_schedule(seed, calm=options.calm, events_kept=kept)
+        again = f"python -m {module} --seed {seed} --schedules 1" + " --calm" * options.calm
+        try:
+            outcome = run_schedule(seed, calm=options.calm, events_kept=kept)
+        except Exception:
+            _say(f"again: {again}")
+            raise
         tally.add(outcome)
         if outcome.broken is not None:
-            again = f"--seed {seed} --schedules 1" + (" --calm" if options.calm else "")
-            _say_violation(outcome, outcome.broken, tally, f"python -m {module} {again}")
+            _say_violation(outcome, outcome.broken, tally, again)
             return 1
         if options.verbose:
             _say("\n".join(outcome.last_events))
