@@ -23,6 +23,7 @@ from tidewheel.core.sched.plan import (
     PreviousInstance,
     SequencePlan,
     is_success_enough,
+    names_of,
     shift_of,
 )
 from tidewheel.core.sched.policy import POLICIES
@@ -235,7 +236,7 @@ def _concerned(planner: _Planner) -> frozenset[str]:
         for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
     }
     parents = {
-        name for arrow in into.values() for leaf in arrow.leaves for name in _names(leaf)
+        name for arrow in into.values() for leaf in arrow.leaves for name in names_of(leaf)
     }
     return frozenset(judged.keys() | parents)
 
@@ -250,10 +251,6 @@ def _links_from(node: NodePlan) -> list[LinkPlan]:
     found += [link for links in node.absolute.values() for link in links]
     groups = dict.fromkeys(group for found in node.groups.values() for group in found)
     return found + [link for group in groups for link in group.links]
-
-
-def _names(leaf: Leaf) -> tuple[str, ...]:
-    return (leaf.node,) if leaf.group is None else leaf.group.members
 
 
 def _limits(planner: _Planner) -> list[int]:

@@ -89,6 +89,11 @@ class Leaf:
         return self.offset.parent_point(point, initial)
 
 
+def names_of(leaf: Leaf) -> tuple[str, ...]:
+    """The tasks that a leaf asks for."""
+    return (leaf.node,) if leaf.group is None else leaf.group.members
+
+
 @dataclass(frozen=True, slots=True)
 class Every:
     """True if every term is."""

@@ -11,7 +11,7 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute import move_front
+from tidewheel.core.sched.absolute import judge_dead_at, move_front
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
@@ -93,6 +93,7 @@ def release_by_hand(draft: Draft, task: Task) -> None:
     if not task.released:
         there = draft.pool.unreleased.get(task.point, {})
         there.pop(task.key, None)
+        judge_dead_at(draft, task.point, task.flows)
         release(draft, task)
 
 
