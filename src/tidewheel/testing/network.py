@@ -141,7 +141,7 @@ class Network:
             raise StoreUnreachable("the store does not answer")
 
     def _is_cut(self, link: Link) -> bool:
-        """Whether a process is cut off, both ways; every cut ends when nothing fails any more."""
+        """Whether a process is cut off, both ways; no cut lasts when nothing fails any more."""
         return not self.quiet and link.cut_until > self._loop.time()
 
     def _draw(self, link: Link) -> CallFault | None:

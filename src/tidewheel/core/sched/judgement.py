@@ -33,7 +33,7 @@ from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import may_spawn
 from tidewheel.core.sched.flow_choice import flows_it_ran_in
 from tidewheel.core.sched.outputs import consider_level, merge
-from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.plan import Leaf, NodePlan, names_of
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import leave, settle, spawn
 from tidewheel.core.sched.states import (
@@ -171,16 +171,34 @@ def _bring_back(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
 
 
 def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
-    """Whether a lost task is shown: what is lost by absolute atoms alone shows once."""
-    overall = Value.TRUE
+    """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
+
+    What asks for a parent off its sequence shows when its point comes within the limit.
+    """
+    far = pool.looked_at is None or point > pool.looked_at[1]
+    by_others, by_fixed = Value.TRUE, Value.TRUE
     for arrow, _ in node.arrows_at(point):
-        values = []
+        values, fixed_values = [], []
         for leaf in arrow.leaves:
             value = leaf_value(pool, leaf, point, flows)
+            if value is Value.LOST and far and _is_off(pool, leaf, point):
+                value = Value.OPEN
+            fixed_values.append(value)
             fixed = value is Value.LOST and leaf.absolute is not None
             values.append(Value.OPEN if fixed else value)
-        overall = min(overall, worth(arrow.expression, values))
-    return overall is Value.LOST or not is_shown(pool, node, point, flows)
+        by_others = min(by_others, worth(arrow.expression, values))
+        by_fixed = min(by_fixed, worth(arrow.expression, fixed_values))
+    if by_others is Value.LOST:
+        return True
+    return by_fixed is Value.LOST and not is_shown(pool, node, point, flows)
+
+
+def _is_off(pool: Pool, leaf: Leaf, point: Point) -> bool:
+    """Whether a leaf asks for somebody who is never there."""
+    parent = leaf.parent_point(point, pool.plan.initial)
+    return leaf.absolute is None and any(
+        not pool.node(name).is_at(parent) for name in names_of(leaf)
+    )
 
 
 def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:

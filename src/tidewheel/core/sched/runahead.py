@@ -42,7 +42,27 @@ def release_within_limit(draft: Draft) -> bool:
         pool.limit = None
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
+    if pool.plan.asks and pool.plan.policy.deaths_are_judged:
+        _judge_in_vain(draft, base, _capped(pool, pool.limit))
     return _release_up_to(draft, pool.limit)
+
+
+def _judge_in_vain(draft: Draft, base: Point, limit: Point) -> None:
+    """Points have come within the limit: who needs a parent off its sequence there is lost."""
+    pool = draft.pool
+    looked_at = pool.looked_at
+    if looked_at == (base, limit):
+        return
+    pool.looked_at = (base, limit)
+    first = base
+    if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
+        first = Point(looked_at[1] + 1)
+    for ask in pool.plan.asks:
+        point = ask.sequence.sequence.first_from(first)
+        while point is not None and point <= limit:
+            if ask.is_in_vain(point, pool.plan, pool.run.start):
+                draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
+            point = ask.sequence.sequence.next_after(point)
 
 
 def _release_up_to(draft: Draft, limit: Point) -> bool:
