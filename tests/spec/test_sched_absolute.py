@@ -205,3 +205,30 @@ def test_what_an_unsettled_absolute_parent_concerns_is_remembered_until_it_ends(
     run.runs_to_the_end()
     assert run.completed
     assert min(run.core.memory) > 3
+
+
+def test_an_atom_that_comes_true_leaves_the_head_of_a_chain_alone():
+    run = Scenario(
+        "R1 = a\nP1 = a[^] | b[-P2] => c\nP1 = b", scheduling="runahead limit = P0", final=8
+    )
+    run.succeeds("1/a")
+    assert [one for one, word in run.pool.items() if word == "runahead"] == ["2/c", "2/b"]
+
+
+def test_a_lost_parent_blocks_its_child_once_whatever_else_is_there():
+    run = Scenario("R1 = cold:fail => mail\nP1 = cold[^] => model\nP1 = obs", final=8)
+    run.fails("1/cold")
+    assert [one for one, word in run.pool.items() if word == "blocked"] == ["2/model"]
+    run.removes("2/model")
+    assert [one for one, word in run.pool.items() if word == "blocked"] == ["3/model"]
+
+
+def test_what_is_dead_is_known_at_a_fixed_point_ahead():
+    run = Scenario("R1 = t3 & t0[4]:fail => t1\nP1 = t3[^]:fail => t0", final=4)
+    assert run.succeeds("1/t3").completed
+
+
+def test_a_parent_run_again_in_a_new_flow_starts_the_chain_where_its_child_is_parentless():
+    run = Scenario("R1 = s\n+P1/P2 = s[^] => foo\nP2 = foo", final=4).runs_to_the_end()
+    run.reflows("1/s").succeeds("1/s").runs_to_the_end()
+    assert sorted(run.submitted[-4:]) == ["1/foo", "2/foo", "3/foo", "4/foo"]

@@ -2,9 +2,16 @@
 
 import pytest
 
-from tidewheel.core.sched.events import HoldAfter, Kill, Poll, ReleaseAll
+from tidewheel.core.sched.events import (
+    FlowChoice,
+    HoldAfter,
+    Kill,
+    Poll,
+    ReleaseAll,
+    Reload,
+)
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario
+from tidewheel.testing.scenario import Scenario, compile_graph
 
 
 @pytest.mark.req("R001-43")
@@ -242,3 +249,132 @@ def test_what_ended_before_a_reload_is_known_to_be_dead_for_those_who_ask_for_it
     run.reloads("a:fail & b => d\nc")
     assert run.succeeds("1/b", "1/c").completed
     assert run.verdicts == {"1/d": "not taken"}
+
+
+MEMBERS = "[[FAM]]\n[[m1, m2]]\ninherit = FAM"
+
+
+def test_removing_a_member_that_ran_opens_what_a_waiting_child_had_of_the_family():
+    run = Scenario("FAM:succeed-all & b => c\nFAM:start-any => d", MEMBERS)
+    run.succeeds("1/m1", "1/m2").removes("1/m1").succeeds("1/b")
+    assert run.pool["1/c"] == "waiting"
+    assert run.triggers("1/m1").succeeds("1/m1").pool["1/c"] == "running"
+
+
+def test_removing_a_parent_at_a_fixed_point_opens_what_waiting_children_had_of_it():
+    run = Scenario("R1 = i\nP1 = i[^] & b & d => c", final=2)
+    run.succeeds("1/b", "1/i").removes("1/i").succeeds("1/d")
+    assert run.pool["1/c"] == "waiting"
+    assert run.triggers("1/i").succeeds("1/i").pool["1/c"] == "running"
+
+
+def test_a_child_in_two_flows_keeps_what_the_other_flow_has_made():
+    run = Scenario("a & b => c\nx").succeeds("1/a").reflows("1/a").succeeds("1/a")
+    assert run.flows["1/c"] == [1, 2]
+    assert run.removes("1/a", flow=2).succeeds("1/b").pool["1/c"] == "running"
+
+
+def test_a_removed_parent_opens_nothing_of_a_child_that_waits_for_a_retry():
+    run = Scenario("a => b", "[[b]]\nsubmission retry delays = PT1S", start_jobs=False)
+    run.starts("1/a").succeeds("1/a").submit_fails("1/b").removes("1/a")
+    assert run.timer("1/b", "retry-delay").pool == {"1/b": "preparing"}
+
+
+def test_removing_a_task_that_will_not_run_does_not_bring_it_back():
+    run = Scenario("a:fail & c => b").succeeds("1/a").removes("1/b").succeeds("1/c")
+    assert run.completed
+    lost = Scenario("a:fail => alert\na & slow => b").fails("1/a").succeeds("1/alert")
+    assert lost.removes("1/b").succeeds("1/slow").completed
+    assert lost.verdicts == {"1/b": "lost"}
+
+
+def test_removing_a_task_that_will_not_run_does_not_bring_its_children_back():
+    run = Scenario("x:fail => b\nb & c => d").succeeds("1/x", "1/c")
+    assert run.completed
+    assert run.removes("1/b").pool == {}
+    assert run.completed
+
+
+def test_a_task_taken_out_with_its_atoms_open_is_still_judged():
+    run = Scenario("a & b => c\nc & x => d\nb:fail => m").succeeds("1/a", "1/x")
+    run.removes("1/c", forget=True).fails("1/b").succeeds("1/m")
+    assert run.verdicts == {"1/c": "lost", "1/d": "lost"}
+    assert run.completed
+
+
+def test_a_task_that_was_taken_out_before_it_ran_joins_the_flow_when_triggered():
+    run = Scenario("a & b => c => d").succeeds("1/a").removes("1/c", forget=True)
+    assert run.triggers("1/c").succeeds("1/c").pool["1/d"] == "running"
+
+
+def test_what_ran_and_was_taken_out_runs_alone_when_triggered():
+    run = Scenario("a => c => d\nx").succeeds("1/a").fails("1/c").removes("1/c", forget=True)
+    assert run.triggers("1/c").flows["1/c"] == []
+
+
+def test_triggering_a_failed_member_of_a_family_brings_back_what_was_lost_by_it():
+    run = Scenario("FAM:succeed-all => products\nFAM:fail-any => mail", MEMBERS)
+    run.succeeds("1/m1").fails("1/m2").succeeds("1/mail")
+    assert run.verdicts == {"1/products": "lost"}
+    assert run.triggers("1/m2").succeeds("1/m2").pool == {"1/products": "running"}
+
+
+def test_triggering_a_failed_parent_at_a_fixed_point_brings_back_what_was_lost_by_it():
+    run = Scenario("R1 = cold:fail => mail\nP1 = cold[^] => model", final=3)
+    run.fails("1/cold").succeeds("1/mail")
+    assert run.stalled
+    run.triggers("1/cold").succeeds("1/cold").runs_to_the_end()
+    assert run.completed
+    assert sorted(run.submitted[3:]) == ["1/model", "2/model", "3/model"]
+
+
+def test_what_a_task_makes_alone_counts_for_pooled_children_of_every_kind_of_arrow():
+    fixed = Scenario("R1 = w => i\nP1 = i[^] & b & d => c", final=1).succeeds("1/b")
+    fixed.triggers("1/i", flow=FlowChoice.NONE).succeeds("1/i", "1/d")
+    assert fixed.pool == {"1/w": "running", "1/c": "running"}
+    family = Scenario("w => FAM\nFAM:succeed-all & b & d => c\nFAM:start-any => e", MEMBERS)
+    family.succeeds("1/b").sets("1/m1").triggers("1/m2", flow=FlowChoice.NONE)
+    assert family.succeeds("1/m2", "1/d").pool["1/c"] == "running"
+
+
+def test_setting_a_parent_at_a_fixed_point_brings_back_its_children_at_every_point():
+    run = Scenario("R1 = cold:fail => mail\nP1 = cold[^] => model\nP1 = obs", final=4)
+    run.fails("1/cold").sets("1/cold").runs_to_the_end()
+    assert run.completed
+    assert not run.verdicts
+    branch = Scenario("R1 = x:fail => cold\nP1 = cold[^] => model", final=8)
+    branch.succeeds("1/x").sets("1/cold").runs_to_the_end()
+    assert branch.submitted[1:] == [f"{point}/model" for point in range(1, 9)]
+
+
+def test_setting_the_failure_of_a_task_that_succeeded_loses_none_of_its_other_outputs():
+    graph = "a:fail => b\na:x => c\nc & d => e"
+    run = Scenario(graph, "[[a]]\ncompletion = succeeded or failed\n[[[outputs]]]\nx = x")
+    run.succeeds("1/a", "1/d").sets("1/a", "failed")
+    assert run.verdicts == {"1/c": "not taken", "1/e": "not taken"}
+
+
+def test_a_reload_that_raises_or_removes_a_limit_submits_at_once():
+    limit = "[[queues]]\n[[[q]]]\nlimit = {}\nmembers = a, b, c"
+    for more in (limit.format(3), limit.format(0), ""):
+        run = Scenario("a & b & c => d", scheduling=limit.format(1))
+        assert run.submitted == ["1/a"]
+        run.happens(Reload(compile_graph("a & b & c => d", scheduling=more), run.now))
+        assert run.submitted == ["1/a", "1/b", "1/c"]
+
+
+def test_a_reload_knows_what_was_made_at_a_point_that_is_fixed_only_now():
+    run = Scenario("R1 = a => z\nP1 = b", final=3).succeeds("1/a")
+    run.reloads(
+        "R1 = a => z\nR1 = a:fail => x\nP1 = a[^] => c\nP1 = a[^]:fail => d\nP1 = b => d",
+        final=3,
+    )
+    assert [one for one in run.submitted if one.endswith("c")] == ["1/c", "2/c", "3/c"]
+    assert run.runs_to_the_end().completed
+    assert set(run.verdicts.values()) == {"not taken"}
+
+
+def test_a_later_final_point_lets_children_of_a_family_follow_beyond_the_old_one():
+    run = Scenario("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=1).runs_to_the_end()
+    run.reloads("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=2)
+    assert run.pool["2/c"] == "running"

@@ -69,3 +69,11 @@ def test_an_output_that_the_task_does_not_have_is_ignored_and_told():
     assert run.notices("unknown output") == ["1/a has no output y: ignored"]
     assert outputs(run) == ["submitted", "started"]
     assert run.makes("1/a", "x").pool["1/b"] == "running"
+
+
+def test_a_task_that_runs_alone_is_retried_as_any_other():
+    run = Scenario("a => b", RETRIES).succeeds("1/a").triggers("1/a")
+    assert run.flows["1/a"] == []
+    run.fails("1/a").timer("1/a", "retry-delay")
+    assert run.submitted.count("1/a") == 3
+    assert "1/a" not in run.fails("1/a").pool

@@ -225,3 +225,50 @@ def test_a_family_of_two_flows_is_true_when_they_have_all_of_it_together():
     run.triggers("1/m2", flow=2).succeeds("1/m2")
     assert run.pool == {"1/y": "waiting"}
     assert run.triggers("1/m3", flow=2).succeeds("1/m3").pool["1/y"] == "running"
+
+
+def test_a_task_that_comes_back_in_one_flow_joins_the_other_where_it_is_pooled():
+    run = Scenario("a:fail & b => c\nc => d\nk\nx").succeeds("1/a", "1/b", "1/x")
+    run.triggers("1/c", flow=2).sets("1/a", "failed")
+    assert run.flows["1/c"] == [1, 2]
+    assert run.succeeds("1/c").flows["1/d"] == [1, 2]
+
+
+def test_a_task_that_runs_alone_is_judged_in_the_flow_when_it_has_left():
+    run = Scenario("a:fail => b\nb & c => d").triggers("1/b", flow=FlowChoice.NONE)
+    run.succeeds("1/a", "1/b", "1/c")
+    assert run.completed
+    assert run.verdicts == {"1/b": "not taken", "1/d": "not taken"}
+
+
+def test_what_is_blocked_in_one_flow_shows_when_the_other_has_left():
+    run = Scenario("R1 = a:fail => m\nP1 = a[-P1] => b\nP1 = k", final=2)
+    run.triggers("2/b", flow=2).fails("1/a")
+    assert run.flows["2/b"] == [2]
+    assert run.succeeds("2/b").pool["2/b"] == "blocked"
+
+
+def test_a_family_of_which_no_flow_can_bring_all_members_is_lost_to_a_child_of_both():
+    members = "[[FAM]]\n[[m1, m2]]\ninherit = FAM"
+    run = Scenario("FAM:succeed-all & x => c\nFAM:fail-any => q", members)
+    run.succeeds("1/x").reflows("1/x").succeeds("1/x", "1/m2").fails("1/m1")
+    run.triggers("1/m2", flow=2).fails("1/m2")
+    assert run.pool["1/c"] == "waiting"
+    assert "1/c" not in run.triggers("1/m1", flow=2).fails("1/m1").pool
+
+
+def test_an_incomplete_task_takes_no_family_from_the_flow_in_which_it_failed():
+    members = "[[FAM]]\n[[m1, m2]]\ninherit = FAM"
+    run = Scenario("FAM:succeed-all & b => c", members)
+    run.succeeds("1/m1", "1/m2", "1/b").fails("1/c").reflows("1/b").succeeds("1/b")
+    run.triggers("1/m1", flow=2).succeeds("1/m1")
+    assert run.pool == {"1/c": "waiting"}
+    assert run.triggers("1/m2", flow=2).succeeds("1/m2").pool == {"1/c": "running"}
+
+
+def test_a_flow_that_joins_an_active_member_spawns_nothing_on_what_was_made():
+    members = "[[FAM]]\n[[m1, m2]]\ninherit = FAM"
+    plain = Scenario("a:start => b\nx => a\nk").succeeds("1/x").reflows("1/x").succeeds("1/x")
+    family = Scenario("FAM:start-any => b\nx => FAM\nk", members).succeeds("1/x")
+    family.reflows("1/x").succeeds("1/x")
+    assert plain.flows["1/b"] == family.flows["1/b"] == [1]

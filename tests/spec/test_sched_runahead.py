@@ -77,8 +77,43 @@ def test_a_task_beyond_the_limit_is_released_when_nothing_else_is_left():
 def test_a_task_beyond_the_limit_that_waits_in_vain_is_a_stall_when_nothing_holds_the_base():
     graph = "P1 = b[-P1] => a\nP1 = a[-P2] => c\nP2 = a[-P1] => c\nR2/^/P1 = b"
     run = Scenario(graph, final=5, scheduling="runahead limit = P1").runs_to_the_end()
+    run.removes("4/a", "5/a", forget=True)
     assert run.pool == {"5/c": "waiting"}
     assert run.stalled
+
+
+def test_who_needs_a_parent_off_its_sequence_is_blocked_when_its_point_comes_within_the_limit():
+    run = Scenario("P2 = a\nP1 = a[-P1] => b", final=9, scheduling="runahead limit = P1")
+    assert run.pool == {"1/a": "running", "1/b": "running", "3/a": "runahead"}
+    run.succeeds("1/a", "1/b")
+    assert run.pool["3/b"] == "blocked"
+    assert "5/b" not in run.restarts().pool
+    assert run.runs_to_the_end().stalled
+    assert run.causes == ["3/b"]
+
+
+def test_what_else_a_graph_has_does_not_decide_when_a_missing_parent_is_seen():
+    graph = "P2 = a\nP1 = a[-P1] => b\nP1 = k"
+    plain = Scenario(graph, final=9, scheduling="runahead limit = P1")
+    more = Scenario(
+        f"{graph}\nP1 = k[-P3]:fail | a[-P1] => b",
+        final=9,
+        scheduling="runahead limit = P1",
+    )
+    for run in (plain, more):
+        assert "3/b" not in run.pool
+        assert run.succeeds("1/a", "1/b", "1/k", "2/k").pool["3/b"] == "blocked"
+
+
+def test_who_has_another_way_needs_no_parent_off_its_sequence():
+    run = Scenario("P2 = a\nP1 = a[-P1] | c => b", final=6).runs_to_the_end()
+    assert run.completed
+
+
+def test_a_recurrence_that_places_no_task_does_not_count_for_the_limit():
+    graph = "P2 = a\nP1 = a[-P1]:fail => !a"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P1")
+    assert run.submitted == ["1/a", "3/a"]
 
 
 IN_SEQUENCE = "[[xtriggers]]\nx = echo(1, sequential=True)\ny = echo(2)"

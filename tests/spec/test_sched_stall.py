@@ -297,3 +297,45 @@ def test_a_stall_with_many_causes_names_some_and_counts_the_rest():
     (told,) = run.notices("stalled")
     assert told.count("failed, incomplete") == 10
     assert told.endswith("; … and 4 more")
+
+
+def test_a_run_stops_after_a_task_however_that_ends():
+    failed = Scenario("A => B\nX").happens(StopAfterTask((1, "A"), 0.0)).fails("1/A")
+    assert failed.succeeds("1/X").status == "stopped"
+    alone = Scenario("A\nX").succeeds("1/A").happens(StopAfterTask((1, "A"), 0.0))
+    assert alone.triggers("1/A").fails("1/A").succeeds("1/X").status == "stopped"
+    by_hand = Scenario("X => A => B").happens(StopAfterTask((1, "A"), 0.0)).sets("1/A")
+    assert by_hand.succeeds("1/X").status == "stopped"
+    assert by_hand.submitted == ["1/X"]
+
+
+def test_a_run_does_not_stop_after_a_task_that_is_tried_again():
+    run = Scenario("A => B", "[[A]]\nexecution retry delays = PT1S")
+    run.happens(StopAfterTask((1, "A"), 0.0)).fails("1/A")
+    assert run.status == "running"
+    assert run.timer("1/A", "retry-delay").fails("1/A").status == "stopped"
+
+
+def test_a_failed_task_that_waits_for_a_new_flow_stalls_the_run():
+    run = Scenario("a & b => c").succeeds("1/a", "1/b").fails("1/c")
+    run.reflows("1/a").succeeds("1/a")
+    assert run.pool == {"1/c": "waiting"}
+    assert run.stalled
+    (reason,) = run.why("1/c")
+    assert reason.text == "1/c needs 1/b:succeeded, which was made in flow 1, not in flow 2"
+    assert reason.command == "set 1/b --flow 2"
+    assert run.sets("1/b", flow=2).succeeds("1/c").completed
+
+
+def test_a_bounded_reflow_leaves_a_failed_task_a_cause_of_the_stall():
+    run = Scenario("obs & prep => model => post", final=2).runs_to_the_end(fails=("1/model",))
+    assert run.stalled
+    run.reflows("1/prep", until=1).runs_to_the_end()
+    assert run.stalled
+    assert run.causes == ["1/model"]
+
+
+def test_nothing_waits_beyond_the_final_point_where_that_is_not_taken():
+    run = Scenario("P1 = x[+P2]:fail | a => t\nP1 = b => t\nP1 = x", final=1)
+    run.succeeds("1/x", "1/a", "1/b", "1/t").reflows("1/b").succeeds("1/b")
+    assert run.stalled

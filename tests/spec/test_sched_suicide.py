@@ -254,3 +254,32 @@ def test_an_xtrigger_may_be_called_as_people_call_timers():
     asked = [one.label for one in run.effects if isinstance(one, CheckXtrigger)]
     assert sorted(asked) == ["clock", "expiry", "retry"]
     assert not any(isinstance(one, SetTimer) for one in run.effects)
+
+
+@pytest.mark.parametrize("who", ["model", "check"])
+def test_a_failure_that_removes_a_task_counts_before_it_is_lost_by_that_failure(who):
+    graph = f"""
+        model? => post
+        {who}:fail? => recover
+        {who}:fail? => !post
+        post[-P1] & obs => verify
+        """
+    run = Scenario(graph, final=2).fails(f"1/{who}").runs_to_the_end()
+    assert run.completed
+    assert run.verdicts["1/post"] == "removed by suicide"
+    assert run.verdicts["2/verify"] == "not taken"
+
+
+def test_a_pruned_task_that_comes_back_is_removed_if_its_condition_holds():
+    run = Scenario("a:fail & b => c => d\nx => !c\nb:fail => m").succeeds("1/a", "1/x", "1/b")
+    assert run.verdicts["1/c"] == "not taken"
+    run.sets("1/a", "failed")
+    assert run.verdicts["1/c"] == "removed by suicide"
+    assert run.completed
+
+
+def test_a_condition_counts_in_a_flow_in_which_the_task_is_not_pooled():
+    run = Scenario("a => c\nx => !c\nk").triggers("1/c", flow=2).succeeds("1/x", "1/a")
+    assert run.succeeds("1/c", "1/k").completed
+    assert run.submitted.count("1/c") == 1
+    assert run.verdicts == {"1/c": "removed by suicide"}

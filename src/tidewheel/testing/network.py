@@ -124,7 +124,7 @@ class Network:
             if not self.quiet and self._chance.random() < self._lost_wakes:
                 self.faults[LOST_WAKE] += 1
                 return
-            if not link.process.dead and link.cut_until <= self._loop.time():
+            if not link.process.dead and not self._is_cut(link):
                 travel = self._chance.random() * TRAVEL_SECONDS_MAX
                 self._loop.call_later(travel, link.process.when_it_goes_on, listener, wake)
 
@@ -140,10 +140,14 @@ class Network:
             self.faults[CallFault.LOSE_REQUEST.value] += 1
             raise StoreUnreachable("the store does not answer")
 
+    def _is_cut(self, link: Link) -> bool:
+        """Whether a process is cut off, both ways; no cut lasts when nothing fails any more."""
+        return not self.quiet and link.cut_until > self._loop.time()
+
     def _draw(self, link: Link) -> CallFault | None:
         if self.quiet:
             return None
-        if link.cut_until > self._loop.time():
+        if self._is_cut(link):
             return CallFault.LOSE_REQUEST
         if not self._share or self._chance.random() >= self._share:
             return None
@@ -178,7 +182,7 @@ class Network:
             return
         if fault is CallFault.DIE_AFTER:
             link.dies()
-        elif fault is CallFault.LOSE_REPLY or link.cut_until > self._loop.time():
+        elif fault is CallFault.LOSE_REPLY or self._is_cut(link):
             self._fail_later(link, reply)
         elif self._chance.random() < SHARE_OF_SLOW_ANSWERS:
             travel = self._chance.random() * TRAVEL_SECONDS_MAX

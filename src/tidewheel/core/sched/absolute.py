@@ -10,15 +10,18 @@ parents at future offsets, as far as the graph leads ahead.
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.children import live_points
 from tidewheel.core.sched.conditions import absolute_key, leaf_value
 from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.plan import LinkPlan, NodePlan
+from tidewheel.core.sched.plan import LinkPlan, NodePlan, names_of
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.states import Flows, Standing, Value
+from tidewheel.core.sched.states import Flows, Standing, Value, VerdictKind
 
 
-def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> None:
+def settle_absolute(
+    draft: Draft, link: LinkPlan, flow: int, value: Value, *, spawns: bool = True
+) -> None:
     """An absolute atom got a value in a flow: tell pooled children, begin chains, or judge."""
     pool = draft.pool
     key = absolute_key(link.leaf)
@@ -31,20 +34,21 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
         if value is Value.TRUE:
             draft.to_consider.extend(
                 (node, point, frozenset({flow}))
-                for point in sorted(_live_points(pool, link))
+                for point in sorted(live_points(pool, link))
                 for node, _ in arrow.targets
             )
         return
     for node, base in arrow.targets:
         if value is Value.TRUE:
             _tell(draft, link, node, base, flow)
+            _judge_the_pruned(draft, link, node, flow)
             first = first_child_point(draft, link, flow)
-            if first is None:
+            if first is None or not spawns:
                 continue
             if draft.plan.policy.absolute_spawns_first_child:
                 draft.to_come.append((node, first, frozenset({flow})))
             else:
-                draft.to_start.append((node, flow, first))
+                draft.to_start.append((node, flow, _first_point(pool, flow)))
         else:
             _judge_where_it_matters(draft, link, node, flow, is_first=is_first)
 
@@ -61,14 +65,28 @@ def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) ->
             satisfy(draft, task, link.arrow, base, link.leaf.number)
 
 
+def _judge_the_pruned(draft: Draft, link: LinkPlan, node: NodePlan, flow: int) -> None:
+    """What was dead has come true after all: the verdicts that followed from it may go."""
+    memory = draft.pool.memory
+    for point in sorted(live_points(draft.pool, link)):
+        known = memory.get(point, {}).get(node.name)
+        verdict = None if known is None else known.verdicts.get(flow)
+        if verdict is not None and verdict.kind is VerdictKind.PRUNED:
+            draft.to_judge.append(((point, node.name), flow))
+
+
 def first_child_point(draft: Draft, link: LinkPlan, flow: int) -> Point | None:
+    """The first child that an arrow has in a flow."""
+    return link.arrow.sequence.sequence.first_from(_first_point(draft.pool, flow))
+
+
+def _first_point(pool: Pool, flow: int) -> Point:
     """Where the chain of a child begins: the start, or the point asked for with `--from`."""
-    pool = draft.pool
     state = pool.flows.get(flow)
     first = pool.run.start
     if state is not None and state.chains_from is not None:
         first = max(first, state.chains_from)
-    return link.arrow.sequence.sequence.first_from(first)
+    return first
 
 
 def _judge_where_it_matters(
@@ -79,7 +97,7 @@ def _judge_where_it_matters(
     Others are judged when the front comes there, and the first one that is blocked shows it.
     """
     pool = draft.pool
-    points = _live_points(pool, link)
+    points = live_points(pool, link)
     first = first_child_point(draft, link, flow)
     if first is not None:
         points.add(first)
@@ -89,9 +107,20 @@ def _judge_where_it_matters(
             # What it concerns is remembered until it is settled, and then no longer.
             begin = first if is_first else max(first, _first_known(pool))
             points.update(_points(node, begin, Point(front + pool.plan.lead)))
+            points.update(_fixed_points(pool, node))
         if value is Value.LOST:
             draft.to_seek.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
     draft.to_judge.extend(((point, node.name), flow) for point in sorted(points))
+
+
+def _fixed_points(pool: Pool, node: NodePlan) -> set[Point]:
+    """Where a task is itself waited for at a fixed point, however far ahead that is."""
+    fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
+    return {
+        point
+        for point in fixed
+        if point is not None and point >= pool.run.start and node.is_at(point)
+    }
 
 
 def move_front(draft: Draft, released: Point, flows: Flows) -> None:
@@ -107,6 +136,14 @@ def move_front(draft: Draft, released: Point, flows: Flows) -> None:
         pool.fronts[flow] = released
         begin = _first_known(pool) if front is None else Point(front + plan.lead + 1)
         _judge_dead(draft, flow, begin, Point(released + plan.lead))
+
+
+def judge_dead_at(draft: Draft, point: Point, flows: Flows) -> None:
+    """A task of these flows is released by hand, perhaps far ahead: the front stays behind."""
+    plan = draft.plan
+    if plan.absolute and plan.policy.deaths_are_judged:
+        for flow in sorted(flows):
+            _judge_dead(draft, flow, point, Point(point + plan.lead))
 
 
 def seek_blocked(draft: Draft) -> None:
@@ -166,10 +203,3 @@ def _first_known(pool: Pool) -> Point:
     if horizon is None:
         return pool.run.start
     return max(pool.run.start, Point(horizon + pool.plan.reach_back))
-
-
-def _live_points(pool: Pool, link: LinkPlan) -> set[Point]:
-    found = pool.population.counts.keys() | pool.memory.keys()
-    return {
-        point for point in found if point >= pool.run.start and link.arrow.sequence.has(point)
-    }

@@ -71,9 +71,13 @@ def start_chain(draft: Draft, node: NodePlan, flow: int, first: Point) -> None:
 
     A chain whose head is earlier comes there by itself.
     """
+    before = Point(first - 1)
     head = draft.pool.chains.get((node.name, flow))
-    if head is None or head > first:
-        _spawn_next(draft, node, flow, Point(first - 1))
+    if head is not None:
+        found = None if head <= first else next_parentless(draft.pool, node, flow, before)
+        if found is None or found > head:
+            return
+    _spawn_next(draft, node, flow, before)
 
 
 def move_on(draft: Draft, task: Task) -> None:

@@ -13,6 +13,7 @@ from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEED
 from tidewheel.core.sched.plan import (
     Any,
     ArrowPlan,
+    Ask,
     Every,
     Expression,
     GroupPlan,
@@ -23,6 +24,7 @@ from tidewheel.core.sched.plan import (
     PreviousInstance,
     SequencePlan,
     is_success_enough,
+    names_of,
     shift_of,
 )
 from tidewheel.core.sched.policy import POLICIES
@@ -195,6 +197,7 @@ def plan_of(graph: Graph) -> Plan:
         lead=sum(planner.ahead.values()),
         absolute=absolute,
         concerned=_concerned(planner),
+        asks=_asks(planner),
         leads_forward=not planner.reach_ahead and not absolute,
         final=graph.cycling.final,
     )
@@ -213,6 +216,21 @@ def _absolute(planner: _Planner) -> list[tuple[Leaf, tuple[NodePlan, ...]]]:
             if not arrow.suicide:
                 nodes.update((node.name, node) for node, _ in arrow.targets)
     return [(leaf, tuple(nodes.values())) for leaf, nodes in found.values()]
+
+
+def _asks(planner: _Planner) -> list[Ask]:
+    """Many nodes stand on the same sequences and ask alike: one look serves them all."""
+    found: dict[tuple[object, ...], Ask] = {}
+    for arrow in planner.arrows:
+        for leaf in arrow.leaves if not arrow.suicide else ():
+            if not isinstance(leaf.offset, Relative | Truncated) or leaf.absolute is not None:
+                continue
+            for name in names_of(leaf):
+                parents = planner.nodes[name].sequences
+                key = (id(arrow.sequence), leaf.offset, *map(id, parents))
+                ask = found.setdefault(key, Ask(arrow.sequence, leaf, parents))
+                ask.nodes.update((node.name, node) for node, _ in arrow.targets)
+    return list(found.values())
 
 
 def _concerned(planner: _Planner) -> frozenset[str]:
@@ -235,7 +253,7 @@ def _concerned(planner: _Planner) -> frozenset[str]:
         for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
     }
     parents = {
-        name for arrow in into.values() for leaf in arrow.leaves for name in _names(leaf)
+        name for arrow in into.values() for leaf in arrow.leaves for name in names_of(leaf)
     }
     return frozenset(judged.keys() | parents)
 
@@ -250,10 +268,6 @@ def _links_from(node: NodePlan) -> list[LinkPlan]:
     found += [link for links in node.absolute.values() for link in links]
     groups = dict.fromkeys(group for found in node.groups.values() for group in found)
     return found + [link for group in groups for link in group.links]
-
-
-def _names(leaf: Leaf) -> tuple[str, ...]:
-    return (leaf.node,) if leaf.group is None else leaf.group.members
 
 
 def _limits(planner: _Planner) -> list[int]:

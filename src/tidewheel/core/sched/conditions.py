@@ -89,27 +89,30 @@ def absolute_key(leaf: Leaf) -> AbsoluteKey:
 
 def outside_value(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value | None:
     """What lies before the start or beyond the final point is worth the same for ever."""
-    if parent < pool.run.start or _is_ignored(pool, parent, flows):
+    if parent < pool.run.start:
         return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
+    if len(pool.flows) > 1:
+        ignoring = _ignoring(pool, parent, flows)
+        if ignoring and leaf.output not in BAD_ENDS:
+            return TRUE
+        if ignoring and ignoring == flows:
+            return pool.plan.policy.bad_end_before_start
     final = pool.plan.final
     if final is not None and parent > final:
         return pool.plan.policy.beyond_final
     return None
 
 
-def _is_ignored(pool: Pool, parent: Point, flows: Flows) -> bool:
-    """Whether a flow was started with the option to ignore what lies before it."""
-    if len(pool.flows) == 1:
-        return False
-    for flow in flows:
-        state = pool.flows.get(flow)
-        if (
-            state is not None
-            and state.ignore_before is not None
-            and parent < state.ignore_before
-        ):
-            return True
-    return False
+def _ignoring(pool: Pool, parent: Point, flows: Flows) -> Flows:
+    """The flows that were started with the option to ignore what lies before them."""
+    states = ((flow, pool.flows.get(flow)) for flow in flows)
+    return frozenset(
+        flow
+        for flow, state in states
+        if state is not None
+        and state.ignore_before is not None
+        and parent < state.ignore_before
+    )
 
 
 def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
@@ -119,6 +122,8 @@ def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
         outside = outside_value(pool, leaf, parent, flows)
         if outside is not None:
             return outside
+    if len(pool.flows) > 1:
+        flows -= _ignoring(pool, parent, flows)
     if leaf.absolute is not None:
         return _absolute_value(pool, leaf, flows)
     if leaf.group is not None:
@@ -143,6 +148,15 @@ def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
         return OPEN
     found = [values.get(flow, OPEN) for flow in flows]
     return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
+
+
+def recorded_value(pool: Pool, leaf: Leaf, flow: int) -> Value:
+    """What an atom at a fixed point is worth by what is remembered of whom it asks for."""
+    assert leaf.absolute is not None
+    flows = frozenset({flow})
+    if leaf.group is not None:
+        return group_value(pool, leaf.group, leaf.absolute, flows)
+    return output_value(pool.recall(leaf.absolute, leaf.node), leaf.output, flows)
 
 
 def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Value:

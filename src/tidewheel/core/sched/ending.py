@@ -13,7 +13,7 @@ from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.outputs import make
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
-from tidewheel.core.sched.states import Stage, Task, Verdict
+from tidewheel.core.sched.states import Key, Stage, Task, Verdict
 from tidewheel.core.sched.suicide import apply_level_to
 from tidewheel.core.tasks.task import Instant
 
@@ -37,6 +37,7 @@ def end(draft: Draft, task: Task, output: str) -> None:
 
 def conclude(draft: Draft, task: Task) -> None:
     """An ended task leaves if it is complete or runs alone, else it stays as incomplete."""
+    stop_after(draft, task.key)
     if not task.flows:
         leave(draft, task)
     elif is_complete(task):
@@ -48,6 +49,15 @@ def conclude(draft: Draft, task: Task) -> None:
         draft.notice("incomplete", task.key, f"{draft.name_of(task.key)} {lacking}")
         settle(draft, task)
         apply_level_to(draft, task)
+
+
+def stop_after(draft: Draft, key: Key) -> None:
+    """A task has ended, however: the run stops if it was to stop after that."""
+    run = draft.pool.run
+    if run.stop_after == key:
+        run.stop_after = None
+        run.stopping = "clean"
+        draft.touched.run = True
 
 
 def is_complete(task: Task) -> bool:
@@ -126,11 +136,6 @@ def finish(draft: Draft, task: Task) -> None:
         draft.touched.memory[task.key] = None
         return
     condemn(draft, task.plan, task.point, task.flows, _verdict_on(task))
-    run = draft.pool.run
-    if run.stop_after == task.key:
-        run.stop_after = None
-        run.stopping = "clean"
-        draft.touched.run = True
 
 
 def _verdict_on(task: Task) -> Verdict:

@@ -155,10 +155,12 @@ def _why_parent(pool: Pool, leaf: Leaf, parent: Key, flows: Flows, reason: Reaso
     memory = pool.recall(*parent)
     made = None if memory is None else memory.made.get(leaf.output)
     if made:
+        # Of a task that ended incomplete and was met by a new flow, that one's count.
+        lacking = flows - made or flows
         theirs = ", ".join(map(str, sorted(made)))
-        ours = ", ".join(map(str, sorted(flows)))
+        ours = ", ".join(map(str, sorted(lacking)))
         text = f"{reason.text}, which was made in flow {theirs}, not in flow {ours}"
-        command = f"set {_name(pool, parent)} --flow {min(flows, default=1)}"
+        command = f"set {_name(pool, parent)} --flow {min(lacking, default=1)}"
         return Reason(text, passes=False, command=command)
     return Reason(
         f"{reason.text}, which has not run", passes=reason.passes, command=reason.command

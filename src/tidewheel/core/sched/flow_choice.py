@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.children import all_children
 from tidewheel.core.sched.conditions import leaf_value
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.events import FlowChoice, Trigger
@@ -72,33 +73,33 @@ def flows_to_trigger(draft: Draft, node: NodePlan, point: Point) -> Flows:
 
 
 def flows_it_ran_in(pool: Pool, key: Key) -> Flows:
+    """Those in which a task was run, or counts as if it had been."""
     memory = pool.recall(*key)
     if memory is None:
         return NO_FLOW
-    return frozenset(
+    finished = {
         flow
-        for flow in memory.spawned | memory.verdicts.keys()
-        if flow not in memory.verdicts or memory.verdicts[flow].kind is VerdictKind.FINISHED
-    )
+        for flow, verdict in memory.verdicts.items()
+        if verdict.kind is VerdictKind.FINISHED
+    }
+    # Taken out of the pool without a verdict: one that was never submitted never ran.
+    left = memory.spawned - memory.verdicts.keys()
+    if not finished and memory.submits:
+        return left
+    made = NO_FLOW.union(*memory.made.values())
+    return left & (made if not memory.held_back else left) | finished
 
 
 def brings_back(pool: Pool, node: NodePlan, point: Point, flow: int) -> list[Key]:
     """The tasks that are lost or blocked because of how this one ended."""
-    found = []
     flows = frozenset({flow})
-    for links in node.links.values():
-        for link in links:
-            if link.arrow.suicide:
-                continue
-            for child in pool.plan.child_points(link, point):
-                if leaf_value(pool, link.leaf, child, flows) is not Value.LOST:
-                    continue
-                found += [
-                    (child, target.name)
-                    for target, _ in link.arrow.targets
-                    if _is_lost_or_blocked(pool, (child, target.name), flow)
-                ]
-    return found
+    found = {
+        child.key: None
+        for child in all_children(pool, node, point)
+        if leaf_value(pool, child.link.leaf, child.point, flows) is Value.LOST
+        and _is_lost_or_blocked(pool, child.key, flow)
+    }
+    return list(found)
 
 
 def _is_lost_or_blocked(pool: Pool, key: Key, flow: int) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.conditions import (
     absolute_key,
     is_true,
@@ -13,17 +15,22 @@ from tidewheel.core.sched.conditions import (
 )
 from tidewheel.core.sched.ending import is_complete
 from tidewheel.core.sched.judgement import may_be_pruned
+from tidewheel.core.sched.plan import names_of
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import everything
 from tidewheel.core.sched.spawning import keeps_its_place, standing_of
-from tidewheel.core.sched.states import Stage, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.states import Key, Stage, Standing, Task, Value, VerdictKind
 
 
-def check_invariants(pool: Pool) -> None:
-    """Raise an AssertionError that names what is broken. Looks at everything: for tests."""
+def check_invariants(pool: Pool, alone: Collection[Key] = ()) -> None:
+    """Raise an AssertionError that names what is broken. Looks at everything: for tests.
+
+    `alone` are the tasks that were ever run without a flow: what they made is on no record.
+    """
     for key, task in pool.tasks.items():
         assert key == task.key, f"{key} is kept under a wrong key"
         _check_task(pool, task)
+        _check_true_atoms(pool, task, alone)
     _check_counters(pool)
     _check_chains(pool)
     _check_memory(pool)
@@ -64,6 +71,39 @@ def _check_atoms(pool: Pool, task: Task, name: str) -> None:
     assert missing == task.missing, f"{name} counts {task.missing} arrows, {missing} are open"
 
 
+def _check_true_atoms(pool: Pool, task: Task, alone: Collection[Key]) -> None:
+    """What is true was made, and is remembered, unless an operator said so or it runs again."""
+    helped = task.manual or task.satisfied_by_hand or task.outputs
+    if task.stage is not Stage.WAITING or helped or task.submit != task.memory.submits:
+        return
+    name = f"{pool.plan.text(task.point)}/{task.plan.name}"
+    # What was earned in a flow counts for a task that has left the flow since.
+    flows = frozenset(range(1, pool.run.flows_made + 1))
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            if not task.true >> (base + leaf.number) & 1:
+                continue
+            parent = leaf.parent_point(task.point, pool.plan.initial)
+            by_hand = any((parent, one) in alone for one in names_of(leaf))
+            if by_hand or _is_outside(pool, parent):
+                continue
+            true = any(
+                leaf_value(pool, leaf, task.point, one) is Value.TRUE
+                for one in (flows, *(frozenset({flow}) for flow in flows))
+            )
+            text = f"{pool.plan.text(parent)}/{'+'.join(names_of(leaf))}:{leaf.output}"
+            assert true, f"P5: {name} takes {text} for true"
+
+
+def _is_outside(pool: Pool, point: Point) -> bool:
+    """Before the start of the run or of a flow, where who is run by hand may be heard yet, or
+    beyond a final point that a reload has brought forward."""
+    bounds = (flow.ignore_before for flow in pool.flows.values())
+    first = max((one for one in bounds if one is not None), default=pool.run.start)
+    final = pool.plan.final
+    return point < max(first, pool.run.start) or (final is not None and point > final)
+
+
 def _check_counters(pool: Pool) -> None:
     tasks = list(pool.tasks.values())
     standings = Counter(task.standing for task in tasks)
@@ -83,9 +123,12 @@ def _check_counters(pool: Pool) -> None:
             f"limit group {number} counts {queue.active}, not {active}"
         )
         queued = {(point, order, key) for point, order, key in queue.heap}
+        closed = pool.run.paused or bool(pool.run.stopping)
+        has_room = not 0 < queue.limit <= queue.active
         for task in members:
             if task.standing is Standing.READY:
                 assert (task.point, task.order, task.key) in queued, f"{task.key} is not queued"
+                assert closed or not has_room, f"{task.key} is ready and was not submitted"
     unreleased = {key for there in pool.unreleased.values() for key in there}
     assert unreleased == {task.key for task in tasks if not task.released}, "unreleased"
 

@@ -85,7 +85,7 @@ def job_ended(draft: Draft, event: JobEnded) -> None:
     output = FAILED if started and event.how is not JobEnd.NOT_STARTED else SUBMIT_FAILED
     killed = event.how is JobEnd.KILLED
     task.held |= killed
-    may_retry = task.flows and (not killed or draft.plan.policy.killed_keeps_its_retries)
+    may_retry = not killed or draft.plan.policy.killed_keeps_its_retries
     if may_retry and try_again(draft, task, output, event.retries):
         return
     end(draft, task, output)

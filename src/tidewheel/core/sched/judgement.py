@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.absolute import is_shown, seek_blocked
+from tidewheel.core.sched.children import children
 from tidewheel.core.sched.conditions import (
     leaf_value,
     member_value,
@@ -30,7 +31,9 @@ from tidewheel.core.sched.conditions import (
 from tidewheel.core.sched.deaths import acquit, condemn
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import may_spawn
-from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.flow_choice import flows_it_ran_in
+from tidewheel.core.sched.outputs import consider_level, merge
+from tidewheel.core.sched.plan import Leaf, NodePlan, names_of
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import leave, settle, spawn
 from tidewheel.core.sched.states import (
@@ -81,6 +84,7 @@ def _is_far_ahead(draft: Draft) -> bool:
 def _judge(draft: Draft, key: Key, flow: int) -> None:
     task = draft.pool.tasks.get(key)
     if task is not None and (flow in task.flows or not task.flows):
+        # Of one that runs alone its flows are judged when it has left.
         _judge_pooled(draft, task)
     else:
         _judge_absent(draft, draft.pool.node(key[1]), key[0], flow)
@@ -128,7 +132,8 @@ def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None
     old = None if memory is None else memory.verdicts.get(flow)
     if old is not None and old.kind is not VerdictKind.PRUNED:
         return
-    if old is None and memory is not None and flow in memory.spawned:
+    taken_out = memory is not None and flow in memory.spawned and not (old and old.pooled)
+    if taken_out and flow in flows_it_ran_in(pool, (point, node.name)):
         return
     flows = frozenset({flow})
     overall, own = task_values(pool, node, point, flows)
@@ -140,31 +145,60 @@ def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None
             verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=pooled)
             _prune(draft, node, point, flows, verdict)
         return
-    pooled_now = (point, node.name) in pool.tasks
     if old is not None:
         acquit(draft, node, point, flow)
-        if not pooled_now and (old.pooled or _has_true_atom(pool, node, point, flows)):
-            spawn(draft, node, point, flows)
-            draft.notice(
-                "back", (point, node.name), f"{draft.name_of((point, node.name))} is back"
-            )
-            return
+    if taken_out:
+        return
+    if old is not None and (old.pooled or _has_true_atom(pool, node, point, flows)):
+        _bring_back(draft, node, point, flow)
+        return
+    pooled_now = (point, node.name) in pool.tasks
     if overall is Value.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
-        task = spawn(draft, node, point, flows)
-        draft.to_judge.append((task.key, flow))
+        _judge_pooled(draft, spawn(draft, node, point, flows))
+        consider_level(draft, node, point, flows)
+
+
+def _bring_back(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
+    """A task that was pruned may run after all; where another flow is, it joins that."""
+    key, flows = (point, node.name), frozenset({flow})
+    pooled = draft.pool.tasks.get(key)
+    if pooled is not None:
+        merge(draft, pooled, flows)
+        return
+    spawn(draft, node, point, flows)
+    draft.notice("back", key, f"{draft.name_of(key)} is back")
+    consider_level(draft, node, point, flows)
 
 
 def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
-    """Whether a lost task is shown: what is lost by absolute atoms alone shows once."""
-    overall = Value.TRUE
+    """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
+
+    What asks for a parent off its sequence shows when its point comes within the limit.
+    """
+    far = pool.looked_at is None or point > pool.looked_at[1]
+    by_others, by_fixed = Value.TRUE, Value.TRUE
     for arrow, _ in node.arrows_at(point):
-        values = []
+        values, fixed_values = [], []
         for leaf in arrow.leaves:
             value = leaf_value(pool, leaf, point, flows)
+            if value is Value.LOST and far and _is_off(pool, leaf, point):
+                value = Value.OPEN
+            fixed_values.append(value)
             fixed = value is Value.LOST and leaf.absolute is not None
             values.append(Value.OPEN if fixed else value)
-        overall = min(overall, worth(arrow.expression, values))
-    return overall is Value.LOST or not is_shown(pool, node, point, flows)
+        by_others = min(by_others, worth(arrow.expression, values))
+        by_fixed = min(by_fixed, worth(arrow.expression, fixed_values))
+    if by_others is Value.LOST:
+        return True
+    return by_fixed is Value.LOST and not is_shown(pool, node, point, flows)
+
+
+def _is_off(pool: Pool, leaf: Leaf, point: Point) -> bool:
+    """Whether a leaf asks for somebody who is never there."""
+    parent = leaf.parent_point(point, pool.plan.initial)
+    return leaf.absolute is None and any(
+        not pool.node(name).is_at(parent) for name in names_of(leaf)
+    )
 
 
 def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:
@@ -266,11 +300,8 @@ def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
         return f"{name} succeeded without it"
     node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
     handlers = [
-        f"{pool.plan.text(child)}/{target.name}"
-        for link in (() if node is None else node.links.get(verdict.ended, ()))
-        if not link.arrow.suicide
-        for child in pool.plan.child_points(link, key[0])
-        for target, _ in link.arrow.targets
+        f"{pool.plan.text(child.point)}/{child.node.name}"
+        for child in (() if node is None else children(pool, node, key[0], verdict.ended))
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"

@@ -17,12 +17,14 @@ from collections.abc import Iterable
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
 from tidewheel.core.sched.absolute import first_child_point, settle_absolute
-from tidewheel.core.sched.conditions import group_value, member_value, never_comes
+from tidewheel.core.sched.children import children
+from tidewheel.core.sched.conditions import group_value, leaf_value, member_value, never_comes
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import going_on, may_spawn
 from tidewheel.core.sched.plan import GroupPlan, LinkPlan, NodePlan
-from tidewheel.core.sched.spawning import look_up, look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.states import Flows, Key, Stage, Task, Value, VerdictKind
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.spawning import look_up_in, satisfy, settle, spawn
+from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Task, Value, VerdictKind
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
@@ -59,6 +61,9 @@ def announce(draft: Draft, node: NodePlan, point: Point, output: str, flows: Flo
         fresh = going_on(draft.pool, fresh, key)
         if not fresh:
             return
+    else:
+        _tell_pooled(draft, node, point, output)
+        return
     for link in node.links.get(output, ()):
         _along(draft, link, point, fresh)
     if node.groups:
@@ -68,6 +73,29 @@ def announce(draft: Draft, node: NodePlan, point: Point, output: str, flows: Flo
     if node.absolute and (point, output) in node.absolute and point >= draft.pool.run.start:
         for link in node.absolute[(point, output)]:
             _make_absolute(draft, link, fresh)
+
+
+def _tell_pooled(draft: Draft, node: NodePlan, point: Point, output: str) -> None:
+    """What a task that runs alone has made counts for pooled children, and spawns nothing."""
+    pool = draft.pool
+    for child in children(pool, node, point, output):
+        task = pool.tasks.get(child.key)
+        group = child.link.leaf.group
+        if task is None or (
+            group is not None and not _completes(pool, group, (point, node.name), task.flows)
+        ):
+            continue
+        satisfy(draft, task, child.link.arrow, child.base, child.link.leaf.number)
+
+
+def _completes(pool: Pool, group: GroupPlan, member: Key, flows: Flows) -> bool:
+    """Whether a family has all that is asked of it once this member has made its output."""
+    point, name = member
+    return not group.every or all(
+        member_value(pool.recall(point, other), group, flows) is Value.TRUE
+        for other in group.members
+        if other != name
+    )
 
 
 def _along(draft: Draft, link: LinkPlan, point: Point, flows: Flows) -> None:
@@ -94,12 +122,12 @@ def reach(
     node, base, number = bit
     task = draft.pool.tasks.get((point, node.name))
     if task is None:
-        if flows:
-            come(draft, node, point, flows, 1 << (base + number))
+        come(draft, node, point, flows, 1 << (base + number))
         return
-    if flows == task.flows or not flows or not flows.isdisjoint(task.flows):
+    if flows == task.flows or not flows.isdisjoint(task.flows):
         satisfy(draft, task, link.arrow, base, number)
     if flows != task.flows:
+        _judge_pruned(draft, task.key, task.memory, flows - task.flows)
         new = _unknown_flows(draft, task, flows - task.flows)
         if new:
             merge(draft, task, new)
@@ -118,14 +146,26 @@ def come(draft: Draft, node: NodePlan, point: Point, flows: Flows, true: int = 0
                 draft.to_flow_on.append((node, point, flows))
                 return
         if memory.verdicts:
-            for flow in flows & memory.verdicts.keys():
-                if memory.verdicts[flow].kind is VerdictKind.PRUNED:
-                    draft.to_judge.append(((point, node.name), flow))
+            _judge_pruned(draft, (point, node.name), memory, flows)
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
     if fresh and not never_comes(pool, node, point):
         spawn(draft, node, point, fresh, true)
+        consider_level(draft, node, point, fresh)
+
+
+def consider_level(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
+    """A task came, or came into these flows: its suicide condition may hold already."""
+    if node.suicides and draft.plan.policy.suicide_is_a_level:
+        draft.to_consider.append((node, point, flows))
+
+
+def _judge_pruned(draft: Draft, key: Key, memory: Memory, flows: Flows) -> None:
+    """An atom is true now: a verdict may have followed from what was thought of it."""
+    for flow in flows & memory.verdicts.keys():
+        if memory.verdicts[flow].kind is VerdictKind.PRUNED:
+            draft.to_judge.append((key, flow))
 
 
 def _unknown_flows(draft: Draft, task: Task, flows: Flows) -> Flows:
@@ -138,12 +178,12 @@ def _unknown_flows(draft: Draft, task: Task, flows: Flows) -> Flows:
     )
 
 
-def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> None:
+def count_member(
+    draft: Draft, group: GroupPlan, member: Key, flows: Flows, *, spawns: bool = True
+) -> None:
     """A member's worth changed: tell the family's children if that decides something."""
     point, name = member
     pool = draft.pool
-    if not flows:
-        return
     memory = pool.recall(point, name)
     for flow in sorted(flows):
         count = pool.group_count(group, point, flow)
@@ -161,9 +201,10 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
         for link in group.links:
             if link.leaf.absolute is not None:
                 if link.leaf.absolute == point:
-                    settle_absolute(draft, link, flow, after)
+                    settle_absolute(draft, link, flow, after, spawns=spawns)
             elif after is Value.TRUE:
-                _along(draft, link, point, one)
+                if spawns:
+                    _along(draft, link, point, one)
             else:
                 children_to_judge(draft, link, point, one)
 
@@ -192,7 +233,10 @@ def _children_to_wake(
 
 
 def _tell_merged(draft: Draft, group: GroupPlan, point: Point, flow: int) -> None:
-    """A child in several flows may have its members from different ones."""
+    """A child in several flows may have its members from different ones.
+
+    One that ended incomplete and waits again does so for what the new flow makes, by itself.
+    """
     for link in group.links:
         if link.arrow.suicide or link.leaf.absolute is not None:
             continue
@@ -201,8 +245,11 @@ def _tell_merged(draft: Draft, group: GroupPlan, point: Point, flow: int) -> Non
                 task = draft.pool.tasks.get((child, node.name))
                 if task is None or len(task.flows) == 1 or flow not in task.flows:
                     continue
-                if group_value(draft.pool, group, point, task.flows) is Value.TRUE:
+                value = group_value(draft.pool, group, point, task.flows)
+                if value is Value.TRUE and not task.outputs:
                     satisfy(draft, task, link.arrow, base, link.leaf.number)
+                elif value <= Value.LOST:
+                    draft.to_judge.append((task.key, flow))
 
 
 def children_to_judge(draft: Draft, link: LinkPlan, point: Point, flows: Flows) -> None:
@@ -242,10 +289,11 @@ def merge(draft: Draft, task: Task, new: Flows) -> None:
     if task.stage is Stage.INCOMPLETE:
         wait_again(draft, task, new)
     elif task.stage is Stage.WAITING and task.missing:
-        look_up(pool, task)
+        look_up_in(pool, task, new if task.outputs else task.flows)
         task.blocked = False
         draft.to_judge.extend((key, flow) for flow in task.flows)
     settle(draft, task)
+    consider_level(draft, task.plan, task.point, new)
 
 
 def _record_made(draft: Draft, task: Task, new: Flows) -> None:
@@ -255,15 +303,18 @@ def _record_made(draft: Draft, task: Task, new: Flows) -> None:
         if output not in task.plan.heard:
             continue
         made[output] = made.get(output, new) | new
-        for link in task.plan.links.get(output, ()):
-            for point in draft.plan.child_points(link, task.point):
-                for node, base in link.arrow.targets:
-                    child = draft.pool.tasks.get((point, node.name))
-                    if child is None or link.arrow.suicide or new.isdisjoint(child.flows):
-                        continue
-                    satisfy(draft, child, link.arrow, base, link.leaf.number)
         for group in task.plan.groups.get(output, ()):
-            count_member(draft, group, task.key, new)
+            count_member(draft, group, task.key, new, spawns=False)
+        for link in task.plan.absolute.get((task.point, output), ()):
+            for flow in sorted(new):
+                settle_absolute(draft, link, flow, Value.TRUE, spawns=False)
+        for child in children(draft.pool, task.plan, task.point, output):
+            pooled = draft.pool.tasks.get(child.key)
+            if pooled is None or new.isdisjoint(pooled.flows):
+                continue
+            leaf = child.link.leaf
+            if leaf_value(draft.pool, leaf, child.point, new & pooled.flows) is Value.TRUE:
+                satisfy(draft, pooled, child.link.arrow, child.base, leaf.number)
 
 
 def wait_again(draft: Draft, task: Task, flows: Flows) -> None:

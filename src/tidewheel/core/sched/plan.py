@@ -96,6 +96,11 @@ class Leaf:
         return self.offset.parent_point(point, initial)
 
 
+def names_of(leaf: Leaf) -> tuple[str, ...]:
+    """The tasks that a leaf asks for."""
+    return (leaf.node,) if leaf.group is None else leaf.group.members
+
+
 @dataclass(frozen=True, slots=True)
 class Every:
     """True if every term is."""
@@ -145,6 +150,25 @@ class GroupPlan:
     outputs: tuple[str, ...]
     every: bool
     links: list[LinkPlan] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """At which points the same parents are asked for in the same way, and by whom.
+
+    Where the parents are not on their sequences, whoever asks for them is lost.
+    """
+
+    sequence: SequencePlan
+    leaf: Leaf
+    parents: tuple[SequencePlan, ...]
+    nodes: dict[str, NodePlan] = field(default_factory=dict)
+
+    def is_in_vain(self, point: Point, plan: Plan, start: Point) -> bool:
+        """Whether the parents of a task at this point would have to be where they never are."""
+        parent = self.leaf.parent_point(point, plan.initial)
+        inside = parent >= start and (plan.final is None or parent <= plan.final)
+        return inside and not any(one.has(parent) for one in self.parents)
 
 
 @dataclass(slots=True, eq=False)
@@ -209,6 +233,8 @@ class Plan:
     absolute: list[tuple[Leaf, tuple[NodePlan, ...]]]
     # The nodes that an atom at a fixed point may still concern, and those that they wait for.
     concerned: frozenset[str]
+    # In which ways parents at other points are asked for.
+    asks: list[Ask]
     expires: bool  # whether any task does
     # Whether no task has a child at an earlier point.
     leads_forward: bool

@@ -8,20 +8,25 @@ final point adds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.absolute import settle_absolute
 from tidewheel.core.sched.chains import start_chain
+from tidewheel.core.sched.children import Child, children
 from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.conditions import absolute_key, leaf_value, recorded_value
 from tidewheel.core.sched.deaths import reassess
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.ending import conclude, is_complete
 from tidewheel.core.sched.events import Reload
 from tidewheel.core.sched.flow_choice import active_flows
 from tidewheel.core.sched.outputs import announce, reach
-from tidewheel.core.sched.plan import Leaf, Plan, orphan
+from tidewheel.core.sched.plan import Leaf, LinkPlan, Plan, names_of, orphan
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import everything, rebuild
 from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import Stage, Task
+from tidewheel.core.sched.states import NO_FLOW, Flows, Stage, Task, Value
 
 # (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
 Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
@@ -38,9 +43,12 @@ def reloaded(draft: Draft, event: Reload) -> None:
     draft.plan = plan
     draft.touched.tasks.update(dict.fromkeys(pool.tasks))
     _drop_removed(draft, plan)
+    settled = _settled_since(pool)
     kept = list(pool.tasks.values())
     for task in kept:
         _look_up_again(draft, task, _true_atoms(old, task))
+    for link, flow, value in settled:
+        settle_absolute(draft, link, flow, value)
     for task in kept:
         _tell_of_outputs(draft, task)
     if plan.policy.deaths_are_judged:
@@ -49,9 +57,46 @@ def reloaded(draft: Draft, event: Reload) -> None:
     if old.final is not None and _ended(old, plan):
         _go_beyond(draft, old.final)
     _leave_what_cannot_be_judged(draft)
+    draft.freed.update(dict.fromkeys(range(len(pool.queues))))
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         draft.touched.run = True
+
+
+def _settled_since(pool: Pool) -> list[tuple[LinkPlan, int, Value]]:
+    """Atoms at fixed points that nobody waited for before have their values, too.
+
+    They count at once; what follows from them comes when the tasks know what they wait for.
+    """
+    found: list[tuple[LinkPlan, int, Value]] = [
+        (link, flow, value)
+        for leaf, link in _fixed_leaves(pool.plan)
+        for flow in _flows_known(pool, leaf)
+        if (value := recorded_value(pool, leaf, flow)) is not Value.OPEN
+        and value is not pool.absolute.get(absolute_key(leaf), {}).get(flow)
+    ]
+    for link, flow, value in found:
+        pool.absolute.setdefault(absolute_key(link.leaf), {})[flow] = value
+    return found
+
+
+def _fixed_leaves(plan: Plan) -> Iterator[tuple[Leaf, LinkPlan]]:
+    links = [link for group in plan.groups for link in group.links]
+    for node in plan.nodes.values():
+        links += (link for found in node.absolute.values() for link in found)
+    return ((link.leaf, link) for link in links if link.leaf.absolute is not None)
+
+
+def _flows_known(pool: Pool, leaf: Leaf) -> Flows:
+    """The flows in which anything is known of whom an atom at a fixed point asks for."""
+    assert leaf.absolute is not None
+    if leaf.absolute < pool.run.start:
+        return NO_FLOW
+    memories = [pool.recall(leaf.absolute, name) for name in names_of(leaf)]
+    known = [one for one in memories if one is not None]
+    return NO_FLOW.union(*(made for one in known for made in one.made.values())).union(
+        *(one.verdicts.keys() for one in known)
+    )
 
 
 def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
@@ -166,9 +211,18 @@ def _go_beyond(draft: Draft, final: Point) -> None:
         for name, memory in list(there.items()):
             node = pool.node(name)
             for output, flows in list(memory.made.items()):
-                for link in node.links.get(output, ()):
-                    for child in pool.plan.child_points(link, point):
-                        if child > final and not link.arrow.suicide:
-                            for target, base in link.arrow.targets:
-                                bit = (target, base, link.leaf.number)
-                                reach(draft, link, bit, child, flows)
+                for child in list(children(pool, node, point, output)):
+                    if child.point > final:
+                        _reach(draft, child, flows)
+
+
+def _reach(draft: Draft, child: Child, flows: Flows) -> None:
+    leaf = child.link.leaf
+    bit = (child.node, child.base, leaf.number)
+    true = frozenset(
+        flow
+        for flow in flows
+        if leaf_value(draft.pool, leaf, child.point, frozenset({flow})) is Value.TRUE
+    )
+    if true:
+        reach(draft, child.link, bit, child.point, true)

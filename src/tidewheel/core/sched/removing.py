@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from tidewheel.core.sched.children import Child, all_children
 from tidewheel.core.sched.deaths import condemn, reassess
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import KillJob
 from tidewheel.core.sched.ending import deactivate
 from tidewheel.core.sched.events import Remove
 from tidewheel.core.sched.ids import refuse_unknown
-from tidewheel.core.sched.plan import LinkPlan
 from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import Flows, Key, Stage, Task, Value, Verdict, VerdictKind
+from tidewheel.core.sched.states import (
+    Flows,
+    Key,
+    Memory,
+    Stage,
+    Task,
+    Value,
+    Verdict,
+    VerdictKind,
+)
 from tidewheel.errors import Refused
 
 REMOVED = Verdict(VerdictKind.REMOVED, Value.LOST)
@@ -61,14 +70,16 @@ def _leave_flows(draft: Draft, task: Task, flows: Flows) -> None:
 
 
 def forget(draft: Draft, key: Key, flows: Flows) -> None:
-    """Verdict, spawn memory and outputs go, so that it can run again in those flows."""
+    """Spawn memory, verdict and outputs go, so that it can run again in those flows.
+
+    That it is pruned is no memory but a conclusion, which stands until it is drawn again.
+    """
     pool = draft.pool
     point, name = key
-    memory = pool.recall(point, name)
-    if memory is None:
+    if pool.recall(point, name) is None:
         return
     memory = pool.remember(point, name)
-    flows = flows or (memory.spawned | memory.verdicts.keys())
+    flows = (flows or (memory.spawned | memory.verdicts.keys())) - _pruned_in(memory)
     memory.spawned -= flows
     for flow in flows:
         memory.verdicts.pop(flow, None)
@@ -78,26 +89,26 @@ def forget(draft: Draft, key: Key, flows: Flows) -> None:
             del memory.made[output]
     draft.touched.memory[key] = None
     node = pool.node(name)
-    for links in node.links.values():
-        for link in links:
-            _open_again(draft, link, key, flows)
     reassess(draft, node, point, flows)
+    for child in all_children(pool, node, point):
+        _open_again(draft, child, flows)
+    draft.to_judge.extend((key, flow) for flow in flows)
 
 
-def _open_again(draft: Draft, link: LinkPlan, parent: Key, flows: Flows) -> None:
-    """Natural atoms of children that were not submitted are open again."""
-    if link.arrow.suicide:
+def _pruned_in(memory: Memory) -> Flows:
+    return frozenset(
+        flow for flow, verdict in memory.verdicts.items() if verdict.kind is VerdictKind.PRUNED
+    )
+
+
+def _open_again(draft: Draft, child: Child, flows: Flows) -> None:
+    """A natural atom of a child that was not submitted is open again."""
+    task = draft.pool.tasks.get(child.key)
+    if task is None or task.stage is not Stage.WAITING or task.flows.isdisjoint(flows):
         return
-    for point in draft.plan.child_points(link, parent[0]):
-        for node, base in link.arrow.targets:
-            task = draft.pool.tasks.get((point, node.name))
-            if task is not None and task.stage is Stage.WAITING and task.flows <= flows:
-                _unset(draft, task, 1 << (base + link.leaf.number))
-
-
-def _unset(draft: Draft, task: Task, bit: int) -> None:
-    if task.outputs or task.satisfied_by_hand:
-        return
-    task.true &= ~bit
-    look_up(draft.pool, task)
-    settle(draft, task)
+    by_hand = task.manual or task.satisfied_by_hand
+    submitted = task.outputs or task.submit != task.memory.submits
+    if not by_hand and not submitted:
+        task.true &= ~child.bit
+        look_up(draft.pool, task)
+        settle(draft, task)

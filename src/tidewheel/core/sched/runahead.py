@@ -11,7 +11,7 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute import move_front
+from tidewheel.core.sched.absolute import judge_dead_at, move_front
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
@@ -42,7 +42,27 @@ def release_within_limit(draft: Draft) -> bool:
         pool.limit = None
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
+    if pool.plan.asks and pool.plan.policy.deaths_are_judged:
+        _judge_in_vain(draft, base, _capped(pool, pool.limit))
     return _release_up_to(draft, pool.limit)
+
+
+def _judge_in_vain(draft: Draft, base: Point, limit: Point) -> None:
+    """Points have come within the limit: who needs a parent off its sequence there is lost."""
+    pool = draft.pool
+    looked_at = pool.looked_at
+    if looked_at == (base, limit):
+        return
+    pool.looked_at = (base, limit)
+    first = base
+    if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
+        first = Point(looked_at[1] + 1)
+    for ask in pool.plan.asks:
+        point = ask.sequence.sequence.first_from(first)
+        while point is not None and point <= limit:
+            if ask.is_in_vain(point, pool.plan, pool.run.start):
+                draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
+            point = ask.sequence.sequence.next_after(point)
 
 
 def _release_up_to(draft: Draft, limit: Point) -> bool:
@@ -93,6 +113,7 @@ def release_by_hand(draft: Draft, task: Task) -> None:
     if not task.released:
         there = draft.pool.unreleased.get(task.point, {})
         there.pop(task.key, None)
+        judge_dead_at(draft, task.point, task.flows)
         release(draft, task)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Collection
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
+from tidewheel.core.sched.children import children
 from tidewheel.core.sched.conditions import member_value
 from tidewheel.core.sched.deaths import condemn
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import DropXtrigger
-from tidewheel.core.sched.ending import conclude, is_complete
+from tidewheel.core.sched.ending import conclude, is_complete, stop_after
 from tidewheel.core.sched.events import FlowChoice, SetOutputs, SetPrerequisites
 from tidewheel.core.sched.flow_choice import active_flows, named_flows, new_flow
 from tidewheel.core.sched.ids import refuse_unknown
@@ -22,6 +23,7 @@ from tidewheel.core.sched.states import (
     NO_FLOW,
     Flows,
     Key,
+    Memory,
     Stage,
     Task,
     Value,
@@ -97,8 +99,9 @@ def _set_absent(
         if output in node.heard:
             announce(draft, node, key[0], output, flows)
     for flow in sorted(flows):
-        earlier = {output for output, where in memory.made.items() if flow in where}
+        earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
+            stop_after(draft, key)
             memory.spawned |= {flow}
             ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
             death = Value.NOT_TAKEN if ended == SUCCEEDED else Value.LOST
@@ -106,17 +109,23 @@ def _set_absent(
             condemn(draft, node, key[0], frozenset({flow}), verdict)
 
 
+def _made_before(memory: Memory, flow: int) -> set[str]:
+    """What a task has made in a flow, heard or not."""
+    found = {output for output, where in memory.made.items() if flow in where}
+    verdict = memory.verdicts.get(flow)
+    if verdict is not None and verdict.ended:
+        found |= {*IMPLIED.get(verdict.ended, ()), verdict.ended}
+    return found
+
+
 def _flows_that_wait(pool: Pool, node: NodePlan, key: Key, outputs: tuple[str, ...]) -> Flows:
     """The flows of pooled children that wait for one of these outputs."""
     found: Flows = NO_FLOW
     for output in outputs:
-        for link in node.links.get(output, ()):
-            for child in pool.plan.child_points(link, key[0]):
-                for target, base in link.arrow.targets:
-                    task = pool.tasks.get((child, target.name))
-                    bit = 1 << (base + link.leaf.number)
-                    if task is not None and task.missing and not task.true & bit:
-                        found |= task.flows
+        for child in children(pool, node, key[0], output):
+            task = pool.tasks.get(child.key)
+            if task is not None and task.missing and not task.true & child.bit:
+                found |= task.flows
     return found
 
 

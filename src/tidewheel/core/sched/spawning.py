@@ -193,6 +193,10 @@ def leave(draft: Draft, task: Task) -> None:
         draft.to_seek.extend(
             (task.plan, flow, task.point, POINTS_SEARCHED_MAX) for flow in task.flows
         )
+    flows = draft.pool.flow_counts
+    if len(flows) > 1 or not task.flows:
+        # While it was here, nothing of it could come, or be blocked, in other flows.
+        draft.to_judge.extend((key, flow) for flow in flows if flow not in task.flows)
     held = draft.pool.run.held_tasks
     if key in held:
         del held[key]

@@ -6,7 +6,7 @@ moment when a person is needed, are the tasks that are left looked at.
 
 from __future__ import annotations
 
-from tidewheel.core.sched.conditions import leaf_value, worth
+from tidewheel.core.sched.conditions import holds, leaf_value
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer
 from tidewheel.core.sched.ending import lacking_text
@@ -133,18 +133,16 @@ def _is_left_over(pool: Pool, task: Task) -> bool:
 def _waits_beyond(pool: Pool, task: Task) -> bool:
     """Whether it would be ready if everything beyond the stop point had happened."""
     last = pool.run.stop
-    if last is None:
+    if last is None and pool.plan.policy.beyond_final is Value.OPEN:
         last = pool.plan.final
     if last is None:
         return False
     for arrow, base in task.plan.arrows_at(task.point):
-        values = []
+        true = task.true >> base
         for leaf in arrow.leaves:
-            known = task.true >> (base + leaf.number) & 1
-            beyond = leaf.parent_point(task.point, pool.plan.initial) > last
-            value = leaf_value(pool, leaf, task.point, task.flows)
-            values.append(Value.TRUE if known or beyond else value)
-        if worth(arrow.expression, values) is not Value.TRUE:
+            if leaf.parent_point(task.point, pool.plan.initial) > last:
+                true |= 1 << leaf.number
+        if not holds(arrow.expression, true):
             return False
     return True
 

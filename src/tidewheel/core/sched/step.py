@@ -142,6 +142,8 @@ def _follow_up(draft: Draft) -> None:
     """Look at what follows from what has happened so far, until nothing does."""
     pool = draft.pool
     for _ in range(ROUNDS_MAX):
+        if draft.to_consider:
+            _consider_all(draft)
         if draft.to_judge or draft.to_seek:
             judge_all(draft)
         if draft.to_move or draft.to_start:

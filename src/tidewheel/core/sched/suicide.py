@@ -26,7 +26,7 @@ def consider(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
     if task is not None:
         if not flows.isdisjoint(task.flows):
             apply_to(draft, task)
-        return
+        flows -= task.flows
     if point < pool.run.start or not node.is_at(point):
         return
     memory = pool.recall(point, node.name)

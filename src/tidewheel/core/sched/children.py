@@ -1,0 +1,78 @@
+"""Who waits for an output of a task: the one walk from a parent to its children.
+
+Three kinds of arrows lead from a task: to relative points, through a family that it is a member
+of, and from a fixed point. A rule that follows one kind only forgets tasks that the others
+reach; so every rule that asks for the children of a task asks here. (What is done for each
+output that is made goes along the same links by itself, since most of it need not be asked.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.plan import LinkPlan, NodePlan
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.states import Key
+
+
+class Child(NamedTuple):
+    """A task that waits for an output, and the place of that atom among all it waits for."""
+
+    link: LinkPlan
+    point: Point
+    node: NodePlan
+    base: int
+
+    @property
+    def key(self) -> Key:
+        return (self.point, self.node.name)
+
+    @property
+    def bit(self) -> int:
+        return 1 << (self.base + self.link.leaf.number)
+
+
+def children(pool: Pool, node: NodePlan, point: Point, output: str) -> Iterator[Child]:
+    """The tasks that wait for this output of a task, those that are to be removed aside.
+
+    What waits for a fixed point does so at points without end: given are those of which
+    anything is known.
+    """
+    for link in links_from(node, point, output):
+        if not link.arrow.suicide:
+            for child in child_points(pool, link, point):
+                for target, base in link.arrow.targets:
+                    yield Child(link, child, target, base)
+
+
+def all_children(pool: Pool, node: NodePlan, point: Point) -> Iterator[Child]:
+    """The tasks that wait for any output of a task."""
+    for output in node.heard:
+        yield from children(pool, node, point, output)
+
+
+def links_from(node: NodePlan, point: Point, output: str) -> Iterator[LinkPlan]:
+    """Along which an output made at a point is heard."""
+    yield from node.links.get(output, ())
+    for group in node.groups.get(output, ()):
+        for link in group.links:
+            if link.leaf.absolute is None or link.leaf.absolute == point:
+                yield link
+    yield from node.absolute.get((point, output), ())
+
+
+def child_points(pool: Pool, link: LinkPlan, point: Point) -> Iterable[Point]:
+    """Where the children along a link lie; of a fixed point, those that are known."""
+    if link.leaf.absolute is None:
+        return pool.plan.child_points(link, point)
+    return sorted(live_points(pool, link))
+
+
+def live_points(pool: Pool, link: LinkPlan) -> set[Point]:
+    """The points of an arrow at which there is a task, or one is remembered."""
+    found = pool.population.counts.keys() | pool.memory.keys()
+    return {
+        point for point in found if point >= pool.run.start and link.arrow.sequence.has(point)
+    }
