@@ -2,6 +2,7 @@
 
 import socket
 
+import apsw
 import pytest
 
 from tests.support.http_server import in_path, running_server
@@ -220,3 +221,57 @@ SMUGGLED = [
 def test_a_request_that_can_be_read_in_two_ways_is_refused(server, sent):
     status = int(exchange(server, sent).split()[1])
     assert 400 <= status < 500
+
+
+# ---- numbers that take long to read ----
+
+LONG = "7" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/tasks", '{"queue": "q", "spec": %s}'),
+        ("/tasks", '[{"queue": "q"}, {"queue": "q", "spec": {"a": [-%s]}}]'),
+        ("/tasks", '{"queue": "q", "spec_text": "%s"}'),
+        ("/tasks", '{"queue": "q", "priority": %s}'),
+        ("/tasks", '{"queue": "q", "delay": 1.%s}'),
+        ("/runs", '{"workflow": "w", "flow": "", "variables": {"N": %s}}'),
+        ("/runs", '{"workflow": "w", "parameters": {"N": %s}}'),
+        ("/workflows", '{"files": {}, "name": %s}'),
+        ("/workflows/w/check", '{"parameters": {"N": %s}}'),
+        ("/runs/w/hold", '{"ids": [%s]}'),
+        ("/runs/w/dry-run", '{"command": {"verb": "hold", "ids": [%s]}}'),
+        ("/tokens", '{"name": "x", "scopes": ["read"], "lasts": %s}'),
+        ("/workers", '{"queues": ["q"], "pid": %s}'),
+        ("/reports", '[{"kind": "messages", "task": %s}]'),
+    ],
+)
+def test_a_number_of_many_digits_is_refused_before_it_is_read(admin, path, body):
+    """S27, S35: to read it would keep everybody waiting."""
+    reply = admin.post(path, (body % LONG).encode())
+    assert reply.status in (400, 422), (reply.status, reply.body[:300])
+    if reply.status == 400:
+        assert b"more than 4300 digits" in reply.body
+
+
+def test_a_number_too_large_for_any_quantity_is_refused(admin):
+    """S35."""
+    for field, value in (("delay", 10**400), ("lease", 10**400), ("timeout", 10**400)):
+        reply = admin.post("/tasks", {"queue": "q", field: value})
+        assert reply.status in (400, 422), (field, reply.body)
+    many = {"name": "x", "scopes": ["read"], "lasts": 10**400}
+    assert admin.post("/tokens", many).status == 422
+
+
+@pytest.mark.parametrize("words", ["fields=id,spec", "fields=rn,spec&vocabulary=scylla"])
+def test_a_spec_that_an_earlier_version_took_can_be_read(tmp_path, words):
+    """S35: specs with longer numbers are in stores of earlier versions."""
+    with running_server(f"sqlite:///{tmp_path}/t.db") as server:
+        client = server.caller("submit")
+        assert client.post("/tasks", {"id": "old", "queue": "q", "spec": 1}).status == 201
+        with apsw.Connection(f"{tmp_path}/t.db") as connection:
+            connection.execute("UPDATE task SET spec = ? WHERE id = 'old'", (f"[{LONG}]",))
+        reply = client.get(f"/tasks?queue=q&{words}")
+        assert reply.status == 200, reply.body[:300]
+        assert LONG.encode() in reply.body
