@@ -223,6 +223,34 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(server, sent):
     assert 400 <= status < 500
 
 
+def test_what_follows_a_body_is_no_header(server, client):
+    """S34: a proxy has judged the headers, and not what comes behind the body."""
+    chunked = (
+        b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Type: application/json\r\nTrailer: Authorization\r\n"
+    )
+    body = b'\r\ne\r\n{"queue": "q"}\r\n0\r\n'
+    own = b"Authorization: Bearer " + client.token.encode() + b"\r\n"
+    said = exchange(server, chunked + body + own + b"\r\n")
+    assert b" 401 " in said.splitlines()[0]
+    said = exchange(server, chunked + own + body + b"Authorization: Bearer x\r\n\r\n")
+    assert b" 201 " in said.splitlines()[0]
+
+
+def test_a_trailer_says_nothing_of_the_caller_s_address(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", proxies=("127.0.0.1",)) as server:
+        admin = server.caller("admin")
+        said = exchange(
+            server,
+            b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+            b"Content-Type: application/json\r\nX-Forwarded-For: 9.9.9.9\r\n"
+            b"Authorization: Bearer " + admin.token.encode() + b"\r\n\r\n"
+            b'e\r\n{"queue": "q"}\r\n0\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n',
+        )
+        assert b" 201 " in said.splitlines()[0]
+        assert admin.get("/audit?limit=1").json["entries"][0]["client"] == "9.9.9.9"
+
+
 # ---- numbers that take long to read ----
 
 LONG = "7" * 200_000
