@@ -135,6 +135,7 @@ class ServerSettings:
     request_seconds_max: float = 30.0
     wait_seconds_max: float = 60.0  # of a claim that waits for tasks
     connections_max: int = 2_000
+    connections_per_address_max: int = 1_000  # of one that is no named proxy
     channels_max: int = 500  # of workers that listen
     followers_max: int = 1_000  # of the event stream
     # How many requests may be under way, of all kinds together, for one of this kind to be let
@@ -144,6 +145,7 @@ class ServerSettings:
     submits_max: int = 128
     claims_max: int = 192
     cancels_max: int = 256
+    strangers_max: int = 32  # the same of requests that need no token, apart from all others
     submit_rate: float | None = None  # tasks per second and queue; None: as many as come
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
@@ -157,6 +159,7 @@ class ServerSettings:
         if not 0 <= self.port < PORTS:
             raise BadSetting("port", self.port, f"0 (any) to {PORTS - 1}")
         _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
+        _positive(self, "connections_per_address_max", "strangers_max")
         _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
         if self.submit_rate is not None:
             _positive(self, "submit_rate")

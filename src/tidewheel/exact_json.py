@@ -1,14 +1,25 @@
-"""JSON between Python values and text, exactly: integers of any size, and no NaN.
+"""JSON between Python values and text, exactly: integers of up to 4,300 digits, and no NaN.
 
 A text that is not JSON and a value that JSON cannot hold raise ValueError with the reason in
 words; whoever calls knows what it belongs to.
+
+To read or write an integer takes time quadratic in its digits, and nobody else gets a turn
+meanwhile: whoever could send one of a million digits could stop a server. So the length is
+looked at before anything is read.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from decimal import Decimal
+import re
+from collections.abc import Callable
+
+from tidewheel.core.tasks.submission import DIGITS_MAX, checked_digits
+
+# Only from where a row of digits begins: so every character is looked at once.
+_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))
+# One without an end goes on to the end of everything, so that none is looked for again.
+_TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def encode(value: object) -> str:
@@ -33,8 +44,28 @@ def encode(value: object) -> str:
 
 def decode(text: str) -> object:
     """The value of a JSON text."""
+    return _decoded(text, lambda digits: int(checked_digits(digits)))
+
+
+def decode_stored(text: str) -> object:
+    """The same of a text that was accepted once: earlier versions took numbers of any length.
+
+    Those that are too long come as texts.
+    """
+    return _decoded(text, _integer_or_text)
+
+
+def check_numbers(raw: bytes) -> None:
+    """ValueError if a number of a JSON text is too long; nothing is read for that."""
+    if len(raw) <= DIGITS_MAX or _LONG_NUMBER.search(raw) is None:
+        return
+    if found := _LONG_NUMBER.search(_TEXTS.sub(b'""', raw)):
+        checked_digits(found[0].decode())
+
+
+def _decoded(text: str, parse_int: Callable[[str], int | str]) -> object:
     try:
-        value: object = json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
+        value: object = json.loads(text, parse_int=parse_int, parse_constant=_refuse_constant)
         return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -43,14 +74,8 @@ def decode(text: str) -> object:
         raise ValueError(f"it is not valid JSON: {error.msg} at {where}") from None
 
 
-def _parse_int(digits: str) -> int:
-    # Python refuses to read very long numbers, as int() takes time quadratic in the digits;
-    # Decimal does not, and the length is bounded by the size of what is stored.
-    return (
-        int(digits)
-        if len(digits) <= sys.int_info.default_max_str_digits
-        else int(Decimal(digits))
-    )
+def _integer_or_text(digits: str) -> int | str:
+    return digits if len(digits.lstrip("-")) > DIGITS_MAX else int(digits)
 
 
 def _refuse_constant(name: str) -> None:

@@ -40,7 +40,10 @@ _ISO_SECONDS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 def parse_duration(text: str | float, what: str = "duration") -> float:
     """Seconds."""
     if isinstance(text, int | float) and not isinstance(text, bool):
-        seconds = float(text)
+        try:
+            seconds = float(text)
+        except OverflowError:  # hundreds of digits
+            seconds = math.inf
     else:
         seconds = _parse_duration_text(str(text).strip(), what)
     if not (math.isfinite(seconds) and seconds >= 0):

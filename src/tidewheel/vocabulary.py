@@ -22,7 +22,7 @@ from tidewheel.core.tasks.views import (
     UsageView,
 )
 from tidewheel.errors import BadSetting
-from tidewheel.exact_json import decode
+from tidewheel.exact_json import decode_stored
 from tidewheel.quantities import show_instant
 
 
@@ -140,7 +140,7 @@ def scylla_task(task: TaskView, history: Sequence[HistoryEntry] = ()) -> Documen
     """A task as Scylla's clients know it."""
     fields = {
         "id": task.id,
-        "spec": None if task.spec is None else decode(task.spec),
+        "spec": None if task.spec is None else decode_stored(task.spec),
         "queue": task.queue,
         "priority": task.priority,
         "status": STATUS_WORDS[Vocabulary.SCYLLA][task.status],
@@ -181,7 +181,7 @@ def error_document(error: TaskError) -> Document:
     """An error in Scylla's form, which is ours too."""
     return {
         "code": error.code,
-        "args": decode(error.args),
+        "args": decode_stored(error.args),
         "description": error.description,
     }
 

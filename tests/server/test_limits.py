@@ -2,6 +2,7 @@
 
 import socket
 
+import apsw
 import pytest
 
 from tests.support.http_server import in_path, running_server
@@ -220,3 +221,85 @@ SMUGGLED = [
 def test_a_request_that_can_be_read_in_two_ways_is_refused(server, sent):
     status = int(exchange(server, sent).split()[1])
     assert 400 <= status < 500
+
+
+def test_what_follows_a_body_is_no_header(server, client):
+    """S34: a proxy has judged the headers, and not what comes behind the body."""
+    chunked = (
+        b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Type: application/json\r\nTrailer: Authorization\r\n"
+    )
+    body = b'\r\ne\r\n{"queue": "q"}\r\n0\r\n'
+    own = b"Authorization: Bearer " + client.token.encode() + b"\r\n"
+    said = exchange(server, chunked + body + own + b"\r\n")
+    assert b" 401 " in said.splitlines()[0]
+    said = exchange(server, chunked + own + body + b"Authorization: Bearer x\r\n\r\n")
+    assert b" 201 " in said.splitlines()[0]
+
+
+def test_a_trailer_says_nothing_of_the_caller_s_address(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", proxies=("127.0.0.1",)) as server:
+        admin = server.caller("admin")
+        said = exchange(
+            server,
+            b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+            b"Content-Type: application/json\r\nX-Forwarded-For: 9.9.9.9\r\n"
+            b"Authorization: Bearer " + admin.token.encode() + b"\r\n\r\n"
+            b'e\r\n{"queue": "q"}\r\n0\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n',
+        )
+        assert b" 201 " in said.splitlines()[0]
+        assert admin.get("/audit?limit=1").json["entries"][0]["client"] == "9.9.9.9"
+
+
+# ---- numbers that take long to read ----
+
+LONG = "7" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/tasks", '{"queue": "q", "spec": %s}'),
+        ("/tasks", '[{"queue": "q"}, {"queue": "q", "spec": {"a": [-%s]}}]'),
+        ("/tasks", '{"queue": "q", "spec_text": "%s"}'),
+        ("/tasks", '{"queue": "q", "priority": %s}'),
+        ("/tasks", '{"queue": "q", "delay": 1.%s}'),
+        ("/runs", '{"workflow": "w", "flow": "", "variables": {"N": %s}}'),
+        ("/runs", '{"workflow": "w", "parameters": {"N": %s}}'),
+        ("/workflows", '{"files": {}, "name": %s}'),
+        ("/workflows/w/check", '{"parameters": {"N": %s}}'),
+        ("/runs/w/hold", '{"ids": [%s]}'),
+        ("/runs/w/dry-run", '{"command": {"verb": "hold", "ids": [%s]}}'),
+        ("/tokens", '{"name": "x", "scopes": ["read"], "lasts": %s}'),
+        ("/workers", '{"queues": ["q"], "pid": %s}'),
+        ("/reports", '[{"kind": "messages", "task": %s}]'),
+    ],
+)
+def test_a_number_of_many_digits_is_refused_before_it_is_read(admin, path, body):
+    """S27, S35: to read it would keep everybody waiting."""
+    reply = admin.post(path, (body % LONG).encode())
+    assert reply.status in (400, 422), (reply.status, reply.body[:300])
+    if reply.status == 400:
+        assert b"more than 4300 digits" in reply.body
+
+
+def test_a_number_too_large_for_any_quantity_is_refused(admin):
+    """S35."""
+    for field, value in (("delay", 10**400), ("lease", 10**400), ("timeout", 10**400)):
+        reply = admin.post("/tasks", {"queue": "q", field: value})
+        assert reply.status in (400, 422), (field, reply.body)
+    many = {"name": "x", "scopes": ["read"], "lasts": 10**400}
+    assert admin.post("/tokens", many).status == 422
+
+
+@pytest.mark.parametrize("words", ["fields=id,spec", "fields=rn,spec&vocabulary=scylla"])
+def test_a_spec_that_an_earlier_version_took_can_be_read(tmp_path, words):
+    """S35: specs with longer numbers are in stores of earlier versions."""
+    with running_server(f"sqlite:///{tmp_path}/t.db") as server:
+        client = server.caller("submit")
+        assert client.post("/tasks", {"id": "old", "queue": "q", "spec": 1}).status == 201
+        with apsw.Connection(f"{tmp_path}/t.db") as connection:
+            connection.execute("UPDATE task SET spec = ? WHERE id = 'old'", (f"[{LONG}]",))
+        reply = client.get(f"/tasks?queue=q&{words}")
+        assert reply.status == 200, reply.body[:300]
+        assert LONG.encode() in reply.body

@@ -3,18 +3,21 @@
 import asyncio
 import socket
 import threading
+from http.client import HTTPConnection
 
 import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
-from tests.support.patience import allowed
+from tests.support.patience import allowed, eventually
+from tests.support.raw_http import RawConnection
 from tidewheel.config import StoreSettings
+from tidewheel.core.tasks.access import Scope
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
 from tidewheel.server.quota import SubmitQuota
 from tidewheel.server.refusals import QuotaSpent
-from tidewheel.server.routes import Open, Route
+from tidewheel.server.routes import Needs, Open, Route, no_queue
 from tidewheel.server.table import ROUTES
 
 SHARES = {
@@ -27,7 +30,7 @@ SHARES = {
 # From the most urgent on; reports have no limit.
 ORDER = (Urgency.CANCEL, Urgency.CLAIM, Urgency.SUBMIT, Urgency.READ, Urgency.STREAM)
 LIMITS = dict(zip(ORDER, reversed(SHARES.values()), strict=True))
-ANYBODY = Open(because="it is a test")
+READERS = Needs(scopes=(Scope.READ,), queues=no_queue)
 
 
 class Busy:
@@ -72,7 +75,7 @@ async def quick(call: Call) -> object:
 
 def route(path, handler, urgency, method="POST"):
     return Route(
-        method=method, path=path, guard=ANYBODY, handler=handler, says="X.", urgency=urgency
+        method=method, path=path, guard=READERS, handler=handler, says="X.", urgency=urgency
     )
 
 
@@ -90,31 +93,29 @@ def test_the_least_urgent_are_turned_away_first_and_reports_never(tmp_path, busy
         *(route(f"/{kind.name}", quick, kind) for kind in Urgency),
     )
     with running_server(f"sqlite:///{tmp_path}/t.db", routes, **SHARES) as server:
-        stranger = server.stranger()
+        known = server.caller("read")
         for under_way in range(7):
-            refused = {
-                kind for kind in Urgency if stranger.post(f"//{kind.name}").status == 503
-            }
+            refused = {kind for kind in Urgency if known.post(f"//{kind.name}").status == 503}
             assert refused == {kind for kind in ORDER if under_way >= LIMITS[kind]}
-            busy.begins(lambda: stranger.post("//busy"))
-        reply = stranger.post("//READ")
+            busy.begins(lambda: known.post("//busy"))
+        reply = known.post("//READ")
         assert (reply.code, int(reply.headers["retry-after"]) in range(1, 4)) == (
             "overloaded",
             True,
         )
         busy.ends()
         assert [reply.status for reply in busy.replies] == [200] * 7
-        assert {stranger.post(f"//{kind.name}").status for kind in Urgency} == {200}
+        assert {known.post(f"//{kind.name}").status for kind in Urgency} == {200}
 
 
 def test_who_was_turned_away_did_no_work(tmp_path, busy):
     """Admission before work: nobody is even asked who they are."""
     routes = (route("/busy", busy.handler, Urgency.REPORT), *ROUTES)
     with running_server(f"sqlite:///{tmp_path}/t.db", routes, **SHARES) as server:
-        stranger = server.stranger()
+        stranger, known = server.stranger(), server.caller("read")
         assert stranger.get("/tasks").status == 401
-        busy.begins(lambda: stranger.post("//busy"))
-        busy.begins(lambda: stranger.post("//busy"))
+        busy.begins(lambda: known.post("//busy"))
+        busy.begins(lambda: known.post("//busy"))
         assert stranger.get("/tasks").status == 503
         busy.ends()
 
@@ -157,7 +158,7 @@ def test_workers_are_heard_while_every_connection_to_the_database_is_busy(
         caller.post("/tasks", {"id": "t", "queue": "q", "spec": 1})
         [task] = caller.post("/queues/q/claim", {"worker": worker}).json["tasks"]
         for _ in range(2):  # as many as there are
-            busy.begins(lambda: stranger.get("//busy"))
+            busy.begins(lambda: caller.get("//busy"))
         held = {"worker": worker, "attempt": task["attempt"]}
         beats = {"worker": worker, "beats": [{"id": "t", "attempt": task["attempt"]}]}
         assert caller.post("/heartbeats", beats).json["answers"][0]["answer"] == "go_on"
@@ -170,15 +171,148 @@ def test_workers_are_heard_while_every_connection_to_the_database_is_busy(
 
 def test_too_many_connections_keep_no_worker_from_reporting(tmp_path):
     with running_server(f"sqlite:///{tmp_path}/t.db", connections_max=3) as server:
-        caller, address = server.caller("worker"), server.address.split(":")
+        caller = server.caller("worker")
         worker = register(caller, "q")
-        idle = [socket.create_connection((address[0], int(address[1]))) for _ in range(4)]
+        idle = [RawConnection(server.address) for _ in range(3)]
+        for connection in idle:  # of people who are known, and say nothing more
+            assert connection.ask(request("GET", "/api/v1/session", caller))[0] == 200
         beats = {"worker": worker, "beats": []}
         assert caller.post("/heartbeats", beats).status == 200
         assert caller.get("/tasks").status == 503
         assert server.stranger().get("//healthz").status == 200
         for connection in idle:
             connection.close()
+
+
+# ---- strangers ----
+
+
+def request(method, path, caller=None, body=b"", **headers):
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
+    if caller is not None:
+        lines.append(f"Authorization: Bearer {caller.token}")
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def opened(server, data=b""):
+    host, _, port = server.address.rpartition(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection.sendall(data)
+    return connection
+
+
+def status_of(server, data):
+    connection = RawConnection(server.address)
+    try:
+        return connection.ask(data)[0]
+    finally:
+        connection.close()
+
+
+def works(caller, worker):
+    """What known clients do: all of it is answered."""
+    replies = [
+        caller.get("/tasks"),
+        caller.post("/tasks", {"queue": "q"}),
+        caller.post("/queues/q/claim", {"worker": worker}),
+    ]
+    return [reply.status for reply in replies] == [200, 201, 200]
+
+
+@pytest.mark.parametrize("limits", [{"connections_max": 8}, {"connections_per_address_max": 8}])
+def test_idle_strangers_make_room_for_whoever_is_known(tmp_path, limits):
+    """S27: from the same address, too; the stranger who was there longest goes first."""
+    with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
+        caller = server.caller("worker", "submit")
+        worker = register(caller, "q")
+        friend = HTTPConnection(server.address, timeout=20)
+        shown = {"Authorization": f"Bearer {caller.token}"}
+        friend.request("GET", "/api/v1/session", headers=shown)
+        assert friend.getresponse().read()
+        friend.auto_open = 0
+        idle = [opened(server) for _ in range(30)]
+        assert works(caller, worker)
+        assert idle[0].recv(1) == b""  # closed
+        idle[-1].sendall(request("GET", "/healthz"))
+        assert idle[-1].recv(12) == b"HTTP/1.1 200"
+        friend.request("GET", "/api/v1/session", headers=shown)  # the connection is still there
+        assert friend.getresponse().status == 200
+        for connection in (friend, *idle):
+            connection.close()
+
+
+def test_an_address_that_is_full_of_known_clients_takes_no_more_connections(tmp_path):
+    limits = {"connections_per_address_max": 3}
+    with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
+        asks = request("GET", "/api/v1/session", server.caller("read"))
+        known = [RawConnection(server.address) for _ in range(3)]
+        assert [one.ask(asks)[0] for one in known] == [200, 200, 200]
+        one_more = opened(server)
+        assert one_more.recv(12) == b"HTTP/1.1 503"
+        one_more.close()
+        known[0].close()
+        eventually(lambda: status_of(server, asks) == 200, "room again")
+        for one in known:
+            one.close()
+
+
+def test_a_named_proxy_holds_as_many_connections_as_it_wants(tmp_path):
+    """But nobody behind it may have more requests at the door than an address may."""
+    limits = {"connections_per_address_max": 2, "proxies": ("127.0.0.1",)}
+    with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
+        slow = request("POST", "/login", X_Forwarded_For="6.6.6.6", Content_Length=100)
+        idle = [opened(server, slow + b"c") for _ in range(2)]
+        asks = request("GET", "/login", X_Forwarded_For="6.6.6.6")
+        eventually(lambda: status_of(server, asks) == 503, "full")
+        other = request("GET", "/login", X_Forwarded_For="7.7.7.7")
+        assert status_of(server, other) == 200
+        for one in idle:
+            assert one.recv(12) == b"HTTP/1.1 408"
+            one.close()
+
+
+def test_a_body_that_comes_slowly_takes_nobody_s_place(tmp_path):
+    """S27: neither a stranger's at the login nor that of somebody who is known."""
+    limits = {"reads_max": 2, "submits_max": 3, "claims_max": 3, "body_seconds_max": 5.0}
+    with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
+        caller = server.caller("worker", "submit")
+        worker = register(caller, "q")
+        login = request("POST", "/login", Content_Length=100)
+        tasks = request(
+            "POST", "/api/v1/tasks", caller, Content_Length=100, Content_Type="application/json"
+        )
+        slow = [opened(server, login + b"c") for _ in range(10)]
+        slow += [opened(server, tasks + b"{") for _ in range(10)]
+        assert works(caller, worker)
+        # Those at the login are told after 2 s, without waiting for anybody else's limit.
+        assert [one.recv(12) for one in slow[:10]] == [b"HTTP/1.1 408"] * 10
+        for one in slow:
+            one.close()
+
+
+def test_a_login_has_at_most_a_kibibyte(server):
+    login = request("POST", "/login", Content_Length=1025)
+    assert status_of(server, login + b"x" * 1025) == 413
+
+
+def test_what_strangers_ask_for_takes_no_place_of_those_who_are_known(tmp_path, busy):
+    path = Route(
+        method="GET",
+        path="/open",
+        guard=Open(because="it is a test"),
+        handler=busy.handler,
+        says="X.",
+    )
+    limits = {"reads_max": 1, "strangers_max": 2}
+    with running_server(f"sqlite:///{tmp_path}/t.db", (path, *ROUTES), **limits) as server:
+        stranger, known = server.stranger(), server.caller("read")
+        for _ in range(2):
+            busy.begins(lambda: stranger.get("//open"))
+        assert stranger.get("//open").status == 503
+        assert stranger.get("//healthz").status == 200
+        assert known.get("/tasks").status == 200
+        busy.ends()
 
 
 RANKS = {

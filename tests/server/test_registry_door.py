@@ -167,6 +167,63 @@ def test_a_run_is_not_harmed_by_the_removal_of_its_workflow(registry, folder):
     assert registry.ask(lambda client: client.runs.find(run.name)).definition == kept.digest
 
 
+# ---- whose code may run ----
+
+STRIKES = """\
+#!jinja2
+[meta]
+    version = 3.0
+[scheduling]
+    [[graph]]
+        R1 = {% if environ %}struck{% endif %}a => b
+[runtime]
+    [[a, strucka, b]]
+        script = true
+"""
+
+
+@pytest.fixture
+def visitors_of_one_store(store, tmp_path):
+    """Whoever has the store, and whoever comes to its server."""
+    with running_server(store, home=tmp_path / "home") as server:
+        yield Visitor(store), Visitor(f"http://{server.address}", server.caller("submit").token)
+
+
+def test_what_came_over_the_network_runs_no_code_for_anybody(visitors_of_one_store, tmp_path):
+    near, far = visitors_of_one_store
+    folder = put(tmp_path / "tide", {"flow.cylc": STRIKES})
+    far.register(folder)
+    for visitor in (near, far):
+        assert "R1 = a => b" in visitor.render("tide")["text"]
+        run = visitor.run("tide")
+        kept = visitor.ask(lambda client, name=run.name: client.runs.definition(name))
+        assert "R1 = a => b" in kept.text
+        assert not kept.is_trusted
+
+
+def test_what_its_owner_registered_runs_code_for_its_owner_alone(
+    visitors_of_one_store, tmp_path
+):
+    near, far = visitors_of_one_store
+    near.register(put(tmp_path / "tide", {"flow.cylc": STRIKES}))
+    for visitor, graph, trusted in ((far, "= a => b", False), (near, "= strucka => b", True)):
+        assert graph in visitor.render("tide")["text"]
+        run = visitor.run("tide")
+        kept = visitor.ask(lambda client, name=run.name: client.runs.definition(name))
+        assert (graph in kept.text, kept.is_trusted) == (True, trusted)
+
+
+def test_whoever_registers_a_folder_again_stands_for_it(visitors_of_one_store, tmp_path):
+    near, far = visitors_of_one_store
+    folder = put(tmp_path / "tide", {"flow.cylc": STRIKES})
+    assert far.register(folder)["workflows"][0]["is_new"]
+    assert not near.register(folder)["workflows"][0]["is_new"]
+    assert "= strucka => b" in near.render("tide")["text"]
+    assert not far.register(folder)["workflows"][0]["is_new"]
+    assert "= strucka => b" in near.render("tide")["text"]
+    assert "= a => b" in far.render("tide")["text"]
+
+
 def test_warnings_refuse_only_whoever_is_strict(registry, folder):
     changed = sip_files()["vis-1.0.0.yaml"].replace("type: setup", "type: Setup")
     put(folder, {"vis-1.0.0.yaml": changed})

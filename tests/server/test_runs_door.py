@@ -14,7 +14,13 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.runs.commands import Hold, Pause, Reload, Trigger
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.runs.definition import (
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+    sealed,
+)
 from tidewheel.errors import (
     AmbiguousRun,
     Declined,
@@ -24,7 +30,6 @@ from tidewheel.errors import (
     Refused,
     RunHeld,
 )
-from tidewheel.services.definitions.kept import sealed
 from tidewheel.store.remote.store import RemoteStore
 from tidewheel.store.remote.transport import Transport
 from tidewheel.wiring.stores import open_store

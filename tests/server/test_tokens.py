@@ -50,6 +50,64 @@ def test_a_token_that_breaks_a_rule_is_refused(admin, body):
     assert admin.post("/tokens", body).status == 422
 
 
+PLAIN = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true\n"
+
+
+def test_a_token_for_queues_alone_is_for_no_workflow(server, admin):
+    """S6: it neither sees runs, nor begins them, nor touches a name of the registry."""
+    name = f"prod-{next(_numbers)}"
+    files = {"files": {"flow.cylc": PLAIN}, "name": name}
+    assert admin.post("/workflows", {"bundles": [files | {"version": "1.0"}]}).status == 201
+    begun = admin.post("/runs", {"workflow": name, "version": "1.0"})
+    run = f"/runs/{begun.json['run']['number']}"
+    body = {"name": "ci", "scopes": ["submit", "operate"], "queues": ["ci-*"]}
+    made = admin.post("/tokens", body)
+    assert made.json["stored"]["workflows"] == []
+    ci = Caller(server.address, made.json["token"])
+    assert ci.post("/tasks", {"queue": "ci-1"}).status == 201
+    refused = [
+        ci.get(run),
+        ci.get(f"{run}/definition"),
+        ci.get(f"{run}/log?id=1/a"),
+        ci.post(f"{run}/stop", {}),
+        ci.get(f"/workflows/{name}"),
+        ci.post("/workflows", {"bundles": [files | {"version": "1.0.1"}]}),
+        ci.ask("DELETE", f"/workflows/{name}/1.0"),
+        ci.post("/runs", {"workflow": name}),
+        ci.post("/runs", {"workflow": "x", "flow": PLAIN, "queue": "ci-evil"}),
+    ]
+    assert [one.status for one in refused] == [403] * len(refused), [r.body for r in refused]
+    assert b"only for tasks of its queues" in refused[0].body
+    assert [one["name"] for one in ci.get("/workflows").json["workflows"]] == []
+    assert ci.get("/runs").json["runs"] == []
+
+
+def test_a_token_for_workflows_alone_is_for_their_runs(server, admin):
+    """S6."""
+    number = next(_numbers)
+    made = admin.post(
+        "/tokens", {"name": "n", "scopes": ["submit"], "workflows": [f"wfa{number}*"]}
+    )
+    its = Caller(server.address, made.json["token"])
+    assert its.post("/runs", {"workflow": f"wfa{number}x", "flow": PLAIN}).status == 201
+    assert its.post("/runs", {"workflow": f"wfb{number}", "flow": PLAIN}).status == 403
+    assert its.post("/tasks", {"queue": "default"}).status == 403
+    assert its.post("/tasks", {"queue": f"run:wfa{number}x/run1"}).status == 201
+
+
+def test_a_worker_of_a_queue_has_the_files_of_runs_in_it(server, admin):
+    begun = admin.post(
+        "/runs", {"workflow": "gpu-run", "flow": PLAIN, "queue": f"gpu{next(_numbers)}"}
+    ).json["run"]
+    worker = server.caller("worker", queues=[begun["queue"]], workflows=[])
+    assert worker.get(f"/runs/{begun['number']}/definition").status == 200
+    assert worker.get(f"/runs/{begun['number']}").status == 403
+    other = server.caller("worker", queues=["cpu"], workflows=[])
+    assert other.get(f"/runs/{begun['number']}/definition").status == 403
+    reader = server.caller("read", queues=[begun["queue"]], workflows=[])
+    assert reader.get(f"/runs/{begun['number']}/definition").status == 403
+
+
 def test_what_was_changed_by_whom_is_in_the_audit_and_only_admins_read_it(
     server, admin, client, operator
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,67 @@ def test_a_reload_whose_files_find_no_room_is_refused_and_the_run_goes_on(flow):
     with pytest.raises(Refused, match="not reloaded"):
         reload(run, "R1 = b => c")
     assert run.ends("1/b").ends("1/d").status == "completed"
+
+
+# ---- how a definition came in counts whenever it is read again ----
+
+# Behaves when it is rendered first, and strikes when somebody trusts it.
+STRIKES = """#!jinja2
+{% set out = "nothing" %}
+{% if environ %}
+{% from "subprocess" import getoutput %}
+{% set out = getoutput("echo STRUCK") %}
+{% endif %}
+[meta]
+    title = {{ out }} {{ environ.get("DATABASE_PASSWORD", "unseen") }}
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a, b]]
+"""
+
+
+def rewritten(run: DrivenRun, text: str) -> DrivenRun:
+    """As a job does it that writes into the folder of its run."""
+    (run.directory / "flow.cylc").write_text(text)
+    return run
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
+    tmp_path, monkeypatch, crashes
+):
+    monkeypatch.setenv("DATABASE_PASSWORD", "canary")
+    with closing(DrivenRun(tmp_path, STRIKES, trusted=False)) as run:
+        if crashes:
+            run.crash()
+        run.gives(commands.Reload())
+        assert "title = nothing unseen" in run.definition.text
+        filters = run.directory / "Jinja2Filters"
+        filters.mkdir()
+        (filters / "shout.py").write_text("def shout(text):\n    return 'STRUCK'\n")
+        rewritten(run, STRIKES.replace("{{ out }}", "{{ out | shout }}"))
+        with pytest.raises(Refused, match="shout"):
+            run.gives(commands.Reload())
+        assert run.ends("1/a").ends("1/b").status == "completed"
+
+
+def test_a_definition_from_its_owners_folder_may_run_its_code_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", "canary")
+    with closing(DrivenRun(tmp_path, STRIKES)) as run:
+        rewritten(run, STRIKES.replace("R1 = a => b", "R1 = a => b => c") + "[[c]]\n")
+        run.gives(commands.Reload())
+        assert "title = STRUCK canary" in run.definition.text
+        assert run.ends("1/a").ends("1/b").running == ["1/c/1"]
+
+
+def test_a_run_that_once_was_a_strangers_is_never_trusted_again(tmp_path, monkeypatch):
+    """What the stranger left in the run's folder lies there still."""
+    monkeypatch.setenv("DATABASE_PASSWORD", "canary")
+    with closing(DrivenRun(tmp_path, STRIKES, trusted=False)) as run:
+        run.trusted = True
+        run.gives(commands.Reload(definition=run.reads(STRIKES)))
+        assert "title = STRUCK canary" in run.definition.text  # as its owner rendered it
+        run.gives(commands.Reload())
+        assert "title = nothing unseen" in run.definition.text

@@ -1,7 +1,10 @@
 """Event handlers of tasks and of the run: which commands, with which words, how often."""
 
 import asyncio
+import os
+import re
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -21,6 +24,7 @@ from tidewheel.services.scheduler.handlers import (
     HandlerSurroundings,
 )
 from tidewheel.services.scheduler.mail import Mailer, MailSettings
+from tidewheel.sources.flow_cylc.node_checks import handler_problem
 from tidewheel.sources.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
 
@@ -128,13 +132,33 @@ async def test_a_simulated_task_has_no_handlers_unless_it_says_so():
 # With which words.
 
 
+def said_by(command, notice, directory=None):
+    """What bash prints for a handler, as it is run."""
+    made = filled(command, notice, RUN)
+    done = run(
+        ["bash", "-c", made.command],
+        env={"PATH": os.environ["PATH"], "HOME": "/nowhere", **made.environment},
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert not done.stderr, (made.command, done.stderr)
+    return done.stdout.removesuffix("\n")
+
+
 def test_a_command_without_fields_gets_the_facts_as_arguments():
-    notice = HandledNotice(event="failed", message="it's over", task=facts())
-    assert (
-        filled("tell", notice, RUN) == """tell 'failed' 'flow/run1' '1/foo' 'it'"'"'s over'"""
+    notice = HandledNotice(event="failed", message="it's  over", task=facts())
+    assert said_by("printf '<%%s>' %(event)s %(id)s", notice) == "<failed><1/foo>"
+    made = filled("tell", notice, RUN)
+    assert made.shown == """tell 'failed' 'flow/run1' '1/foo' 'it'"'"'s  over'"""
+    assert said_by('tell() { (IFS=,; echo "$*"); }; tell', notice) == (
+        "failed,flow/run1,1/foo,it's  over"
     )
     of_run = HandledNotice(event="stall", message="m")
-    assert filled("tell", of_run, RUN) == "tell 'stall' 'flow/run1' 'm'"
+    assert filled("tell", of_run, RUN).shown == "tell 'stall' 'flow/run1' 'm'"
+    assert said_by("echo", of_run) == "stall flow/run1 m"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +173,7 @@ def test_a_command_without_fields_gets_the_facts_as_arguments():
         ("name", "foo"),
         ("submit_num", "2"),
         ("try_num", "3"),
-        ("message", "'job; failed'"),
+        ("message", "job; failed"),
         ("job_id", "77"),
         ("batch_sys_job_id", "77"),
         ("job_runner_name", "background"),
@@ -158,13 +182,13 @@ def test_a_command_without_fields_gets_the_facts_as_arguments():
         ("finish_time", "None"),
         ("platform_name", "localhost"),
         ("user@host", "localhost"),
-        ("importance", "'very high'"),
-        ("title", "''"),
-        ("workflow_title", "'The flow'"),
-        ("workflow_url", "''"),
+        ("importance", "very high"),
+        ("title", ""),
+        ("workflow_title", "The flow"),
+        ("workflow_url", ""),
     ],
 )
-def test_fields_are_filled_and_quoted(field, text):
+def test_fields_are_filled_and_are_variables_as_well(field, text):
     task = facts(
         submit=2,
         try_number=3,
@@ -173,7 +197,105 @@ def test_fields_are_filled_and_quoted(field, text):
         started_at=Instant(7.0),
     )
     notice = HandledNotice(event="failed", message="job; failed", task=task)
-    assert filled(f"tell %({field})s 5%%", notice, RUN) == f"tell {text} 5%"
+    assert said_by(f"echo %({field})s 5%%", notice) == f"{text} 5%"
+    variable = re.sub(r"\W", "_", field).upper()
+    assert said_by(f'echo "$TIDEWHEEL_EVENT_{variable}" %(event)s', notice) == f"{text} failed"
+
+
+def test_numbers_may_be_written_with_zeros():
+    notice = HandledNotice(event="failed", task=facts(submit=2))
+    assert said_by("echo %(submit_num)02d %(submit_num)s", notice) == "02 2"
+
+
+HOSTILE = [
+    "two  words",
+    "$(touch struck)",
+    "`touch struck`",
+    "'; touch struck; '",
+    '"; touch struck; "',
+    "\"'; touch struck #",
+    '\\"; touch struck; \\"',
+    "a\ntouch struck",
+    "${TIDEWHEEL_EVENT_ID}",
+    "$'\\x27'",
+    "*",
+    "-n ~ \\",
+    "!! & | > struck",
+]
+# What is written, and how the message comes out of it.
+WRITTEN = [
+    ("printf %%s %(message)s", "{}"),
+    ("printf %%s a%(message)sb", "a{}b"),
+    ('printf %%s "said: %(message)s, %(id)s"', "said: {}, 1/foo"),
+    ("printf %%s 'said: %(message)s, %(id)s'", "said: {}, 1/foo"),
+    ("printf %%s $'said: %(message)s\\041'", "said: {}!"),
+    ('printf %%s "\\"%(message)s\\""', '"{}"'),
+    ("printf %%s \\'%(message)s\\'", "'{}'"),
+    ("printf %%s 'it'\"'\"'s: %(message)s'", "it's: {}"),
+    ('printf %%s "$(printf %%s %(message)s)"', "{}"),
+    ('printf %%s "$(printf %%s "[%(message)s]")"', "[{}]"),
+    ("printf %%s \"$(printf %%s '[%(message)s]')\"", "[{}]"),
+    ('printf %%s "`printf %%s %(message)s`"', "{}"),
+    ("(true; printf %%s %(message)s) # don't", "{}"),
+    ('bash -c "printf %%s %(message)s"', "{}"),
+    ("bash -c 'printf %%s %(message)s'", "{}"),
+    ("bash -c \"printf %%s '[%(message)s]'\"", "[{}]"),
+    ("bash -c 'printf %%s \"[%(message)s]\"'", "[{}]"),
+    ('bash -c "printf %%s \\"[%(message)s]\\""', "[{}]"),
+    ("bash -c 'printf %%s \"$1\"' x %(message)s", "{}"),
+    ("/bin/sh -ec 'printf %%s '%(message)s", "{}"),
+    ("eval printf %%s %(message)s", "{}"),
+    ("eval \"printf %%s '[%(message)s]'\"", "[{}]"),
+    ('ssh host printf %%s "[%(message)s]"', None),
+    ("ssh -q host \"printf %%s '[%(message)s]'\"", "[{}]"),
+    ("ssh host printf %%s %(message)s", "{}"),
+]
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+@pytest.mark.parametrize(("command", "said"), WRITTEN, ids=lambda one: str(one)[:40])
+def test_no_message_is_ever_read_as_a_command(tmp_path, command, said, message):
+    """M5: however the author wrote quotes around the field."""
+    notice = HandledNotice(event="failed", message=message, task=facts())
+    # As ssh does it: all words are one text for a shell.
+    ssh = 'ssh() { while [[ $1 == -* ]]; do shift; done; shift; bash -c "$*"; }; '
+    given = ssh + command if "ssh " in command else command
+    printed = said_by(given, notice, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    if said is not None:
+        assert printed == said.format(message)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -c 'print(\"%(message)s\")'",
+        'perl -we "print q(%(message)s)"',
+        "awk -v x=1 'BEGIN { print \"%(message)s\" }'",
+        "cat << EOF\n%(message)s\nEOF",
+        "bash -c \"bash -c 'echo %(message)s'\"",
+        "ssh host \"bash -c 'echo %(message)s'\"",
+    ],
+)
+def test_a_field_that_something_else_would_read_is_refused(command):
+    notice = HandledNotice(event="failed", message="m", task=facts())
+    with pytest.raises(ValueError, match="message"):
+        filled(command, notice, RUN)
+    assert handler_problem(command, ["message"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'python3 tell.py -c "%(message)s"',
+        "awk -v m=%(message)s 'BEGIN { print m }'",
+        "awk -f tell.awk '%(message)s'",
+        'bash tell.sh -c "%(message)s"',
+        "tell <<< %(message)s",
+    ],
+)
+def test_an_argument_of_a_program_is_a_field_like_any_other(command):
+    assert handler_problem(command, ["message"]) == ""
 
 
 def test_a_field_that_is_not_known_cannot_be_filled():

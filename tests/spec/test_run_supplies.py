@@ -42,6 +42,7 @@ def job(digest, name="foo"):
 
 def test_a_job_says_which_definition_it_was_written_from():
     assert wanted_definition(job("abc1")) == "abc1"
+    assert wanted_definition(job("abc1-local")) == "abc1-local"
     assert wanted_definition(job("")) == ""
     script = "TIDEWHEEL_WORKFLOW_DEFINITION=beef"
     other = submission(node(main=script), run=run_facts(definition="abc1"))

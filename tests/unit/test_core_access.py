@@ -16,6 +16,7 @@ from tidewheel.core.tasks.access import (
     covers_pattern,
     covers_queue,
     covers_workflow,
+    grant_of,
     matches,
     token_findings,
 )
@@ -53,6 +54,27 @@ def test_the_queue_of_a_run_needs_its_workflow_as_well():
     assert covers_queue(grant, "run:nightly/run3") and covers_queue(grant, "run:nightly")
     assert not covers_queue(grant, "run:daily/run1")
     assert covers_queue(grant, "anything else")
+
+
+@pytest.mark.parametrize(
+    ("queues", "workflows", "allowed"),
+    [
+        (None, None, (("*",), ("*",))),
+        (("ci-*",), None, (("ci-*",), ())),
+        (("run:*", "default"), None, (("run:*", "default"), ("*",))),
+        (("run:wfa*", "run:b/run*", "run:b/x"), None, (None, ("wfa*", "b"))),
+        (("*",), None, (("*",), ("*",))),
+        (None, ("wfa*",), (("run:*",), ("wfa*",))),
+        (("ci-*",), ("wfa*",), (("ci-*",), ("wfa*",))),
+        (("ci-*",), (), (("ci-*",), ())),
+    ],
+)
+def test_what_a_token_leaves_out_is_no_more_than_what_it_names(queues, workflows, allowed):
+    """S6."""
+    grant = grant_of([Scope.SUBMIT], queues, workflows)
+    assert (grant.queues, grant.workflows) == (allowed[0] or queues, allowed[1])
+    new = NewToken(name="n", digest="", grant=grant)
+    assert token_findings(new) == []
 
 
 def view(**times):

@@ -224,8 +224,9 @@ def test_a_spec_that_is_no_json_is_refused_whoever_submits_it(spec, word):
 
 
 @pytest.mark.req("R002-4")
-def test_a_number_of_any_length_is_json():
-    assert refusal(NewTask(id="a", queue="q", spec="9" * 9_999), LIMITS) is None
+def test_a_number_has_up_to_4300_digits():
+    assert refusal(NewTask(id="a", queue="q", spec="-" + "9" * 4_300), LIMITS) is None
+    assert "more than 4300 digits" in findings(spec="9" * 4_301)[0]
 
 
 def test_a_message_is_measured_in_bytes_and_the_first_that_is_too_long_is_named():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.exact_json import decode, encode
+from tidewheel.exact_json import check_numbers, decode, decode_stored, encode
 
 VALUES = st.recursive(
     st.none()
@@ -24,10 +24,45 @@ def test_every_json_value_comes_back_and_can_be_stored(value):
     assert "\0" not in text.encode().decode()
 
 
-@pytest.mark.parametrize("digits", [20, 4301, 20_000])
-def test_integers_have_any_size(digits):
+@pytest.mark.parametrize("digits", [20, 4300])
+def test_integers_have_up_to_4300_digits(digits):
     assert decode("7" * digits) % 10**9 == 777_777_777
     assert decode("-" + "7" * digits) < 0
+
+
+@pytest.mark.parametrize("digits", [4301, 1_000_000])
+@pytest.mark.parametrize("form", ["{}", "-{}", '{{"a": [{}]}}'])
+def test_a_longer_integer_is_refused_before_it_is_read(digits, form):
+    text = form.format("7" * digits)
+    with pytest.raises(ValueError, match="more than 4300 digits"):
+        decode(text)
+    with pytest.raises(ValueError, match="more than 4300 digits"):
+        check_numbers(text.encode())
+
+
+def test_a_longer_integer_that_was_stored_once_comes_as_a_text():
+    assert decode_stored("[1, -" + "7" * 5000 + "]") == [1, "-" + "7" * 5000]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"log": "' + "7" * 5000 + '"}',
+        '["\\"' + "7" * 5000 + '", 1]',
+        '["\\\\", "' + "7" * 5000 + '"]',
+        ("7" * 4300 + ",") * 3,
+        '"' + "7" * 5000,
+        '"\\',
+    ],
+)
+def test_digits_in_texts_are_no_numbers(text):
+    check_numbers(text.encode())
+
+
+def test_a_long_number_behind_texts_is_found():
+    for text in ('["a\\"", %s]', '["\\\\", %s]', '{"%s": %%s}' % ("7" * 9000), "1.%s", "%se5"):
+        with pytest.raises(ValueError, match="digits"):
+            check_numbers((text % ("7" * 4301)).encode())
 
 
 def test_an_integer_that_python_cannot_write_is_refused_with_a_way_out():

@@ -25,6 +25,7 @@ class ListeningOptions(TypedDict):
     behind_proxy: tuple[str, ...]
     allow_host: tuple[str, ...]
     submit_rate: float | None
+    address_connections: int
 
 
 def listening_options(function: Function) -> Function:
@@ -56,6 +57,14 @@ def listening_options(function: Function) -> Function:
             metavar="N",
             help="Accept N tasks per second for each queue; more get 429. [default: no limit]",
         ),
+        click.option(
+            "--address-connections",
+            type=click.IntRange(min=1),
+            metavar="N",
+            default=1_000,
+            show_default=True,
+            help="How many connections one address may have that is no proxy.",
+        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -74,5 +83,6 @@ def server_settings(options: ListeningOptions) -> ServerSettings:
         key=options["key"],
         proxies=options["behind_proxy"],
         submit_rate=options["submit_rate"],
+        connections_per_address_max=options["address_connections"],
         home=home_directory(),
     )

@@ -12,7 +12,7 @@ from tidewheel.core.tasks.retry import RetryPolicy
 from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.core.tasks.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.exact_json import decode
+from tidewheel.exact_json import decode_stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,4 +125,4 @@ class Batch:
 
 def decoded(text: str | None) -> object:
     """The value of a stored JSON text; nothing stays None."""
-    return None if text is None else decode(text)
+    return None if text is None else decode_stored(text)

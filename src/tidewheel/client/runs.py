@@ -114,9 +114,9 @@ class Runs:
         """What a run runs now."""
         return await self.door.definition(run)
 
-    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
-        """Keep a definition, so that the run can be told to go on with it."""
-        await self.door.save_definition(run, definition)
+    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
+        """Keep a definition, so that the run can be told to go on with it by its digest."""
+        return await self.door.save_definition(run, definition)
 
     async def delete(self, run: str) -> RunView:
         """Everything of a run that has ended, its files on this host included."""

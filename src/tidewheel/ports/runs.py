@@ -222,8 +222,11 @@ class RunDoor(Protocol):
         """What the run runs now."""
         ...
 
-    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
-        """Keep a definition, so that the run can be told to go on with it (reload)."""
+    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
+        """Keep a definition, so that the run can be told to go on with it (reload).
+
+        The answer is the digest that it is kept under: a server marks nothing as trusted.
+        """
         ...
 
     async def delete(self, run: str) -> RunView:

@@ -7,7 +7,9 @@ kind is let in only while less than its share of requests is under way, those of
 together. So streams are turned away first, then reads, submissions, claims and cancellations.
 What workers report is never turned away: were it, leases would run out, tasks would be done
 again, and there would be even more to do. Whoever only waits for news does no work and does
-not count.
+not count; neither does a request that is still on its way, or whose sender is not known yet.
+So nobody can take a place by sending slowly, and strangers take none of those that known
+clients need: what anybody may ask for has places of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from ipaddress import ip_address, ip_network
+from typing import NoReturn, Protocol
 
 from tidewheel.config import ServerSettings
 from tidewheel.core.tasks.access import Scope
@@ -51,18 +55,36 @@ def urgency_of(
 
 
 class Place:
-    """One request that was let in, until it leaves."""
+    """One request, from the door on: a place is taken when there is something to do for it."""
 
-    __slots__ = ("_admission", "_is_taken")
+    __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission, self._is_taken = admission, True
-        admission.under_way += 1
+    def __init__(self, admission: Admission, urgency: Urgency, client: str) -> None:
+        self._admission, self._urgency = admission, urgency
+        self._client: str | None = client  # None: known
+        self._is_taken = False
+
+    def is_known(self) -> None:
+        """Whoever sends it has shown a valid token, and is no stranger any more."""
+        if self._client is not None:
+            self._admission.leave_door(self._client)
+            self._client = None
+
+    def take(self) -> None:
+        """From here on it counts; Overloaded if there is no place for its kind any more."""
+        self._admission.check(self._urgency, is_known=self._client is None)
+        self._count(+1)
 
     def leave(self) -> None:
+        """The request is over, or waits for others."""
         if self._is_taken:
-            self._is_taken = False
-            self._admission.under_way -= 1
+            self._count(-1)
+
+    def close(self) -> None:
+        """It is over."""
+        self.leave()
+        if self._client is not None:
+            self._admission.leave_door(self._client)
 
     @contextmanager
     def resting(self) -> Iterator[None]:
@@ -73,8 +95,14 @@ class Place:
             yield
         finally:
             if was_taken:
-                self._is_taken = True
-                self._admission.under_way += 1
+                self._count(+1)
+
+    def _count(self, change: int) -> None:
+        self._is_taken = change > 0
+        if self._client is None:
+            self._admission.under_way += change
+        else:
+            self._admission.strangers_under_way += change
 
 
 class Admission:
@@ -84,8 +112,12 @@ class Admission:
         self, settings: ServerSettings, connections: Callable[[], int] = lambda: 0
     ) -> None:
         self.under_way = 0
+        self.strangers_under_way = 0
         self.turned_away: Counter[Urgency] = Counter()
+        self._at_door: Counter[str] = Counter()
         self._connections, self._connections_max = connections, settings.connections_max
+        self._strangers_max = settings.strangers_max
+        self._per_address_max = settings.connections_per_address_max
         self._shares = {
             Urgency.CANCEL: settings.cancels_max,
             Urgency.CLAIM: settings.claims_max,
@@ -95,19 +127,120 @@ class Admission:
         }
 
     @contextmanager
-    def admitted(self, urgency: Urgency) -> Iterator[Place]:
-        """A place for one request; Overloaded if there is none for its kind."""
-        if urgency is not Urgency.REPORT and self._is_full(urgency):
-            self.turned_away[urgency] += 1
-            raise Overloaded()
-        place = Place(self)
+    def admitted(self, urgency: Urgency, client: str, *, is_open: bool) -> Iterator[Place]:
+        """One request; Overloaded if there is no place for its kind, before anything is done.
+
+        ``is_open``: anybody may send it, so nobody is asked for a token.
+        """
+        self.check(urgency, is_known=not is_open)
+        if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
+            self._turn_away(urgency)
+        self._at_door[client] += 1
+        place = Place(self, urgency, client)
         try:
             yield place
         finally:
-            place.leave()
+            place.close()
 
-    def _is_full(self, urgency: Urgency) -> bool:
+    def check(self, urgency: Urgency, *, is_known: bool) -> None:
+        """Overloaded if there is no place for a request of this kind."""
+        if urgency is not Urgency.REPORT and self._is_full(urgency, is_known=is_known):
+            self._turn_away(urgency)
+
+    def leave_door(self, client: str) -> None:
+        """One stranger fewer who comes from there."""
+        self._at_door[client] -= 1
+        if not self._at_door[client]:
+            del self._at_door[client]
+
+    def _turn_away(self, urgency: Urgency) -> NoReturn:
+        self.turned_away[urgency] += 1
+        raise Overloaded()
+
+    def _is_full(self, urgency: Urgency, *, is_known: bool) -> bool:
         is_crowded = self._connections() > self._connections_max
-        return self.under_way >= self._shares[urgency] or (
-            is_crowded and urgency > Urgency.CANCEL
-        )
+        if is_crowded and urgency > Urgency.CANCEL:
+            return True
+        if not is_known:
+            return self.strangers_under_way >= self._strangers_max
+        return self.under_way >= self._shares[urgency]
+
+
+class Connection(Protocol):
+    """Something that somebody opened, and that can be cut."""
+
+    def cut(self) -> None: ...
+
+
+class Crowd:
+    """The connections that are open: how many, from where, and which of them are strangers'.
+
+    A stranger's is one on which no valid token was shown yet. Where there are too many, in all
+    or from one address, the stranger who has been there longest has to go: so strangers never
+    keep out anybody whom the server knows, even from their own address. Proxies that were named
+    hold connections for many others, and are no strangers.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._addresses: dict[Connection, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._strangers: dict[Connection, None] = {}  # the first has been there longest
+        self._strangers_from: dict[str, dict[Connection, None]] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._addresses)
+
+    def came(self, one: Connection, address: str) -> bool:
+        """Whether there is room for it; if not, it is not counted."""
+        is_proxy = _is_among(address, self._settings.proxies)
+        mates = self._strangers_from.get(address, {})
+        is_full = self._counts[address] >= self._settings.connections_per_address_max
+        if is_full and not is_proxy and not self._drop_first(mates):
+            return False
+        if self.count >= self._settings.connections_max:
+            self._drop_first(self._strangers)
+        self._addresses[one] = address
+        self._counts[address] += 1
+        if not is_proxy:
+            self._strangers[one] = None
+            self._strangers_from.setdefault(address, {})[one] = None
+        return True
+
+    def is_known(self, one: Connection) -> None:
+        """A valid token was shown on it."""
+        if one in self._strangers:
+            del self._strangers[one]
+            mates = self._strangers_from[self._addresses[one]]
+            del mates[one]
+            if not mates:
+                del self._strangers_from[self._addresses[one]]
+
+    def left(self, one: Connection) -> None:
+        """It is closed, or about to be."""
+        if one in self._addresses:
+            self.is_known(one)
+            address = self._addresses.pop(one)
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]
+
+    def _drop_first(self, strangers: dict[Connection, None]) -> bool:
+        """Whether there was one."""
+        for one in strangers:
+            self.left(one)
+            one.cut()
+            return True
+        return False
+
+
+def _is_among(address: str, proxies: Sequence[str]) -> bool:
+    """As uvicorn judges whose X-Forwarded-For counts: addresses, networks, or * for all."""
+    if "*" in proxies or address in proxies:
+        return True
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ip_network(one) for one in proxies if "/" in one)

@@ -154,9 +154,9 @@ class Call:
         """All of them, or nothing is done."""
         for workflow in workflows:
             if not covers_workflow(self.grant, workflow):
+                its = ", ".join(self.grant.workflows) or "none: only for tasks of its queues"
                 raise NotAllowed(
-                    f"this token is not for workflow {workflow!r}; it is for "
-                    + ", ".join(self.grant.workflows)
+                    f"this token is not for workflow {workflow!r}; it is for {its}"
                 )
 
     async def require_worker(self, worker: str) -> WorkerId:

@@ -32,6 +32,7 @@ from tidewheel.server.hub import Hub
 from tidewheel.server.job_tokens import is_job_token
 from tidewheel.server.keys_under_way import KeysUnderWay
 from tidewheel.server.metrics import Metrics
+from tidewheel.server.protocol import KNOWN
 from tidewheel.server.quota import SubmitQuota
 from tidewheel.server.refusals import (
     BadRequest,
@@ -112,7 +113,9 @@ class Gateway:
         return response
 
     async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
-        with self._admission.admitted(route.rank) as place:
+        client = request.client.host if request.client else ""
+        is_open = not isinstance(route.guard, Needs)
+        with self._admission.admitted(route.rank, client, is_open=is_open) as place:
             return await self._answered(route, request, correlation, place)
 
     async def _answered(
@@ -121,7 +124,11 @@ class Gateway:
         call = self._call(route, request, correlation, place)
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
-        await self._read(route, request, call)
+            place.is_known()
+            request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
+        await self._receive(route, request, call)
+        place.take()  # only now: who sends slowly must not keep others out
+        await self._parse(route, call)
         if isinstance(route.guard, Needs):
             await _judge(call, route.guard)
         if not route.changes:
@@ -164,7 +171,8 @@ class Gateway:
             correlation=correlation,
         )
 
-    async def _read(self, route: Route, request: Request, call: Call) -> None:
+    async def _receive(self, route: Route, request: Request, call: Call) -> None:
+        """Parameters and body, as they come."""
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
         elif request.query_params and not route.page:
@@ -174,25 +182,29 @@ class Gateway:
         call.key = _key(request)
         if call.key is not None and call.job is not None:
             call.key = call.job.key(call.key)
-        call.raw = await self._body(request, route.body_bytes_max)
+        call.raw = await self._body(request, route)
         if route.raw:
             _require_media_type(request, route.raw)
-            return
-        if call.raw and not route.form:
+        elif call.raw and not route.form:
             _require_media_type(request, ("application/json",))
+
+    async def _parse(self, route: Route, call: Call) -> None:
+        if not route.changes or route.raw:
+            return
         # Heartbeats need not wait until it is read; what workers report is read quickly.
         if route.parse is not None and len(call.raw) > LONG_BYTES:
             call.body = await asyncio.to_thread(_parsed, route, call)
         else:
             call.body = _parsed(route, call)
 
-    async def _body(self, request: Request, bytes_max: int | None) -> bytes:
-        limit = bytes_max or self._settings.body_bytes_max
+    async def _body(self, request: Request, route: Route) -> bytes:
+        limit = route.body_bytes_max or self._settings.body_bytes_max
+        seconds_max = route.body_seconds_max or self._settings.body_seconds_max
         if int(request.headers.get("content-length") or 0) > limit:
             raise BodyTooLarge(limit)
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self._settings.body_seconds_max):
+            async with asyncio.timeout(seconds_max):
                 async for part in request.stream():
                     size += len(part)
                     if size > limit:
@@ -268,6 +280,10 @@ class Gateway:
                 correlation=call.correlation,
             )
         )
+
+
+def _nothing() -> None:
+    """Where requests come without a connection of ours."""
 
 
 def _parsed(route: Route, call: Call) -> object:

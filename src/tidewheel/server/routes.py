@@ -67,6 +67,7 @@ class Route:
     # Media types, where bytes are taken as they are; JSON may be one of them, told by `body`.
     raw: tuple[str, ...] = ()
     body_bytes_max: int | None = None  # instead of what the settings say
+    body_seconds_max: float | None = None
     page: bool = False  # an address of the web page, which reads its parameters by itself
     audited: bool = True  # where a call changes something
     seconds_max: float | None = None  # instead of what the settings say

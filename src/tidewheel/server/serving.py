@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from tidewheel.config import ServerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.ports.store import Store
+from tidewheel.server.admission import Crowd
 from tidewheel.server.app import build_app
 from tidewheel.server.gateway import Gateway
 from tidewheel.server.metrics import Metrics
@@ -86,18 +87,19 @@ class Serving:
         metrics: Metrics | None = None,
     ) -> None:
         self._settings, self._on_ready = settings, on_ready
+        crowd = Crowd(settings)
         self._gateway = Gateway(
             store,
             settings,
             routes,
             reserve=reserve,
             metrics=metrics,
-            connections=lambda: len(self._server.server_state.connections),
+            connections=lambda: crowd.count,
         )
         app: ASGIApp = build_app(self._gateway, settings)
         config = uvicorn.Config(
             app,
-            http=guarded_protocol(settings),
+            http=guarded_protocol(settings, crowd),
             ws="none",
             lifespan="off",
             log_config=None,

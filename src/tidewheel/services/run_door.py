@@ -132,9 +132,10 @@ class StoreRunDoor:
         await check_given(view, given, self._home, self._store)
         return await self._store.offer_run(view.number, given)
 
-    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
+    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
         await self._store.find_run(run)
         await self._store.save_definition(definition)
+        return definition.digest
 
     async def delete(self, run: str) -> RunView:
         view = await self._store.find_run(run)

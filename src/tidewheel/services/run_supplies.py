@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from tidewheel.core.runs.definition import TRUSTED_MARK
 from tidewheel.core.runs.job_names import DEFINITION, read_job_name
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
@@ -31,7 +32,9 @@ HELD = Path("log", "config", "definition")
 LOCK = Path("log", "config", "definition.lock")
 HEAD_LENGTH_MAX = 10_000
 RUNS_REMEMBERED_MAX = 1_000
-_DIGEST = re.compile(rf"^TIDEWHEEL_{DEFINITION}=([0-9a-f]{{1,128}})$", re.MULTILINE)
+_DIGEST = re.compile(
+    rf"^TIDEWHEEL_{DEFINITION}=([0-9a-f]{{1,128}}(?:{TRUSTED_MARK})?)$", re.MULTILINE
+)
 
 Fetch = Callable[[Claimed], Awaitable["StoredDefinition"]]  # what the run of a task has now
 

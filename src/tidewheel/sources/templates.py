@@ -68,7 +68,7 @@ class TemplateJob:
     folder: Path
     variables: Mapping[str, object] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    code_trusted: bool = True
+    code_trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from typing import Self, TypeVar
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.commands import Command, command_text
-from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.views import CommandView, RunView
 from tidewheel.core.tasks.lease import Holder
@@ -43,6 +43,7 @@ from tidewheel.services.definitions.kept import Captured, capture, load_options,
 from tidewheel.services.scheduler.run_driver import RunDriver
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.service import ServiceReport, Surroundings
+from tidewheel.sources.flow_cylc.loading import SourceOptions
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.faulty_store import FaultyStore
@@ -83,8 +84,14 @@ class HandClock:
 class DrivenRun:
     """The door to `services/scheduler`."""
 
-    def __init__(self, folder: Path, flow: Flow, **options: object) -> None:
-        """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first."""
+    def __init__(
+        self, folder: Path, flow: Flow, *, trusted: bool = True, **options: object
+    ) -> None:
+        """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
+
+        ``trusted``: it came from its owner's folder, not over the network.
+        """
+        self.trusted = trusted
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
         self._clock = HandClock()
@@ -141,9 +148,11 @@ class DrivenRun:
                 path.write_text(dedent(text))
             return read_sip(self._source / next(iter(flow)), self._options, findings, "flow")
         (self._source / "flow.cylc").write_text(dedent(flow))
-        loaded = load_workflow(self._source, load_options(self._options, "flow"), findings)
+        how = load_options(self._options, "flow")
+        source = SourceOptions(workflow_name="flow", code_trusted=self.trusted)
+        loaded = load_workflow(self._source, replace(how, source=source), findings)
         assert not findings.has_errors, [str(one) for one in findings]
-        return capture(loaded, self._source)
+        return capture(loaded, self._source, trusted=self.trusted)
 
     async def _take(self) -> RunDriver:
         view = await self._store.run(self._number)
@@ -357,7 +366,17 @@ class DrivenRun:
 
     @property
     def log(self) -> str:
-        return (self.home / "runs" / self.view.name / "log/scheduler/log").read_text()
+        return (self.directory / "log/scheduler/log").read_text()
+
+    @property
+    def directory(self) -> Path:
+        """The run's own, where its jobs may write."""
+        return self.home / "runs" / self.view.name
+
+    @property
+    def definition(self) -> StoredDefinition:
+        """What the run runs now."""
+        return self._run(self._store.definition(self.view.definition))
 
     def look(self, question: Callable[[MemoryStore, int], Awaitable[T]]) -> T:
         return self._run(question(self._store, self._number))

@@ -9,7 +9,7 @@ import click
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
-from tidewheel.core.tasks.access import Grant, Scope, TokenView
+from tidewheel.core.tasks.access import Scope, TokenView, grant_of
 from tidewheel.core.tasks.task import Instant
 from tidewheel.vocabulary import time_text
 
@@ -21,6 +21,7 @@ HEADERS = ("TOKEN", "KIND", "NAME", "SCOPES", "QUEUES", "WORKFLOWS", "USED", "EN
 EPILOG = """\b
 Examples:
   tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
+  tidewheel token create nightly --scope submit --workflow 'nightly*'
   tidewheel token list
   tidewheel token revoke 3
   tidewheel token link
@@ -45,8 +46,18 @@ class Options(TypedDict):
     multiple=True,
     help="What it allows; again for more. All but read include read; admin is everything.",
 )
-@click.option("--queue", metavar="GLOB", multiple=True, help="Only for these queues.")
-@click.option("--workflow", metavar="GLOB", multiple=True, help="Only for these workflows.")
+@click.option(
+    "--queue",
+    metavar="GLOB",
+    multiple=True,
+    help="Only for these queues; for no workflow, but those of `run:NAME…` among them.",
+)
+@click.option(
+    "--workflow",
+    metavar="GLOB",
+    multiple=True,
+    help="Only for these workflows, and the queues of their runs.",
+)
 @click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
 def command(session: Session, action: str, name: str | None, **options: Unpack[Options]) -> int:
     """Create a token called NAME, list tokens, or revoke one by its number.
@@ -71,11 +82,8 @@ def _create(session: Session, name: str, options: Options) -> int:
 
     if not options["scope"]:
         raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
-    grant = Grant(
-        scopes=frozenset(map(Scope, options["scope"])),
-        queues=options["queue"] or ("*",),
-        workflows=options["workflow"] or ("*",),
-    )
+    scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
+    grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
     text, view = session.ask(
         lambda client: make_token(_store(client), name, grant, options["lasts"])
     )
@@ -85,6 +93,8 @@ def _create(session: Session, name: str, options: Options) -> int:
         say(text)
         revoke = f"tidewheel token revoke {view.number}"
         note(f"token {view.number}, shown this once; revoke it: {revoke}")
+        if not view.grant.workflows:
+            note("it is for tasks of these queues, and for no workflow: --workflow names some")
     return 0
 
 
@@ -143,7 +153,7 @@ def _row(view: TokenView, now: Instant) -> Row:
         view.name,
         ",".join(sorted(view.grant.scopes)),
         ",".join(view.grant.queues),
-        ",".join(view.grant.workflows),
+        ",".join(view.grant.workflows) or "(none)",
         time_text(view.used_at) or "never",
         time_text(view.expires_at) or "",
         state if view.revoked_at is None else "revoked",

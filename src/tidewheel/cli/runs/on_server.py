@@ -28,7 +28,7 @@ from tidewheel.cli.runs.waits import waits_in_vain
 from tidewheel.cli.runs.words import documents, texts
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
-from tidewheel.core.runs.definition import NewRun, RunOptions
+from tidewheel.core.runs.definition import NewRun, RunOptions, is_same_content
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.stall import NOTHING_RAN
 from tidewheel.core.tasks.task import Instant
@@ -119,7 +119,7 @@ async def _chosen(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
             request=wanted.request,
         )
         if found is not None:
-            if found.definition != definition.digest:
+            if not is_same_content(found.definition, definition.digest):
                 note(
                     f"the definition has changed since {found.name} took it, which goes on "
                     f"with the old one; give it the new one: tidewheel reload {found.name}"

@@ -43,8 +43,8 @@ async def save_new(
     captured = _captured(definition, view)
     if isinstance(captured, int):
         return captured
-    await runs.save_definition(view.name, captured.definition)
-    return view.name, Reload(definition=captured.definition.digest)
+    digest = await runs.save_definition(view.name, captured.definition)
+    return view.name, Reload(definition=digest)
 
 
 def _captured(definition: Definition, view: RunView) -> Captured | int:

@@ -36,7 +36,13 @@ from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.definition import (
+    SIP,
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    is_same_content,
+)
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused, Unavailable
@@ -336,7 +342,7 @@ def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
 
 
 def _tell_of_change(run: RunView, digest: str) -> None:
-    if run.definition != digest:
+    if not is_same_content(run.definition, digest):
         note(
             f"the definition has changed since {run.name} took it, which goes on with the old "
             f"one; give it the new one once it runs: tidewheel reload {run.name}"

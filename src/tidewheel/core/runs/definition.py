@@ -4,17 +4,25 @@ A restart reads nothing else: the rendered text, the files that lay beside it, a
 that were given. Points that depend on the clock were resolved before they came here. Of a SIP
 definition all files are kept as they were written: its digest says which definition it is,
 whatever a request makes of it.
+
+How a definition came in is kept in its digest: one that its owner gave from a folder of this
+machine is marked, one that came over the network is not. Whoever reads the files of a run again
+lets their code run only where the mark is. It is in the digest because the same content may
+come both ways: a stranger who sends a copy of an owner's definition must not get its mark.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 FLOW_CYLC = "flow.cylc"
 PYTHON = "python"
 SIP = "sip"
 PYTHON_SUFFIX = ".py"
+TRUSTED_MARK = "-local"  # behind the digest of a definition whose code may run here
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,8 @@ def stored_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDefinition:
-    """`digest` is the SHA-256 of everything else, in hexadecimal digits."""
+    """`digest` is the SHA-256 of everything else in hexadecimal digits, and the mark of those
+    that may be trusted."""
 
     digest: str
     workflow: str  # its name
@@ -46,6 +55,33 @@ class StoredDefinition:
     text: str = ""  # as rendered; for Python and SIP the name of the file
     variables: str = "[]"  # JSON: template variables as texts, NAME=LITERAL
     files: tuple[StoredFile, ...] = ()
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its own code may run in the process that reads it.
+
+        Earlier versions marked nothing. What they kept is trusted only if it is Python: no
+        server has ever taken that, so it came from a folder.
+        """
+        return self.digest.endswith(TRUSTED_MARK) or self.kind == PYTHON
+
+
+def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefinition:
+    """With the digest of what is in it, whatever it was said to be."""
+    fields = {
+        name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
+    }
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode())
+    for one in definition.files:
+        digest.update(f"\0{one.path}\0{int(one.executable)}\0{len(one.content)}\0".encode())
+        digest.update(one.content)
+    mark = TRUSTED_MARK if trusted else ""
+    return replace(definition, digest=digest.hexdigest() + mark)
+
+
+def is_same_content(one: str, other: str) -> bool:
+    """Whether two digests are of the same definition, however it came in."""
+    return one.removesuffix(TRUSTED_MARK) == other.removesuffix(TRUSTED_MARK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,27 @@ class Grant:
 
     scopes: frozenset[Scope]
     queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text
-    workflows: tuple[str, ...] = EVERYTHING
+    workflows: tuple[str, ...] = EVERYTHING  # none: for no run and no registered workflow
+
+
+def grant_of(
+    scopes: Iterable[Scope],
+    queues: tuple[str, ...] | None = None,
+    workflows: tuple[str, ...] | None = None,
+) -> Grant:
+    """What a token allows whose maker said where, or left a part of it out (None).
+
+    Who names queues means nothing else: of workflows only those whose runs' queues are among
+    them. Who names workflows means their runs, in the queues that runs have of their own.
+    """
+    if queues is None:
+        queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}*",)
+        workflows = EVERYTHING if workflows is None else workflows
+    elif workflows is None:
+        of_runs = [one for one in queues if one.startswith(RUN_QUEUE)]
+        workflows = tuple(dict.fromkeys(map(workflow_of_queue, of_runs)))
+        workflows = EVERYTHING if EVERYTHING[0] in queues else workflows
+    return Grant(scopes=frozenset(scopes), queues=queues, workflows=workflows)
 
 
 class TokenKind(StrEnum):
@@ -177,12 +197,13 @@ def token_findings(token: NewToken) -> list[str]:
     if Scope.ADMIN in token.grant.scopes and not whole:
         # It could make itself one without borders.
         findings.append("scope admin is for every queue and workflow; leave out the globs")
-    findings += _glob_findings("queues", token.grant.queues)
-    return findings + _glob_findings("workflows", token.grant.workflows)
+    findings += _glob_findings("queues", token.grant.queues, count_min=1)
+    return findings + _glob_findings("workflows", token.grant.workflows, count_min=0)
 
 
-def _glob_findings(what: str, globs: Iterable[str]) -> list[str]:
+def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]:
     given = tuple(globs)
-    if not given or len(given) > GLOBS_MAX:
-        return [f"{what} has {len(given)} globs; give 1 to {GLOBS_MAX}, * is everything"]
+    if not count_min <= len(given) <= GLOBS_MAX:
+        accepted = f"{count_min} to {GLOBS_MAX}, * is everything"
+        return [f"{what} has {len(given)} globs; give {accepted}"]
     return [finding for glob in given if (finding := name_finding(what, glob))]

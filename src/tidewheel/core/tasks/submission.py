@@ -19,6 +19,11 @@ DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many
 MESSAGES_MAX = 10_000  # of one attempt
 MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
+DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more
+
+
+class LongNumber(ValueError):
+    """A number with more digits than anybody wants to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +110,26 @@ def _spec_findings(spec: str | None) -> list[str]:
     if spec is None:
         return []
     try:
-        # Numbers are only passed over: their size is nobody's business here.
-        json.loads(spec, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        json.loads(
+            spec, parse_int=checked_digits, parse_float=str, parse_constant=_refuse_constant
+        )
     except RecursionError:
         return ["spec is nested too deeply"]
+    except LongNumber as error:
+        return [f"spec: {error}"]
     except ValueError as error:
         return [f"spec is not valid JSON: {error}"]
     return []
+
+
+def checked_digits(digits: str) -> str:
+    """The digits of an integer; LongNumber if there are too many."""
+    if len(digits.lstrip("-")) > DIGITS_MAX:
+        raise LongNumber(
+            f"a number has more than {DIGITS_MAX} digits, which is too long to be read; "
+            "send it as a text"
+        )
+    return digits
 
 
 def _refuse_constant(name: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -183,6 +184,12 @@ def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
     return missing
 
 
+async def _workflow_unless_served(call: Call) -> Iterable[str]:
+    """Whoever may take the jobs of a run may have its files, too."""
+    run = await call.found_run()
+    return () if call.allows((Scope.WORKER,)) and call.covers(run.queue) else (run.workflow,)
+
+
 async def definition(call: Call) -> object:
     """What the run runs, for whoever runs its jobs."""
     path = call.query_as(DefinitionQuery).path
@@ -302,7 +309,7 @@ ROUTES = (
     Route(
         method="GET",
         path=f"{RUN}/definition",
-        guard=READS,
+        guard=replace(READS, workflows=_workflow_unless_served),
         handler=definition,
         says="What the run runs: its text and files, or one file.",
         query=DefinitionQuery,

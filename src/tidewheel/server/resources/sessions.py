@@ -25,6 +25,9 @@ from tidewheel.server.wire.forms import In, Out
 
 LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0
+# Anybody may send a login, so it may neither be long nor take long to come.
+LOGIN_BYTES_MAX = 1024
+LOGIN_BODY_SECONDS_MAX = 2.0
 AFTER_LOGIN = "/"
 
 _PAGE = (
@@ -154,6 +157,8 @@ ROUTES = (
         says="Use up the link: answers with the cookie of a session.",
         parse=read_form,
         form=True,
+        body_bytes_max=LOGIN_BYTES_MAX,
+        body_seconds_max=LOGIN_BODY_SECONDS_MAX,
     ),
     Route(
         method="GET",

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.tokens import make_token
-from tidewheel.core.tasks.access import Grant, NewToken, Scope
+from tidewheel.core.tasks.access import NewToken, Scope, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
@@ -35,11 +35,7 @@ class AuditQuery(In):
 
 async def create(call: Call) -> object:
     form = call.body_as(TokenIn)
-    grant = Grant(
-        scopes=frozenset(form.scopes),
-        queues=tuple(form.queues),
-        workflows=tuple(form.workflows),
-    )
+    grant = grant_of(form.scopes, form.queues, form.workflows)
     lasts = None if form.lasts is None else parse_duration(form.lasts, "lasts")
     text = None
     if form.digest is None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from tidewheel.exact_json import check_numbers
 from tidewheel.server.refusals import BadBody, BadRequest
 
 Form = TypeVar("Form", bound=msgspec.Struct)
@@ -28,10 +29,19 @@ class Out(msgspec.Struct):
 
 def read(raw: bytes, form: type[Form], where: str = "") -> Form:
     """The value of a JSON text; BadRequest names everything that is wrong with it."""
+    check_body(raw)
     try:
         return _read(raw, form, where)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise _no_json(raw, error) from None
+
+
+def check_body(raw: bytes) -> None:
+    """BadBody if it holds a number that would take too long to read."""
+    try:
+        check_numbers(raw)
+    except ValueError as error:
+        raise BadBody(f"the body is not accepted: {error}") from None
 
 
 def _no_json(raw: bytes, error: Exception) -> BadBody:
@@ -50,6 +60,7 @@ def _read(raw: bytes, form: type[Form], where: str) -> Form:
 
 def read_many(raw: bytes) -> list[msgspec.Raw]:
     """The elements of a JSON array, each to be read by itself."""
+    check_body(raw)
     try:
         return msgspec.json.decode(raw, type=list[msgspec.Raw])
     except msgspec.ValidationError:

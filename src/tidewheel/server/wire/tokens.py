@@ -13,12 +13,15 @@ from tidewheel.vocabulary import time_text
 
 
 class TokenIn(In):
-    """A token to be made."""
+    """A token to be made; for everything unless it says for which queues or workflows.
+
+    Who names queues alone makes it for no workflow but those of the runs' queues among them;
+    who names workflows alone, for the queues of their runs."""
 
     name: str
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
-    queues: tuple[str, ...] = ("*",)
-    workflows: tuple[str, ...] = ("*",)
+    queues: tuple[str, ...] | None = None
+    workflows: tuple[str, ...] | None = None
     lasts: Duration | None = None  # null: until it is revoked
     # SHA-256 of a secret that the caller made and keeps; null: the server makes one.
     digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None

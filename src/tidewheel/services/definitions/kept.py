@@ -7,10 +7,9 @@ their scripts on a machine that has never seen the folder. Options are kept with
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -28,6 +27,7 @@ from tidewheel.core.runs.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
+    sealed,
 )
 from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import write_whole
@@ -89,17 +89,22 @@ def load_options(options: RunOptions, name: str = "") -> LoadOptions:
 
 
 def capture(
-    loaded: LoadedWorkflow, path: Path, variables: Mapping[str, object] = MappingProxyType({})
+    loaded: LoadedWorkflow,
+    path: Path,
+    variables: Mapping[str, object] = MappingProxyType({}),
+    *,
+    trusted: bool = False,
 ) -> Captured:
     """Everything that a run needs of a definition that was read from ``path``.
 
     Template variables are kept as people write them, for a text that is rendered again.
+    ``trusted`` says whether code of the definition may run then.
     """
     texts = [f"{name}={value!r}" for name, value in variables.items()]
-    return _captured(loaded, path, json.dumps(texts))
+    return _captured(loaded, path, json.dumps(texts), trusted=trusted)
 
 
-def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
+def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bool) -> Captured:
     assert loaded.workflow is not None, "a definition with errors is not kept"
     is_python = path.suffix == PYTHON_SUFFIX
     folder = path.parent if is_python or path.is_file() else path
@@ -114,17 +119,10 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str) -> Captured:
             text=path.name if is_python else loaded.source.text,
             variables=variables,
             files=tuple(files),
-        )
+        ),
+        trusted=trusted,
     )
     return Captured(definition, tuple(too_large))
-
-
-def sealed(definition: StoredDefinition) -> StoredDefinition:
-    """With the digest of what is in it, whatever it was said to be."""
-    fields = {
-        name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
-    }
-    return replace(definition, digest=_digest(fields, definition.files))
 
 
 def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
@@ -153,14 +151,6 @@ def _walk(folder: Path) -> Iterator[Path]:
             path = Path(where, name)
             if path.is_file() and path.resolve().is_relative_to(inside):
                 yield path
-
-
-def _digest(fields: dict[str, str], files: Sequence[StoredFile]) -> str:
-    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode())
-    for one in files:
-        digest.update(f"\0{one.path}\0{int(one.executable)}\0{len(one.content)}\0".encode())
-        digest.update(one.content)
-    return digest.hexdigest()
 
 
 def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
@@ -235,7 +225,10 @@ def _load_stored_sip(
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
-    """The definition as it lies in the run's directory now, where jobs may have changed it."""
+    """The definition as it lies in the run's directory now, where jobs may have changed it.
+
+    Its code runs only if the definition came from its owner's folder.
+    """
     findings = Findings()
     if old.kind == SIP:
         return read_sip(directory / old.text, options, findings, old.workflow).definition
@@ -246,11 +239,13 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
     else:
         path = directory
         variables = VariableTexts(settings=tuple(json.loads(old.variables)))
-        source = SourceOptions(variables=variables, workflow_name=old.workflow)
+        source = SourceOptions(
+            variables=variables, workflow_name=old.workflow, code_trusted=old.is_trusted
+        )
         loaded = load_workflow(path, replace(how, source=source), findings)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(old.workflow, findings)
-    return _captured(loaded, path, old.variables).definition
+    return _captured(loaded, path, old.variables, trusted=old.is_trusted).definition
 
 
 def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.runs.definition import PYTHON, SIP, RunOptions, StoredDefinition
-from tidewheel.services.definitions.kept import MADE_BY_RUNS, capture, load_options, sealed
+from tidewheel.core.runs.definition import PYTHON, SIP, RunOptions, StoredDefinition, sealed
+from tidewheel.services.definitions.kept import MADE_BY_RUNS, capture, load_options
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.sources.flow_cylc.workflow import load_workflow

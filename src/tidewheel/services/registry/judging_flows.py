@@ -13,10 +13,11 @@ from tidewheel.core.runs.definition import (
     FLOW_CYLC,
     RunOptions,
     StoredDefinition,
+    sealed,
     stored_files,
 )
 from tidewheel.core.runs.registry import NO_VERSION, Bundle
-from tidewheel.services.definitions.kept import load_options, sealed, unpack
+from tidewheel.services.definitions.kept import load_options, unpack
 from tidewheel.services.registry.judged import Judged, Manner, check_name, verdict
 from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
 from tidewheel.sources.flow_cylc.template_variables import VariableTexts
@@ -36,12 +37,15 @@ def load_flow(
     *,
     code_trusted: bool,
 ) -> LoadedWorkflow:
-    """A flow.cylc as it was written, rendered anew in a folder that holds nothing else."""
+    """A flow.cylc as it was written, rendered anew in a folder that holds nothing else.
+
+    Its code runs only if whoever asks may have it run, and whoever brought it could, too.
+    """
     unpack(definition, folder)
     source = SourceOptions(
         variables=VariableTexts(values=parameters),
         workflow_name=definition.workflow,
-        code_trusted=code_trusted,
+        code_trusted=code_trusted and definition.is_trusted,
     )
     how = replace(load_options(options, definition.workflow), source=source)
     return load_workflow(folder, how, findings)
@@ -57,7 +61,8 @@ def judged_flow(bundle: Bundle, manner: Manner) -> Judged:
             kind=FLOW_CYLC,
             text=text,
             files=stored_files(bundle.files, bundle.executable),
-        )
+        ),
+        trusted=manner.code_trusted,
     )
     findings, refusing = Findings(), Findings()
     with TemporaryDirectory() as folder:

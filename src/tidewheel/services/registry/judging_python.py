@@ -13,10 +13,11 @@ from tidewheel.core.runs.definition import (
     PYTHON_SUFFIX,
     RunOptions,
     StoredDefinition,
+    sealed,
     stored_files,
 )
 from tidewheel.core.runs.registry import NO_VERSION, Bundle
-from tidewheel.services.definitions.kept import load_options, sealed, unpack
+from tidewheel.services.definitions.kept import load_options, unpack
 from tidewheel.services.registry.judged import Judged, Manner, check_name, verdict
 
 
@@ -45,7 +46,7 @@ def judged_python(bundle: Bundle, manner: Manner) -> Judged:
             name=name,
             version=bundle.version or NO_VERSION,
             file=bundle.file,
-            definition=sealed(replace(definition, workflow=name)),
+            definition=sealed(replace(definition, workflow=name), trusted=True),
             registrable=is_right,
             runnable=is_right,
         ),

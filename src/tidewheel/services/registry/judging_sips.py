@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.runs.definition import sealed
 from tidewheel.core.runs.registry import NO_VERSION, Bundle
 from tidewheel.ports.registry import Document
-from tidewheel.services.definitions.kept import sealed
 from tidewheel.services.definitions.sip import compiled, stored_sip
 from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.services.registry.judged import Judged, Manner, check_name

@@ -95,7 +95,8 @@ def _made(
         with _flow_of(kept, asked, findings) as (loaded, folder):
             if loaded.graph is not None and not findings.has_errors:
                 variables = read_variables(VariableTexts(values=asked.parameters), findings)
-                kept = capture(loaded, folder, variables).definition
+                trusted = asked.code_trusted and kept.is_trusted
+                kept = capture(loaded, folder, variables, trusted=trusted).definition
     else:
         _check_python(kept, asked, findings)
     if findings.has_errors:

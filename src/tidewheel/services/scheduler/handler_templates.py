@@ -6,6 +6,7 @@ without any field gets the facts as arguments.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +14,14 @@ from datetime import UTC, datetime
 
 from tidewheel.core.graph.node import Events, NodeDef, Pairs
 from tidewheel.core.tasks.task import Instant
+from tidewheel.sources.flow_cylc.handler_fields import BadField, with_references
 from tidewheel.sources.flow_cylc.settings import WorkflowEvents
 
 # They may happen to one job any number of times.
 REPEATABLE = frozenset({"warning", "critical", "custom"})
+TIMES = frozenset(
+    {"submit_time", "start_time", "finish_time"}
+)  # of letters that need no quotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,64 +78,103 @@ def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]
     return own or ()
 
 
-def filled(command: str, notice: HandledNotice, run: HandledRun) -> str:
-    """A command with the facts put in, quoted for a shell. ValueError: it cannot be."""
-    words = words_of(notice, run)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledCommand:
+    """What a shell is given: the command with references, and the variables behind them."""
+
+    command: str
+    environment: Mapping[str, str]
+    shown: str  # with the values instead, for people
+
+
+def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledCommand:
+    """A command for the facts of an event. ValueError: it cannot be.
+
+    No fact is ever part of the command: see `handler_fields`.
+    """
+    facts = facts_of(notice, run)
+    environment = {variable_of(name): _printable(value) for name, value in facts.items()}
     try:
-        made = command % words
+        shown = command % words_of(notice, run)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{command!r} has a field that cannot be filled: {error}") from None
-    if made != command:
-        return made
-    facts = [notice.event, run.name, notice.message]
-    if notice.task is not None:
-        facts.insert(2, notice.task.id)
-    return " ".join([command, *map(_always_quoted, facts)])
+    template = command
+    if shown == command:
+        named = ["event", "workflow", *(["id"] if notice.task is not None else []), "message"]
+        template = " ".join([command, *(f"%({name})s" for name in named)])
+        shown = " ".join([command, *(_always_quoted(str(facts[name])) for name in named)])
+
+    def variable(match: re.Match[str], is_quoted: bool) -> str:
+        name, conversion = variable_of(match["name"]), match["conversion"]
+        text = _printable(f"%{conversion}" % facts[match["name"]])
+        if is_quoted:
+            name, text = f"{name}_QUOTED", shlex.quote(text)
+        if environment.get(name, text) != text:  # written in another way than elsewhere
+            name = f"{name}_{len(environment)}"
+        environment[name] = text
+        return name
+
+    try:
+        made = with_references(template, variable)
+    except BadField as error:
+        raise ValueError(f"{command!r}: {error}") from None
+    return FilledCommand(command=made, environment=environment, shown=shown)
+
+
+def variable_of(name: str) -> str:
+    """The variable in which a handler finds a field."""
+    return "TIDEWHEEL_EVENT_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
 
 
 def words_of(notice: HandledNotice, run: HandledRun) -> dict[str, object]:
-    """Every field that a command may have, quoted, Cylc's old names included."""
-    words: dict[str, object] = {
-        "event": shlex.quote(notice.event),
-        "message": shlex.quote(notice.message),
-        **dict.fromkeys(("workflow", "suite"), shlex.quote(run.name)),
-        **dict.fromkeys(("uuid", "suite_uuid"), shlex.quote(run.uuid)),
-        "host": shlex.quote(run.host),
+    """Every field that a text for people may have, quoted as for a shell."""
+    return {
+        name: shlex.quote(value) if isinstance(value, str) and name not in TIMES else value
+        for name, value in facts_of(notice, run).items()
+    }
+
+
+def facts_of(notice: HandledNotice, run: HandledRun) -> dict[str, str | int]:
+    """Every field that a command may have, Cylc's old names included."""
+    words: dict[str, str | int] = {
+        "event": notice.event,
+        "message": notice.message,
+        **dict.fromkeys(("workflow", "suite"), run.name),
+        **dict.fromkeys(("uuid", "suite_uuid"), run.uuid),
+        "host": run.host,
         "port": run.port,
-        "owner": shlex.quote(run.owner),
+        "owner": run.owner,
     }
     meta = {"title": "", "description": "", "URL": ""} | dict(run.meta)
-    url = shlex.quote(meta["URL"])
-    words |= dict.fromkeys(("workflow_url", "suite_url"), url)
-    words |= _quoted({f"workflow_{name}": value for name, value in meta.items()})
+    words |= dict.fromkeys(("workflow_url", "suite_url"), meta["URL"])
+    words |= {f"workflow_{name}": value for name, value in meta.items()}
     if notice.task is None:
-        return _quoted(meta) | words
-    return words | _task_words(notice.task)
+        return {**meta, **words}
+    return words | _task_facts(notice.task)
 
 
-def _task_words(task: TaskFacts) -> dict[str, object]:
+def _task_facts(task: TaskFacts) -> dict[str, str | int]:
     meta = {"title": "", "description": "", "URL": ""} | dict(task.node.meta)
-    job_id, runner = shlex.quote(task.job_id), shlex.quote(task.job_runner)
-    platform = shlex.quote(task.platform)
     return {
-        **_quoted(meta),
-        "task_url": shlex.quote(meta["URL"]),
-        "id": shlex.quote(task.id),
-        "point": shlex.quote(task.point),
-        "name": shlex.quote(task.node.name),
+        **meta,
+        "task_url": meta["URL"],
+        "id": task.id,
+        "point": task.point,
+        "name": task.node.name,
         "submit_num": task.submit,
         "try_num": task.try_number,
-        **dict.fromkeys(("job_id", "batch_sys_job_id"), job_id),
-        **dict.fromkeys(("job_runner_name", "batch_sys_name"), runner),
-        **dict.fromkeys(("platform_name", "user@host"), platform),
+        **dict.fromkeys(("job_id", "batch_sys_job_id"), task.job_id),
+        **dict.fromkeys(("job_runner_name", "batch_sys_name"), task.job_runner),
+        **dict.fromkeys(("platform_name", "user@host"), task.platform),
         "submit_time": _time_text(task.submitted_at),
         "start_time": _time_text(task.started_at),
         "finish_time": _time_text(task.ended_at),
     }
 
 
-def _quoted(texts: Mapping[str, str]) -> dict[str, object]:
-    return {name: shlex.quote(value) for name, value in texts.items()}
+def _printable(value: object) -> str:
+    """As an environment can hold it."""
+    return str(value).encode(errors="replace").decode().replace("\0", "")
 
 
 def _always_quoted(text: str) -> str:

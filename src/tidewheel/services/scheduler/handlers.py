@@ -21,6 +21,7 @@ from tidewheel.ports.clock import Clock
 from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.services.scheduler.handler_templates import (
     REPEATABLE,
+    FilledCommand,
     HandledNotice,
     HandledRun,
     TaskFacts,
@@ -67,7 +68,7 @@ class HandlerSurroundings:
 class _Handling:
     name: str  # event-handler-00, as Cylc's logs call it
     notice: HandledNotice
-    command: str
+    command: FilledCommand
     delays_seconds: tuple[float, ...]
 
 
@@ -169,9 +170,9 @@ class EventHandlers:
             async with self._room:
                 end = await around.execute(
                     HandlerCommand(
-                        command=one.command,
+                        command=one.command.command,
                         directory=around.directory,
-                        environment=around.environment,
+                        environment={**around.environment, **one.command.environment},
                         seconds_max=around.settings.seconds_max,
                     )
                 )
@@ -182,7 +183,7 @@ class EventHandlers:
                 "handler.failed",
                 event=one.notice.event,
                 id=one.notice.task.job if one.notice.task is not None else around.run.name,
-                command=one.command,
+                command=one.command.shown,
                 error=end.reason,
                 output=end.output[-500:],
             )
@@ -206,7 +207,7 @@ def _log(directory: Path, one: _Handling, end: HandlerEnd) -> None:
         folder = job / f"{notice.task.submit:02}"
         path = folder / ACTIVITY_LOG if folder.is_dir() else path
     about = f"[({one.name}, {notice.event})"
-    lines = [f"{about} cmd] {one.command}", f"{about} ret_code] {end.status}"]
+    lines = [f"{about} cmd] {one.command.shown}", f"{about} ret_code] {end.status}"]
     if end.reason:
         lines.append(f"{about} failed] {end.reason}")
     if end.output:

@@ -10,7 +10,13 @@ from tidewheel.core.graph.outputs import STANDARD, unknown_output_text
 from tidewheel.core.runs import commands
 from tidewheel.core.runs.applying import answer_of, events_of
 from tidewheel.core.runs.commands import Command, read_command
-from tidewheel.core.runs.definition import SIP
+from tidewheel.core.runs.definition import (
+    PYTHON,
+    SIP,
+    StoredDefinition,
+    is_same_content,
+    sealed,
+)
 from tidewheel.core.runs.requests import Broadcast, CommandAnswer, CommandGiven
 from tidewheel.core.runs.run_log import command_line, command_name
 from tidewheel.core.runs.selecting import job_of
@@ -98,6 +104,8 @@ class Commands:
                 f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
                 f"kind {new.kind}; begin another run"
             )
+        if new.is_trusted and not old.is_trusted:
+            new = await self._distrusted(new)
         restored = restore(new, stage.drive.run.options, stage.files.directory)
         stage.check_places(restored.graph)
         try:
@@ -105,7 +113,20 @@ class Commands:
         except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
             raise Refused(f"not reloaded: {error}") from error
         stage.drive.work.definition = new.digest
-        return {"definition": new.digest, "changed": new.digest != old.digest}
+        changed = not is_same_content(new.digest, old.digest)
+        return {"definition": new.digest, "changed": changed}
+
+    async def _distrusted(self, new: StoredDefinition) -> StoredDefinition:
+        """The same without the mark: files that strangers brought stay in the run's folder,
+        where a later reload would find them among its own."""
+        if new.kind == PYTHON:
+            raise Refused(
+                "not reloaded: this run has a definition that came over the network, and one "
+                "in Python would execute whatever lies in its folder; begin another run"
+            )
+        kept = sealed(new)
+        await self._store.save_definition(kept)
+        return kept
 
 
 def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:

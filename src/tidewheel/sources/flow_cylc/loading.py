@@ -53,8 +53,8 @@ class SourceOptions:
     variables: VariableTexts = field(default_factory=VariableTexts)
     workflow_name: str = ""  # for templates; the folder's name by default
     # Whether code in the folder (custom filters, Python modules) may run while rendering.
-    # It runs in a limited process either way; a definition that came over the network has none.
-    code_trusted: bool = True
+    # It runs in a limited process either way; only that of a folder whose owner named it may.
+    code_trusted: bool = False
 
 
 def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings) -> SourceText:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from typing import cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.node import Events, NodeDef, Pairs
 from tidewheel.sources.flow_cylc.checking import Values, position_of
+from tidewheel.sources.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.sources.flow_cylc.items import TASK_EVENTS
 from tidewheel.sources.flow_cylc.limits import COMPLETION_LENGTH_MAX
 from tidewheel.sources.flow_cylc.names import (
@@ -28,7 +28,6 @@ HANDLER_NAMES = frozenset(
     | {"task_url", "workflow_url", "title", "URL", "description"}
     | {"workflow_title", "workflow_URL", "workflow_description"}
 )
-_HANDLER_FIELD = re.compile(r"%(?:%|\((?P<name>[^)]*)\)[-+ 0#]*\d*(?:\.\d+)?[a-zA-Z]|.?)")
 _LEGACY_PLACE = {"job": ("batch system", "batch submit command template"), "remote": ("host",)}
 
 
@@ -238,12 +237,16 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
 
 def handler_problem(command: str, names: Iterable[str]) -> str:
     """Why the fields of a handler's command cannot be filled; empty if they can."""
-    for match in _HANDLER_FIELD.finditer(command):
+    for match in FIELD.finditer(command):
         name = match["name"]
         if name is None and match[0] != "%%":
             return f"{match[0]} is no field; write %% for a percent sign"
         if name is not None and name not in names:
             return f"{match[0]} is not known"
+    try:
+        with_references(command, lambda match, _: match[0])
+    except BadField as error:
+        return str(error)
     return ""
 
 

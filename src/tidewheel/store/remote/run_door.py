@@ -190,15 +190,16 @@ class RemoteRunDoor:
         )
         return run_view(response.json["run"])
 
-    async def save_definition(self, run: str, definition: StoredDefinition) -> None:
+    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
         async with explained(definition.workflow):
-            await self._transport.call(
+            response = await self._transport.call(
                 "POST",
                 path_of("runs", run, "definitions"),
                 body=bounded(definition_body(definition)),
                 again=True,
                 seconds_max=SENDING_SECONDS_MAX,
             )
+        return str(response.json["digest"])
 
     async def delete(self, run: str) -> RunView:
         view = await self.find(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidewheel.core.runs.definition import is_same_content
 from tidewheel.core.runs.registry import NewWorkflow, Registered, WorkflowView
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import NotFound
@@ -15,7 +16,10 @@ from tidewheel.store.transaction import Conflict, Transaction
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-    """All of them or none; one that is there with the same content stays as it is."""
+    """All of them or none; one that is there with the same content stays as it is.
+
+    Except that its owner may give it the mark of those that are trusted, from his own folder.
+    """
     # In an order of their own, so that two calls never wait for each other.
     for new in sorted(workflows, key=lambda one: one.definition.digest):
         save_definition(tx, new.definition)
@@ -23,7 +27,7 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
     is_new: dict[int, bool] = {}
     for position, new in sorted(enumerate(workflows), key=_name_and_version):
         is_new[position] = _put(tx, new)
-        if not is_new[position] and not _is_same(tx, new):
+        if not is_new[position] and not _agrees(tx, new):
             taken.append(f"{new.name}/{new.version}")
     if taken:
         raise AlreadyRegistered(taken)
@@ -51,11 +55,18 @@ def _put(tx: Transaction, new: NewWorkflow) -> bool:
     return bool(found)
 
 
-def _is_same(tx: Transaction, new: NewWorkflow) -> bool:
+def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
+    """Whether what is there has the same content; the mark of the trusted is put on it."""
     found = tx.rows("get_workflow", name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
-    return workflow_view(found[0]).definition == new.definition.digest
+    there = workflow_view(found[0]).definition
+    if not is_same_content(there, new.definition.digest):
+        return False
+    if new.definition.is_trusted and there != new.definition.digest:
+        tx.rows("delete_workflow", name=new.name, version=new.version)
+        _put(tx, new)
+    return True
 
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:

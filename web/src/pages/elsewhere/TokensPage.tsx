@@ -52,7 +52,7 @@ function Tokens() {
                 <td>{token.kind}</td>
                 <td>{token.scopes.join(", ")}</td>
                 <td>{token.queues.join(", ")}</td>
-                <td>{token.workflows.join(", ")}</td>
+                <td>{token.workflows.join(", ") || "none"}</td>
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
                 <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
@@ -99,8 +99,8 @@ function NewToken({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <label>Queues <input placeholder="all; names and globs with commas" {...set("queues")} /></label>
-        <label>Workflows <input placeholder="all; names and globs with commas" {...set("workflows")} /></label>
+        <label>Queues <input placeholder="all, or those of the workflows’ runs; names and globs with commas" {...set("queues")} /></label>
+        <label>Workflows <input placeholder="all, or none if queues are given; names and globs with commas" {...set("workflows")} /></label>
         <label>Good for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
         {making.error !== null && <Failure error={making.error} />}
         <div className="dialog-foot">

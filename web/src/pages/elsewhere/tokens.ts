@@ -13,7 +13,7 @@ export const SCOPES: readonly [Scope, string][] = [
 export interface TokenWish {
   name: string;
   scopes: Scope[];
-  queues: string; // with commas; none: all
+  queues: string; // with commas; neither these nor workflows: all
   workflows: string;
   lasts: string; // as PT1H or 30d; none: until it is revoked
 }

@@ -26,7 +26,7 @@ Value = int | str
 VARIANTS_MAX = 100_000  # chains that one line may stand for
 
 _GROUP = re.compile(r"<([^<>]*)>")
-_ITEM = re.compile(r"^\s*(\w+)\s*(?:([-+])\s*(\d+)|=\s*([\w\-+]+))?\s*$")
+_ITEM = re.compile(r"^\s*(\w+)\s*(?:([-+])\s*(\d{1,9})|=\s*([\w\-+]+))?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
