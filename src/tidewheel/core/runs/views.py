@@ -10,6 +10,8 @@ from tidewheel.core.tasks.task import Instant, TaskId
 
 OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
 CARRY_ON_STATUSES = ("stopped", "stalled", "error")
+# Nobody drives such a run until it is carried on, and no worker may claim anything of it.
+LET_GO_STATUSES = ("stopped", "completed", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

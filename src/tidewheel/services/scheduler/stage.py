@@ -174,6 +174,7 @@ class Stage:
             if anew.given.stop:
                 given = anew.restored.graph.cycling.stop
         if is_over:
+            drive.work.goes_on = True
             drive.step(RunContinued(now, stop_point(drive.pool, given)))
             self.timers.begin(drive, now)
         elif given is not None:
