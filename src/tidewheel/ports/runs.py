@@ -232,6 +232,13 @@ class RunDoor(Protocol):
 
 
 @runtime_checkable
+class FindsRuns(Protocol):
+    """A store that has runs, and not only tasks."""
+
+    async def find_run(self, text: str) -> RunView: ...
+
+
+@runtime_checkable
 class BringsEvents(Protocol):
     """A store behind a server, which tells what happens there."""
 

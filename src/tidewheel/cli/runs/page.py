@@ -70,6 +70,7 @@ class RunPage:
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
+        self._has_obeyed = False
 
     def __enter__(self) -> RunPage:
         verb = "starts" if self._is_new else "is carried on"
@@ -84,6 +85,7 @@ class RunPage:
     def on_batch(self, stage: Stage, work: Work) -> None:
         """A batch is in the store."""
         text = stage.drive.text
+        self._has_obeyed = self._has_obeyed or bool(work.answers)
         self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
         for one in work.news:
             if one.event in ENDS:
@@ -165,8 +167,14 @@ class RunPage:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
             note("no task was ready at any point; tidewheel graph shows what waits for what")
-        elif end.status == "completed" and not (self._is_new or self._ends):
-            note("it was complete already; go further: --fcp POINT, or begin the next: --new")
+        elif end.status == "completed" and not (
+            self._is_new or self._ends or self._has_obeyed
+        ):
+            note(
+                "it was complete already; run a task again: "
+                f"tidewheel trigger {name} POINT/NAME --run; go further: --fcp POINT; "
+                "begin the next: --new"
+            )
         elif end.status == "stalled":
             for cause in self._causes:
                 note(f"  {cause}")

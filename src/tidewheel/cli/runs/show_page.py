@@ -23,6 +23,7 @@ from tidewheel.cli.runs.words import (
     status_cell,
     texts,
 )
+from tidewheel.core.runs.views import ABORTED_BY, REOPENED_STATUSES
 
 POINTS_SHOWN_MAX = 12
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
@@ -49,10 +50,17 @@ def _list_reason(run: Document) -> str:
     if waits := texts(run, "waits"):
         return f"it waits for {'; '.join(waits)}"
     if run["offered"] and not run["driven"]:
-        return NO_SCHEDULER
+        return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
     return str(run["reason"]).removeprefix(f"{run['status']}: ")
+
+
+def _who_takes_it(run: Document) -> str:
+    """Somebody has asked for it to be driven: begun, or carried on with a command."""
+    if run["status"] in REOPENED_STATUSES:
+        return f"it is to go on; any scheduler takes it, or: tidewheel run {run['name']}"
+    return NO_SCHEDULER
 
 
 def say_run(page: Document) -> None:
@@ -82,8 +90,8 @@ def _say_facts(run: Document, page: Document) -> None:
     if run["driven"] and scheduler is not None:
         fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
     elif run["offered"]:
-        fact("scheduler", NO_SCHEDULER)
-    elif run["status"] not in ("completed",):
+        fact("scheduler", _who_takes_it(run))
+    elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
         option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
         fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
     fact("begun", moment(run, "created_at"))

@@ -175,6 +175,7 @@ class NewCommand:
     run: int
     body: str
     who: str
+    reopens: bool = False  # a run that has ended goes on with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.errors import NotFound
@@ -41,17 +41,8 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [_to_be_read(one) for one in found] if _is_complete(looked) else found,
+        "reasons": found,
     }
-
-
-def _is_complete(looked: Looked) -> bool:
-    return looked.view.status == RunStatus.COMPLETED
-
-
-def _to_be_read(document: Document) -> Document:
-    """A completed run obeys nobody: what would have helped is not offered."""
-    return document | {"commands": [], "actions": []}
 
 
 def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
@@ -77,6 +68,8 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
     task = looked.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
+        return []
+    if looked.view.status in LET_GO_STATUSES:  # nobody can claim it, which is told apart
         return []
     task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
     try:
@@ -165,13 +158,12 @@ def waits(looked: Looked) -> list[Document]:
 
 
 def _how_to_do_again(looked: Looked) -> str:
-    """A completed run goes further, or is begun anew; nothing of it is done once more."""
+    """A completed run is reopened by hand, or goes further."""
     view, cycling = looked.view, looked.graph.cycling
     cycles = cycling.final is not None and cycling.final > cycling.initial
     command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
-    further = f"it goes on with a later final point ({command}), and " if cycles else ""
-    new = f"a new run of {view.workflow} does everything again"
-    return f"{view.name} is completed and takes no more commands; {further}{new}"
+    further = f"; it goes further with a later final point ({command})" if cycles else ""
+    return f"{view.name} has completed: trigger, set and release reopen it{further}"
 
 
 def _of_the_run(looked: Looked) -> list[Reason]:
@@ -180,6 +172,11 @@ def _of_the_run(looked: Looked) -> list[Reason]:
         return []  # told apart
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
+    if view.is_aborted:
+        return [Reason(f"{view.name} was {view.reason}, which is final", False)]
+    if view.given is not None and view.can_be_reopened(looked.now):
+        text = f"{view.name} is {view.status}, and is to go on; no scheduler has taken it yet"
+        return [Reason(text, False, "run")]
     over = {
         "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
         "completed": Reason(_how_to_do_again(looked), False, ""),

@@ -153,6 +153,14 @@ class Stage:
             )
         drive.drain()
 
+    def forget_what_passed(self) -> None:
+        """What the run was for a moment, before it heard what it goes on with, is no news."""
+        work = self.drive.work
+        passed = set(RunStatus) - {self.drive.pool.run.status}
+        gone = {one.text for one in work.notices if one.task is None and one.event in passed}
+        work.notices = [one for one in work.notices if one.task or one.event not in passed]
+        work.log = [one for one in work.log if one.text not in gone]
+
     def _start(self, now: Instant) -> None:
         drive, options = self.drive, self.drive.run.options
         if options.paused:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tidewheel.core.runs.views import OPEN_STATUSES
+from tidewheel.core.runs.views import OPEN_STATUSES, REOPENED_STATUSES
 from tidewheel.core.sched.states import Stage
 from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.store.memory import blocks
@@ -45,6 +45,7 @@ __all__ = [
     "mark_run_deleted",
     "offer_run",
     "renew_run",
+    "reopen_run",
     "verify_active",
     "verify_let_go",
     "verify_pool",
@@ -166,6 +167,14 @@ def offer_run(t: Tables, *, run: int, given: str) -> list[Row]:
     if row is None or row["status"] == "deleted" or not _is_free(t, row):
         return []
     t.update(t.run, run, given=given, updated_at=t.clock())
+    return [(run,)]
+
+
+def reopen_run(t: Tables, *, run: int, given: str) -> list[Row]:
+    row = t.run[run]
+    if row["status"] not in REOPENED_STATUSES or not _is_free(t, row):
+        return []
+    t.update(t.run, run, given=row["given"] or given)
     return [(run,)]
 
 

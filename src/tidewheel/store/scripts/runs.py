@@ -12,6 +12,7 @@ from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.errors import (
+    Aborted,
     AmbiguousRun,
     BadSetting,
     Duplicate,
@@ -152,6 +153,8 @@ def list_runs(
 
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
     """A new epoch for a run that nobody holds, or whose owner is dead for sure."""
+    if (run := get_run(tx, claim.run)).is_aborted:
+        raise Aborted(run.name, run.reason)
     process = claim.process
     claimed = tx.rows(
         "claim_run",
@@ -203,6 +206,8 @@ def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
     """Whichever scheduler looks next may take it."""
+    if (run := get_run(tx, number)).is_aborted:
+        raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
         raise _held(tx, get_run(tx, number))
     return get_run(tx, number)
@@ -228,14 +233,25 @@ def lost(tx: Transaction, lease: RunLease) -> RunLost:
 
 def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
     """A command is a row that stays, and an event that its scheduler deals with."""
-    given = tx.rows("insert_command", run=command.run, who=command.who, body=command.body)
+    asked = {"run": command.run, "who": command.who, "body": command.body}
+    given = tx.rows("insert_command", **asked)
     if not given:
-        run = get_run(tx, command.run)
-        raise NotRunning(run.name, run.status)
+        _reopen(tx, command)
+        given = tx.rows("keep_command", **asked)
     number: int = given[0][0]
     event = {"run": command.run, "kind": COMMAND, "command": number}
     tell_runs(tx, [event], effects)
     return number
+
+
+def _reopen(tx: Transaction, command: NewCommand) -> None:
+    """Ask any scheduler to go on with a run that has ended, for the sake of this command."""
+    run = get_run(tx, command.run)
+    if run.is_aborted:
+        raise Aborted(run.name, run.reason)
+    nothing_anew = options_text(RunOptions(mode=""))
+    if not (command.reopens and tx.rows("reopen_run", run=run.number, given=nothing_anew)):
+        raise NotRunning(run.name, run.status)
 
 
 # ---- deleting ----
