@@ -164,6 +164,7 @@ ROUTES = (
             body=kind,
             parse=_parsing(verb),
             answers=(ObeyedOut, Document),
+            may_be_later=True,
             seconds_max=REQUEST_SECONDS_MAX,
         )
         for verb, kind in VERBS.items()
