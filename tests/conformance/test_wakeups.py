@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from tests.conformance.door import new_task
+from tests.conformance.run_steps import Driver, claim_run
 from tests.support.patience import SECONDS_MAX
 from tidewheel.core.tasks.limits import Limit
-from tests.conformance.run_steps import Driver, claim_run
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.errors import Refused
 

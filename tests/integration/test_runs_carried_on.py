@@ -225,7 +225,8 @@ def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, complete
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
 
 
-def test_what_would_be_refused_later_is_refused_at_once(crew, completed):
+@pytest.mark.usefixtures("completed")
+def test_what_would_be_refused_later_is_refused_at_once(crew):
     for words, said in (
         (("trigger", RUN, "1/nobody"), "there is no task nobody"),
         (("hold", RUN, "1/a"), "trigger, set and release reopen it"),

@@ -53,8 +53,8 @@ class CommandQuery(In):
 class ObeyedOut(Out):
     """A command that was obeyed; its number is that of the history.
 
-    With status 202 nobody has obeyed it yet: an answer with kept says that the run has ended and
-    goes on with it once a scheduler serves it, and which command would carry it on.
+    With status 202 nobody has obeyed it yet. An answer with `kept` says that the run has ended,
+    and goes on with the command once a scheduler serves it; `next` would carry it on.
     """
 
     run: str

@@ -33,7 +33,7 @@ from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.platforms import Platform
 from tidewheel.services.definitions.kept import RestoredDefinition
-from tidewheel.services.scheduler.driving import Drive, Surroundings
+from tidewheel.services.scheduler.driving import Drive, Surroundings, timer_key
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
 from tidewheel.services.scheduler.late_stages import LateMeans, LateStages
@@ -202,6 +202,11 @@ class Stage:
                         self.xtriggers.watch(task.key, name, now)
 
     # ---- while it runs ----
+
+    def due_at(self, key: Key, wait: str) -> Instant | None:
+        """When a task need not wait for a clock or for its retry any more, if that is known."""
+        at = self.drive.agenda.at(timer_key(key, wait))
+        return self.xtriggers.due_at(key, wait) if at is None else at
 
     def broadcast(self, rows: Sequence[Broadcast]) -> None:
         for row in rows:

@@ -11,6 +11,7 @@ from tidewheel.core.runs.run_names import ACCEPTED, is_run_name, names_above
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import (
     Aborted,
     AmbiguousRun,
@@ -118,6 +119,13 @@ def get_run(tx: Transaction, number: int) -> RunView:
     if not found:
         raise NotFound("run", str(number))
     return run_view(found[0])
+
+
+def status_since(tx: Transaction, number: int) -> Instant:
+    """Since when the run has its status; other batches may have been written meanwhile."""
+    run = get_run(tx, number)
+    found = tx.rows("find_status_since", run=number, status=run.status)
+    return Instant(run.updated_at if found[0][0] is None else found[0][0])
 
 
 def find_run(tx: Transaction, text: str) -> RunView:
