@@ -307,6 +307,20 @@ def test_nobody_commands_a_run_that_nobody_drives(store, clock):
     assert len(store.commands(run.number)) == 1
 
 
+def test_a_run_knows_since_when_it_has_its_status_whoever_drove_it_since(store, clock):
+    driver = Driver.of(store)
+    made_at = clock.now
+    assert store.status_since(driver.run.number) == made_at
+    for status, since in (("stalled", 5), ("stalled", 5), ("running", 15), ("stalled", 20)):
+        clock.advance(5)
+        driver.write(status=status)
+        assert store.status_since(driver.run.number) == made_at + since
+    clock.advance(1_000)
+    driver.lease = claim_run(store, driver.run)
+    driver.write(status="stalled")
+    assert store.status_since(driver.run.number) == made_at + 20
+
+
 @pytest.mark.parametrize("status", ["stopped", "stalled", "completed"])
 def test_a_run_that_has_ended_is_reopened_by_a_command_that_may(store, clock, status):
     driver = Driver.of(store)

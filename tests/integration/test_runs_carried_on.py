@@ -1,5 +1,6 @@
 """SEMANTICS §9, §10: a run that was left, in whatever way, is carried on where it was."""
 
+import json
 import os
 import signal
 
@@ -120,7 +121,9 @@ def test_a_stalled_run_is_carried_on_and_mended(crew):
     assert crew.view().status == "stalled"
     fixed.touch()
     carried_on = crew.run("flow", "--stall-timeout", "1h")
-    carried_on.says("it waits 1h for you")
+    carried_on.says("it waits 1h for you, then stops, at 20")
+    stall = json.loads(crew.ask("show", RUN, "--json")[1])["stall"]
+    assert stall["since"] < stall["until"]
     assert crew.ask("trigger", RUN, "1/a")[0] == 0
     assert ended(carried_on) == 0, carried_on.log
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1"]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.sched.explain import Reason, why
+from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
@@ -77,6 +78,19 @@ def reason_text(reason: Reason) -> str:
 def whole_second(instant: Instant) -> str:
     """As people say a time to come: not before it."""
     return show_instant(math.ceil(instant))
+
+
+def stall_document(looked: Looked) -> Document | None:
+    """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
+    if looked.stalled_since is None:
+        return None
+    timers = looked.stored.timers
+    ends = (one.at for one in timers if one.point is None and one.timer == STALL)
+    end = next(ends, None)
+    return {
+        "since": time_text(looked.stalled_since),
+        "until": None if end is None else whole_second(end),
+    }
 
 
 async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:

@@ -11,10 +11,10 @@ from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.runahead import next_point
-from tidewheel.core.sched.stall import STALL, root_causes
+from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
 from tidewheel.services.run_views.loading import Looked, due_times
-from tidewheel.services.run_views.reasons import reason_document, waits, whole_second
+from tidewheel.services.run_views.reasons import reason_document, stall_document, waits
 from tidewheel.services.run_views.run_facts import Document, option_facts, run_facts
 from tidewheel.services.run_views.task_words import DONE, FUTURE, STATES, words_of
 from tidewheel.vocabulary import time_text
@@ -37,25 +37,12 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
         "points": points[-POINTS_MAX:],
         "counts": _counts(looked, [key for there in known.values() for key in there]),
         "bounds": _bounds(looked),
-        "stall": _stall(looked),
+        "stall": stall_document(looked),
         "flows": [_flow_document(looked, flow) for flow in looked.pool.flows.values()],
         "active": list(_active(looked, submissions)),
         "held": [looked.id_of(key) for key in _held(looked)][:TASKS_MAX],
         "causes": [_cause_document(looked, task) for task in causes[:TASKS_MAX]],
         "lost": list(lost_chains(looked))[:TASKS_MAX],
-    }
-
-
-def _stall(looked: Looked) -> Document | None:
-    """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
-    if looked.stalled_since is None:
-        return None
-    timers = looked.stored.timers
-    ends = (one.at for one in timers if one.point is None and one.timer == STALL)
-    end = next(ends, None)
-    return {
-        "since": time_text(looked.stalled_since),
-        "until": None if end is None else whole_second(end),
     }
 
 
