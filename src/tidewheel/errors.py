@@ -20,6 +20,7 @@ TidewheelError
     RunNeeded           the run may not be deleted before those that wait for it; carries them
     SbiTaken            another scheduling block instance has this id
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
+    Aborted             the block was aborted, which is final
     NotRunning          no scheduler drives the run, so nobody could obey
     Declined            the run heard a command and does not do it
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
@@ -374,6 +375,19 @@ class RunLost(Refused):
         )
 
 
+class Aborted(Refused):
+    """This block was aborted, and that is final."""
+
+    code = "aborted"
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(
+            f"{name} was {reason}; an aborted block stays so. "
+            "Ask for its work again under another id: tidewheel sbi submit FILE"
+        )
+
+
 class NotRunning(Refused):
     """Nobody drives this run, so nobody could obey a command."""
 
@@ -383,7 +397,10 @@ class NotRunning(Refused):
         self.name, self.status = name, status
         do = f"carry it on first: tidewheel run {name}"
         if status == "completed":
-            do = f"with a later final point it would go on: tidewheel run {name} --fcp POINT"
+            do = (
+                "trigger, set and release reopen it; "
+                f"with a later final point it goes further: tidewheel run {name} --fcp POINT"
+            )
         seen = f"{name} is not running ({status})"
         if status not in ("created", "stopped", "completed", "error"):
             seen = f"{name} is {status}, but its scheduler is gone"

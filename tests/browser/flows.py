@@ -61,7 +61,7 @@ ODD = f"""
         script = true
     [[{", ".join(ODD_TASKS)}]]
         inherit = toString
-    # It stalls there: one that is complete would take no commands.
+    # It stalls there, and waits for somebody.
     [[{ODD_TASKS[-1]}]]
         script = false
 """

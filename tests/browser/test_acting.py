@@ -155,3 +155,50 @@ def test_a_command_about_a_glob_is_shown_first_and_a_double_click_gives_it_once(
     assert len([url for url in window.asked if url.endswith("/hold")]) == 1
     release = f"/runs/{in_path(noisy)}/release?wait_s=10"
     assert site.caller().post(release, {"ids": ["2/merge"]}).status < 300
+
+
+HANDLED = """
+[scheduling]
+    [[graph]]
+        R1 = '''
+            sail? => land
+            sail:fail? => tow
+        '''
+[runtime]
+    [[sail]]
+        script = test -e {wind}
+    [[land, tow]]
+        script = true
+"""
+
+
+def test_a_completed_run_is_reopened_from_the_panel_of_what_failed(site, page, tmp_path):
+    wind = tmp_path / "wind"
+    run = site.begin("regatta", HANDLED.format(wind=wind))
+    page.goto(address(site, run, "?views=table&select=1/sail"))
+    header = page.locator(".run-header")
+    expect(header).to_contain_text("completed")
+    panel = page.get_by_role("complementary", name="Task 1/sail")
+    why = panel.get_by_label("Why it does not run")
+    expect(why).to_contain_text("trigger, set and release reopen it")
+    actions = panel.get_by_role("group", name="Actions")
+    expect(actions.get_by_role("button", name="Trigger", exact=True)).to_be_visible()
+    expect(actions.get_by_role("button", name="Hold")).to_have_count(0)
+    wind.touch()
+    why.get_by_role("button", name="Trigger 1/sail").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("1/land after 1/sail")
+    dialog.get_by_role("button", name="Trigger 1/sail").click()
+    expect(dialog).to_have_count(0)
+    rows = page.locator(".rows-space [role=row]")
+    expect(rows.filter(has_text="land")).to_contain_text("succeeded")
+    expect(header).to_contain_text("completed")
+
+
+def test_the_banner_of_a_stall_says_since_when_and_until_when(site, page):
+    run = site.begin(
+        "wreck", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = false"
+    )
+    page.goto(address(site, run, "?views=table"))
+    banner = page.locator(".run-causes")
+    expect(banner).to_contain_text(re.compile("since .*; the stall timer ends it at .*in "))

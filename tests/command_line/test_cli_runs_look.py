@@ -252,6 +252,12 @@ def test_an_xtrigger_that_a_task_did_without_is_told_from_one_that_it_waited_for
         return found["label"], found["satisfied"], found["by_hand"]
 
     assert [xtrigger(a), xtrigger(b)] == [("late", False, False), ("early", False, False)]
+    [reason] = tidewheel("why", a, "--json").json["tasks"][0]["reasons"]
+    assert reason["until"] == "2090-01-01T00:00:00Z" and reason["passes"]
+    told = tidewheel("why", a).out
+    assert f"{a} waits for the xtrigger late until 2090-01-01T00:00:00Z" in told
+    assert "(passes by itself, in " in told
+    assert "- late  wall_clock  at 2090-01-01 00:00:00" in tidewheel("show", a).out
     run.happens(events.XtriggerSatisfied("early", (run.key(b),), NOW)).succeeds(b)
     with run.answering():
         assert tidewheel("trigger", run.name, a, b).status == 0
@@ -331,23 +337,22 @@ SHORT = """
 
 
 @pytest.mark.parametrize(("recurrence", "points"), [("P1", ("1", "2")), ("R1", ("1",))])
-def test_why_offers_nothing_in_a_completed_run_and_says_how_it_is_done_again(
-    tidewheel, recurrence, points
-):
+def test_why_says_how_a_completed_run_is_reopened(tidewheel, recurrence, points):
     flow = SHORT.format(recurrence=recurrence)
     if recurrence == "R1":
         flow = flow.replace("final cycle point = 2", "final cycle point = 1")
     run = started(tidewheel, flow).succeeds(*(f"{point}/a" for point in points)).is_let_go()
     assert tidewheel("show", "--json").json["run"]["status"] == "completed"
-    tasks = tidewheel("why", "1/a", "1/mend", "--json").json["tasks"]
-    offered = [(one["commands"], one["actions"]) for task in tasks for one in task["reasons"]]
-    assert offered and all(one == ([], []) for one in offered)
-    refused = tidewheel("trigger", "1/mend")
-    assert refused.status == 2, "as it would be, had it been offered"
+    mend = tidewheel("why", "1/mend", "--json").json["tasks"][0]["reasons"]
+    assert mend[-1]["commands"] == [f"tidewheel trigger {run.name} 1/mend"]
+    assert mend[-1]["actions"] == [{"verb": "trigger", "ids": ["1/mend"]}]
+    kept = tidewheel("trigger", "1/mend")
+    assert kept.status == 0, "as it was offered"
+    assert f"tidewheel run {run.name}" in kept.out
     shown = tidewheel("why", "1/mend").out
-    assert f"a new run of {run.name.split('/')[0]} does everything again" in shown
-    assert ("--fcp POINT" in shown) == (recurrence == "P1")
-    assert "needs somebody" not in shown and "1/mend will not run" in shown
+    assert f"{run.name} is completed, and is to go on" in shown
+    assert ("--fcp POINT" in mend[0]["text"]) == (recurrence == "P1")
+    assert "trigger, set and release reopen it" in mend[0]["text"]
 
 
 # ---- tree ----

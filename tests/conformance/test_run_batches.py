@@ -34,7 +34,8 @@ from tidewheel.core.sched.records import (
     PutRun,
     PutTask,
 )
-from tidewheel.errors import NotFound, RunLost
+from tidewheel.core.tasks.status import Status
+from tidewheel.errors import NotFound, NotRunning, RunLost
 from tidewheel.store.change_rows import read_changes
 
 
@@ -349,3 +350,82 @@ def test_broadcasts_are_read_in_the_order_in_which_they_were_given(store):
     assert list(store.read_run(driver.run.number).broadcasts) == [z, a]
     driver.write(broadcasts=[z])
     assert list(store.read_run(driver.run.number).broadcasts) == [a, z]
+
+
+# ---- a run that was let go has nothing to be claimed (SEMANTICS §9) ----
+
+
+def let_go(driver, status="stopped", **fields):
+    driver.write(status=status, ends=True, **fields)
+
+
+def carried_on(driver):
+    driver.lease = claim_run(driver.store, driver.run)
+    driver.write(goes_on=True)
+
+
+@pytest.mark.parametrize("status", ["stopped", "error", "completed"])
+def test_a_run_that_was_let_go_has_nothing_that_a_worker_can_claim(store, status):
+    driver = Driver.of(store)
+    driver.submit("a", "b")
+    let_go(driver, status, submissions=[driver.task("c")], changes=active("c"))
+    assert driver.take(9) == []
+    assert store.listed(statuses=(Status.READY,)) == []
+    assert store.verify() == []
+
+
+def test_what_was_withdrawn_is_the_same_submission_when_the_run_goes_on(store):
+    driver = Driver.of(store)
+    ids = driver.submit("a", "b")
+    [held] = driver.take(1)
+    let_go(driver)
+    store.finish(held)
+    carried_on(driver)
+    assert [one.id for one in driver.take(9)] == [one for one in ids if one != held.id]
+    assert store.verify() == []
+
+
+def test_a_run_that_is_claimed_offers_nothing_before_its_first_batch(store):
+    driver = Driver.of(store)
+    driver.submit("a")
+    let_go(driver)
+    driver.lease = claim_run(store, driver.run)
+    assert driver.take(9) == []
+    driver.write(goes_on=True)
+    assert len(driver.take(9)) == 1
+
+
+def test_what_is_given_back_after_the_end_of_its_run_waits_for_it(store, clock):
+    driver = Driver.of(store)
+    driver.submit("a", "b")
+    yielded, lapsed = driver.take(2)
+    let_go(driver)
+    store.finish(yielded, ending="yielded")
+    clock.advance(100.0)
+    store.lapse()
+    assert store.status(lapsed.id) == "ready"
+    assert driver.take(9) == []
+    assert store.verify() == []
+    carried_on(driver)
+    assert {one.task.attempt for one in driver.take(9)} == {2}
+
+
+def test_a_withdrawn_task_cannot_be_claimed_by_its_id(store):
+    driver = Driver.of(store)
+    [task_id] = driver.submit("a")
+    let_go(driver)
+    with pytest.raises(NotRunning, match="stopped"):
+        store.hold(task_id)
+    carried_on(driver)
+    assert store.hold(task_id).task.attempt == 1
+
+
+def test_a_withdrawn_task_can_be_cancelled_and_does_not_come_back(store):
+    driver = Driver.of(store)
+    [task_id] = driver.submit("a")
+    let_go(driver)
+    store.cancel([task_id])
+    carried_on(driver)
+    assert driver.take(9) == []
+    assert [one[0] for one in driver.said()] == ["JobOver"]
+    driver.over("a")

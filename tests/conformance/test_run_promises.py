@@ -51,6 +51,11 @@ PLANTS = {
         "DELETE FROM event WHERE kind = 'over'",
         lambda t: t.event.clear(),
     ),
+    ("P22", "something to be claimed of a run that was let go"): (
+        "UPDATE run SET status = 'stopped', deadline_at = NULL, host = NULL, boot_id = NULL,"
+        " pid = NULL, process_started = NULL WHERE number = 1",
+        None,
+    ),
 }
 PLANTED = [
     (kind, *what)

@@ -1,5 +1,7 @@
 """Runs: made, found, driven by one scheduler at a time, commanded, and deleted as a whole."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conformance.door import PROCESS
@@ -8,6 +10,7 @@ from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition,
 from tidewheel.core.runs.requests import CommandAnswer, NewCommand
 from tidewheel.core.sched.records import ForgetMemory
 from tidewheel.errors import (
+    Aborted,
     AmbiguousRun,
     BadSetting,
     Duplicate,
@@ -302,6 +305,73 @@ def test_nobody_commands_a_run_that_nobody_drives(store, clock):
     with pytest.raises(NotRunning, match="stopped"):
         store.post_command(command)
     assert len(store.commands(run.number)) == 1
+
+
+def test_a_run_knows_since_when_it_has_its_status_whoever_drove_it_since(store, clock):
+    driver = Driver.of(store)
+    made_at = clock.now
+    assert store.status_since(driver.run.number) == made_at
+    for status, since in (("stalled", 5), ("stalled", 5), ("running", 15), ("stalled", 20)):
+        clock.advance(5)
+        driver.write(status=status)
+        assert store.status_since(driver.run.number) == made_at + since
+    clock.advance(1_000)
+    driver.lease = claim_run(store, driver.run)
+    driver.write(status="stalled")
+    assert store.status_since(driver.run.number) == made_at + 20
+
+
+@pytest.mark.parametrize("status", ["stopped", "stalled", "completed"])
+def test_a_run_that_has_ended_is_reopened_by_a_command_that_may(store, clock, status):
+    driver = Driver.of(store)
+    driver.write(status=status, ends=True)
+    clock.advance(1)
+    command = NewCommand(run=driver.run.number, body='{"verb": "trigger"}', who="ann")
+    with pytest.raises(NotRunning, match=rf"not running \({status}\)|{status}"):
+        store.post_command(command)
+    numbers = [store.post_command(replace(command, reopens=True)) for _ in range(2)]
+    assert store.run(driver.run.number).status == status
+    [offered] = store.claimable_runs(9)
+    assert offered.number == driver.run.number and offered.given is not None
+    driver.lease = claim_run(store, driver.run)
+    assert [one.number for one in driver.inbox()] == numbers
+    driver.write(consumed=[one.seq for one in driver.inbox()], goes_on=True)
+    assert store.run(driver.run.number).given is None
+    assert store.claimable_runs(9) == []
+
+
+def test_what_a_run_was_to_go_on_with_it_keeps_when_it_is_reopened(store):
+    driver = Driver.of(store)
+    driver.write(status="stopped", ends=True)
+    store.offer_run(driver.run.number, RunOptions(final="9"))
+    store.post_command(NewCommand(run=driver.run.number, body="{}", who="me", reopens=True))
+    assert store.run(driver.run.number).given.final == "9"
+
+
+def test_a_run_that_has_not_begun_or_is_put_aside_is_not_reopened(store):
+    run = make_run(store)
+    command = NewCommand(run=run.number, body="{}", who="me", reopens=True)
+    with pytest.raises(NotRunning, match="created"):
+        store.post_command(command)
+    Driver(store, run, claim_run(store, run)).write(status="error", ends=True)
+    with pytest.raises(NotRunning, match="tidewheel run wf/run1"):
+        store.post_command(command)
+    assert store.commands(run.number) == []
+
+
+def test_an_aborted_run_stays_so_with_its_reason(store):
+    driver = Driver.of(store)
+    driver.write(status="stopped", reason="aborted by ann: wrong field", ends=True)
+    command = NewCommand(run=driver.run.number, body="{}", who="me", reopens=True)
+    for ask in (
+        lambda: store.post_command(command),
+        lambda: store.offer_run(driver.run.number, RunOptions()),
+        lambda: claim_run(store, driver.run),
+    ):
+        with pytest.raises(Aborted, match="aborted by ann: wrong field"):
+            ask()
+    assert store.run(driver.run.number).reason == "aborted by ann: wrong field"
+    assert store.claimable_runs(9) == []
 
 
 # ---- deleting ----

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.conformance.door import new_task
+from tests.conformance.run_steps import Driver, claim_run
 from tests.support.patience import SECONDS_MAX
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import QueueSettings
@@ -174,3 +175,14 @@ def test_other_processes_are_woken_too(world):
     here.cancel(["a"])
     assert ear.hears(worker=held.worker)
     ear.stop()
+
+
+def test_a_run_that_goes_on_wakes_the_queue_of_what_was_withdrawn(store, ear):
+    driver = Driver.of(store)
+    driver.submit("a")
+    driver.write(status="stopped", ends=True)
+    driver.lease = claim_run(store, driver.run)
+    ear.forget()
+    driver.write(goes_on=True)
+    assert ear.hears(queue=driver.run.queue)
+    assert driver.run.queue in ear.named()

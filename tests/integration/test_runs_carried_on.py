@@ -1,5 +1,6 @@
 """SEMANTICS §9, §10: a run that was left, in whatever way, is carried on where it was."""
 
+import json
 import os
 import signal
 
@@ -120,7 +121,9 @@ def test_a_stalled_run_is_carried_on_and_mended(crew):
     assert crew.view().status == "stalled"
     fixed.touch()
     carried_on = crew.run("flow", "--stall-timeout", "1h")
-    carried_on.says("it waits 1h for you")
+    carried_on.says("it waits 1h for you, then stops, at 20")
+    stall = json.loads(crew.ask("show", RUN, "--json")[1])["stall"]
+    assert stall["since"] < stall["until"]
     assert crew.ask("trigger", RUN, "1/a")[0] == 0
     assert ended(carried_on) == 0, carried_on.log
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1"]
@@ -174,3 +177,94 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     next_one.says("flow/run2 starts")
     gate.touch()
     assert (ended(program), ended(next_one)) == (0, 0)
+
+
+# ---- reopening what has ended (SEMANTICS §8) ----
+
+HANDLED = """        R1 = \"\"\"
+            a? => b
+            a:fail? => mail
+        \"\"\""""
+
+
+@pytest.fixture
+def completed(crew):
+    """A run that completed although a failed; the file that lets a succeed the next time."""
+    mended = crew.folder / "mended"
+    crew.define(HANDLED, f"    [[a]]\n        script = test -e {mended}")
+    completes(crew, "flow")
+    assert submitted(crew) == ["1/a/1", "1/mail/1"]
+    return mended
+
+
+def test_a_completed_run_is_repaired_by_a_trigger_and_a_start(crew, completed):
+    status, said = crew.ask("trigger", RUN, "1/a")
+    assert status == 0 and "kept" in said and f"tidewheel run {RUN}" in said
+    completed.touch()
+    # Dead before its first batch: the command is still there; it is obeyed once.
+    assert was_killed(crew.run(RUN, TIDEWHEEL_FAILPOINT="batch_before_write"))
+    log = completes(crew, RUN).log
+    assert "complete already" not in log and "3 succeeded" not in log, log
+    assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
+    assert "complete already" in completes(crew, RUN).log
+    assert len(submitted(crew)) == 4
+    crew.judge()
+
+
+def test_a_trigger_with_run_does_both(crew, completed):
+    completed.touch()
+    status, said = crew.ask("trigger", RUN, "1/a", "--run")
+    assert status == 0 and f"{RUN} completed after" in said, said
+    assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
+
+
+def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, completed):
+    completed.touch()
+    crew.scheduler()
+    crew.start("worker", "--queue", f"run:{RUN}")
+    status, said = crew.ask("trigger", RUN, "1/a")
+    assert status == 0 and "1/a runs now" in said and "comes back: 1/b" in said, said
+    eventually(lambda: crew.view().status == "completed", lambda: "its end", 60)
+    assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
+
+
+@pytest.mark.usefixtures("completed")
+def test_what_would_be_refused_later_is_refused_at_once(crew):
+    for words, said in (
+        (("trigger", RUN, "1/nobody"), "there is no task nobody"),
+        (("hold", RUN, "1/a"), "trigger, set and release reopen it"),
+        (("pause", RUN), "trigger, set and release reopen it"),
+    ):
+        status, log = crew.ask(*words)
+        assert status == REFUSED and said.lower() in log.lower(), log
+    assert crew.view().given is None
+
+
+# ---- a stopped run has nothing that a worker can claim (SEMANTICS §9) ----
+
+
+def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, gate):
+    crew.define("        R1 = a & b", f"    [[a, b]]\n        script = read line < {gate}")
+    program = crew.run("--slots", "1")
+    eventually(lambda: len(begun(crew)) == 1, lambda: program.log)
+    assert crew.ask("stop", RUN, "--now")[0] == 0
+    ended(program)
+    assert crew.view().status == "stopped"
+    assert crew.ask("verify")[0] == 0
+    crew.start("worker", "--queue", f"run:{RUN}")
+    gate.write_text("go on\n")  # to the one that runs, whose worker has followed it again
+    eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
+    again = crew.run(RUN)
+    eventually(lambda: len(begun(crew)) == 2, lambda: again.log)
+    gate.write_text("go on\n")
+    assert ended(again) == 0, again.log
+    assert submitted(crew) == ["1/a/1", "1/b/1"]
+    crew.judge()
+
+
+def begun(crew):
+    return crew.journal.read_text().splitlines() if crew.journal.exists() else []
+
+
+def statuses(crew):
+    return sorted(status for _, status in crew.final_state()["submissions"])

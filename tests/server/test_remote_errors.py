@@ -31,6 +31,7 @@ EXAMPLES = {
     errors.RunNeeded: errors.RunNeeded("pb-1", ["pb-2"]),
     errors.RunHeld: errors.RunHeld("a/run1", "host", 3.0),
     errors.RunLost: errors.RunLost("a/run1", 1, 2),
+    errors.Aborted: errors.Aborted("pb-1", "aborted by ann: wrong field"),
     errors.NotRunning: errors.NotRunning("a/run1", "stopped"),
 }
 

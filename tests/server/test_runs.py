@@ -8,6 +8,8 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
+from tidewheel.core.sched import events
+from tidewheel.core.sched.events import StopMode
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,31 @@ def test_a_command_is_obeyed_refused_and_written_down(server, operator, run):
     commands = operator.get(f"{server.path}/history").json["commands"]
     assert {one["verb"] for one in commands} == {"hold", "trigger"}
     assert all("a test (token" in one["who"] for one in commands)
+
+
+def test_a_command_that_reopens_a_run_is_kept_where_no_scheduler_serves(tmp_path):
+    tidewheel = CommandLine(tmp_path)
+    run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
+    run.happens(events.Stop(StopMode.NOW, run.now), ends=True)
+    with running_server(tidewheel.store, home=tidewheel.state) as server:
+        operator, path = server.caller("operate"), f"/runs/{in_path(run.name)}"
+        for verb, body in (("hold", {"ids": ["2/prep"]}), ("pause", {}), ("stop", {})):
+            refused = operator.post(f"{path}/{verb}", body)
+            assert (refused.status, refused.json["code"]) == (409, "not_running")
+            assert f"tidewheel run {run.name}" in refused.json["message"]
+        unknown = operator.post(f"{path}/trigger", {"ids": ["1/nobody"]})
+        assert (unknown.status, unknown.json["code"]) == (409, "refused")
+        kept = operator.post(f"{path}/trigger", {"ids": ["1/model_a"]})
+        assert (kept.status, kept.json["answer"]) == (
+            202,
+            {"kept": True, "status": "stopped", "next": f"tidewheel run {run.name}"},
+        )
+        assert operator.post(f"{path}/release?wait_s=0", {"everything": True}).status == 202
+        assert operator.get(path).json["run"]["offered"]
+        commands = operator.get(f"{path}/history").json["commands"]
+        assert [one["verb"] for one in commands] == ["release", "trigger"]
+        document = operator.get("/openapi.json").json["paths"]
+        assert "202" in document["/api/v1/runs/{run}/trigger"]["post"]["responses"]
 
 
 def test_a_trigger_can_be_tried_without_doing_it(server, operator):

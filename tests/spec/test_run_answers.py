@@ -1,15 +1,20 @@
-"""A command that comes between two schedulers of a run is heard by the next one."""
+"""Who hears a command that comes between two schedulers of a run, or after its end."""
 
 import asyncio
 
 import pytest
 
 from tests.conformance.door import PROCESS
-from tidewheel.core.runs.commands import Pause
+from tidewheel.core.runs.commands import Pause, Trigger
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.requests import Batch, RunClaim
+from tidewheel.core.runs.requests import Batch, CommandAnswer, RunClaim
 from tidewheel.errors import NotRunning
-from tidewheel.services.run_answers import HANDOVER_SECONDS, post_command
+from tidewheel.services.run_answers import (
+    HANDOVER_SECONDS,
+    REOPENING_SECONDS,
+    awaited_answer,
+    post_command,
+)
 from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.virtual_time import run_virtually
 
@@ -84,5 +89,69 @@ def test_a_run_that_was_let_go_refuses_at_once():
         with pytest.raises(NotRunning):
             await commanded(store, run)
         assert asyncio.get_running_loop().time() == began_at
+
+    play(scenario)
+
+
+async def ended(store, status="completed"):
+    run = await created(store)
+    await written(store, await claimed(store, run), status, ends=True)
+    return await store.run(run.number)
+
+
+async def triggered(store, run):
+    trigger = Trigger(ids=("1/a",))
+    number = await post_command(store, run, trigger, "me")
+    return await awaited_answer(store, run, number, trigger.verb, 30.0)
+
+
+async def obeyed(store, run):
+    """As a scheduler does that takes the run."""
+    lease = await claimed(store, run)
+    heard = (await store.read_inbox(run.number, 9)).happenings
+    answers = [CommandAnswer(one.number, '{"tasks": {"1/a": "1"}}') for one in heard]
+    consumed = [one.seq for one in heard]
+    await written(store, lease, "running", consumed=consumed, answers=answers, goes_on=True)
+
+
+def test_where_a_scheduler_serves_a_run_that_has_ended_goes_on_at_once():
+    async def scenario(store):
+        run = await ended(store)
+        giving = asyncio.create_task(triggered(store, run))
+        await asyncio.sleep(1.0)
+        [offered] = await store.claimable_runs(9)
+        await obeyed(store, offered)
+        assert (await giving).document == {"tasks": {"1/a": "1"}}
+
+    play(scenario)
+
+
+def test_where_none_serves_the_command_is_kept_and_the_answer_names_the_next():
+    async def scenario(store):
+        run = await ended(store)
+        began_at = asyncio.get_running_loop().time()
+        answer = await triggered(store, run)
+        waited = asyncio.get_running_loop().time() - began_at
+        assert waited < REOPENING_SECONDS + 1
+        assert answer.document == {
+            "kept": True,
+            "status": "completed",
+            "next": "tidewheel run tide/run1",
+        }
+        assert (await store.command(answer.number)).answered_at is None
+
+    play(scenario)
+
+
+def test_a_run_that_ends_at_the_moment_of_a_trigger_is_reopened_by_it():
+    async def scenario(store):
+        run = await created(store)
+        lease = await claimed(store, run)
+        giving = asyncio.create_task(triggered(store, run))
+        await asyncio.sleep(0.01)
+        await written(store, lease, "completed", ends=True)
+        assert (await giving).document["kept"]
+        [offered] = await store.claimable_runs(9)
+        assert offered.number == run.number
 
     play(scenario)

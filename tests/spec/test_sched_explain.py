@@ -3,12 +3,13 @@
 import pytest
 
 from tidewheel.core.sched.events import Stop, StopMode
+from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.trigger_log import triggered_off
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 
 def first(run: Scenario, one: str) -> tuple[str, bool, str]:
-    return tuple(run.why(one)[0])
+    return run.why(one)[0][:3]
 
 
 def test_a_name_that_is_not_in_the_graph():
@@ -87,6 +88,20 @@ def test_an_xtrigger_and_a_clock():
     """
     run = Scenario(compile_flow(text))
     assert first(run, "20300101T0000Z/a")[0] == "20300101T0000Z/a waits for the clock"
+
+
+def test_what_waits_for_a_time_says_which_to_whoever_knows_it():
+    run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)")
+    times = {((1, "a"), "x"): 77.0}
+    [reason] = why(run.core, run.key("1/a"), lambda *wait: times.get(wait))
+    assert reason.until == 77.0
+    [reason] = why(run.core, run.key("1/a"))
+    assert reason.until is None
+
+
+def test_a_task_that_failed_is_triggered_again_in_its_own_flow():
+    run = Scenario("a? => b\na:fail? => c").fails("1/a")
+    assert first(run, "1/a") == ("1/a failed in flow 1", False, "trigger 1/a")
 
 
 def test_a_task_that_finished_says_in_which_flow():

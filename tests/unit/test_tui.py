@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tidewheel.cli.tui import controls
+from tidewheel.cli.tui.asking import which_lines
 from tidewheel.cli.tui.controls import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
 from tidewheel.cli.tui.keys import Keys
 from tidewheel.cli.tui.painting import painted
@@ -202,6 +203,35 @@ def test_points_and_families_are_acted_on_as_a_whole_and_marks_together():
     assert press(STATE, "H")[1].question.ids == ("1/*",)
     assert press(STATE, "down", "down", "K")[1].question.ids == ("1/FAM",)
     assert press(STATE, "end", " ", "home", "down", " ", "x")[1].question.ids == ("1/a", "2/a")
+
+
+@pytest.mark.parametrize(
+    ("keys", "ids"),
+    [
+        (("/", *":failed", "enter", "home", "x"), ("1/b",)),  # on the point
+        (("/", *":failed", "enter", "home", "down", "x"), ("1/b",)),  # on the family
+        (("/", *"a", "enter", "home", "H"), ("1/a",)),
+        (("/", *"a", "enter", "home", " ", "end", " ", "H"), ("1/a", "2/a")),
+        (("tab", "home", "x"), ("1/b", "1/c")),  # the pool alone
+        (("tab", "home", "left", "x"), ("1/b", "1/c")),  # of a point that is closed, too
+        (("/", *":held", "enter", "home", "R"), ("2/a",)),
+    ],
+)
+def test_a_command_is_about_what_the_filter_shows_and_nothing_else(keys, ids):
+    assert press(STATE, *keys)[1].question.ids == ids
+
+
+def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
+    marked, _ = press(STATE, "end", " ", "home", "down", "down", "down", " ")
+    assert marked.tree.marked == {"1/b", "2/a"}
+    question = press(marked, "/", *":failed", "enter", "x")[1].question
+    assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
+    assert list(which_lines(question)) == [
+        "1 task, as the filter :failed shows",
+        "left alone: 1 marked, which the filter hides",
+    ]
+    state, wish = press(marked, "/", *"c", "enter", "x")
+    assert wish is None and "hides what is marked" in state.said
 
 
 def test_keys_that_look():

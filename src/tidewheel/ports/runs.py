@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.tasks.task import Instant, TaskId
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -59,6 +59,10 @@ class RunStore(Protocol):
         ...
 
     async def run(self, number: int) -> RunView: ...
+    async def status_since(self, number: int) -> Instant:
+        """Since when the run has the status that it has, whoever drove it since."""
+        ...
+
     async def find_run(self, text: str) -> RunView:
         """By name, by number, or by a prefix of its name that no other run has (the newest run
         of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
@@ -232,6 +236,13 @@ class RunDoor(Protocol):
     async def delete(self, run: str) -> RunView:
         """Everything of a run that nobody drives, its files at this end included."""
         ...
+
+
+@runtime_checkable
+class FindsRuns(Protocol):
+    """A store that has runs, and not only tasks."""
+
+    async def find_run(self, text: str) -> RunView: ...
 
 
 @runtime_checkable

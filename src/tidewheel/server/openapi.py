@@ -199,7 +199,8 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
         for status, text in sorted((words | _AT_THE_DOOR).items())
     }
     fine = {route.status, 200} if route.changes else {route.status}
-    return {**{str(status): good for status in sorted(fine)}, **bad}
+    later = {"202": good | {"description": "Stored; done later."}} if route.may_be_later else {}
+    return {**{str(status): good for status in sorted(fine)}, **later, **bad}
 
 
 def _may_answer(route: Route, status: int) -> bool:

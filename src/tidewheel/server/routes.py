@@ -62,6 +62,7 @@ class Route:
     answers: object = None  # a type, or several: one of them
     media_type: str = "application/json"  # of the answer
     status: int = 200
+    may_be_later: bool = False  # 202: what was asked for is stored, and done by and by
     parse: Callable[[Call], object] | None = None  # instead of reading a ``body``
     form: bool = False  # whether a form of a browser is read instead of JSON
     # Media types, where bytes are taken as they are; JSON may be one of them, told by `body`.

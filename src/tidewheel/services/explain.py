@@ -12,6 +12,8 @@ from operator import sub
 from shlex import quote
 
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
+from tidewheel.core.runs.job_names import run_named_by
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
@@ -20,6 +22,8 @@ from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.task import Instant, TaskId, WorkerId
 from tidewheel.core.tasks.views import EdgeView, TaskView, WorkerView
+from tidewheel.errors import NotFound
+from tidewheel.ports.runs import FindsRuns
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import exact_size, show_duration, show_instant, show_size
 
@@ -36,6 +40,8 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
         return await _waiting_reasons(store, task)
     if task.status is not Status.READY:
         return []
+    if withdrawn := await _withdrawn_reasons(store, task):
+        return withdrawn
     now = await store.now()
     queues = {view.queue: view.settings for view in await store.queues()}
     settings = queues.get(task.queue, QueueSettings())
@@ -56,6 +62,21 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
         ahead = await store.peek(task.queue, 100)
         found += place_reasons(task, [view.id for view in ahead])
     return found
+
+
+async def _withdrawn_reasons(store: TaskStore, task: TaskView) -> list[str]:
+    """Of a run that nobody drives nothing is claimed."""
+    name = run_named_by(task.id)
+    if name is None or not isinstance(store, FindsRuns):
+        return []
+    try:
+        run = await store.find_run(name)
+    except NotFound:
+        return []
+    if run.name != name or run.queue != task.queue or run.status not in LET_GO_STATUSES:
+        return []
+    how = f"tidewheel run {quote(run.name)}"
+    return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]
 
 
 async def _waiting_reasons(store: TaskStore, task: TaskView) -> list[str]:

@@ -1,29 +1,44 @@
-"""Gives commands to runs, and waits until whoever drives one has answered."""
+"""Gives commands to runs, and waits until whoever drives one has answered.
+
+What reopens a run that has ended is stored in any case, and the run is offered to every
+scheduler. Where none serves, the command waits there until somebody carries the run on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shlex
+from contextlib import suppress
 
-from tidewheel.core.runs.commands import Command, command_text
+from tidewheel.core.runs.commands import REOPENING, REOPENING_VERBS, Command, command_text
+from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.errors import Declined, NoAnswer, NotRunning
+from tidewheel.errors import Declined, NoAnswer, NotRunning, RunHeld
 from tidewheel.ports.runs import Answer, Document
 from tidewheel.ports.store import Store
 
 POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
 POLL_SECONDS_MAX = 0.25
 HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
+# Whoever serves takes a run that was reopened within a second; then nobody serves it here.
+REOPENING_SECONDS = 2.5
 
 
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
     """The number of the command; NotRunning if nobody could obey.
 
-    A run that is just between two schedulers hears it from the next one.
+    A run that is just between two schedulers hears it from the next one; one that has ended
+    goes on with what reopens it.
     """
-    asked = NewCommand(run=run.number, body=command_text(command), who=who)
+    asked = NewCommand(
+        run=run.number,
+        body=command_text(command),
+        who=who,
+        reopens=isinstance(command, REOPENING),
+    )
     give_up_at = asyncio.get_running_loop().time() + HANDOVER_SECONDS
     while True:
         try:
@@ -62,6 +77,7 @@ async def _watch(
     store: Store, run: RunView, number: int, verb: str, changed: asyncio.Event
 ) -> Answer:
     pause = POLL_SECONDS_FIRST
+    keep_at = asyncio.get_running_loop().time() + REOPENING_SECONDS
     ended: RunView | None = None
     while True:
         changed.clear()
@@ -71,7 +87,9 @@ async def _watch(
         if seen.answered_at is not None:
             return Answer(run.name, number, verb, _document(seen.answer))
         if ended is not None:
-            raise NotRunning(ended.name, ended.status)
+            if verb not in REOPENING_VERBS:
+                raise NotRunning(ended.name, ended.status)
+            await _offer(store, ended)  # it ended at the moment when this was asked of it
         try:
             async with asyncio.timeout(pause):
                 await changed.wait()
@@ -80,6 +98,23 @@ async def _watch(
             # A scheduler that lets a run go answers with its last batch, or nobody does.
             now_there = await store.run(run.number)
             ended = None if now_there.wants_scheduler else now_there
+            is_late = asyncio.get_running_loop().time() >= keep_at
+            if is_late and now_there.can_be_reopened(await store.now()):
+                return Answer(run.name, number, verb, kept_document(now_there))
+
+
+async def _offer(store: Store, run: RunView) -> None:
+    with suppress(RunHeld):  # somebody has taken it, and hears the command
+        await store.offer_run(run.number, RunOptions(mode=""))
+
+
+def kept_document(run: RunView) -> Document:
+    """What is said of a command that nobody obeys yet."""
+    return {
+        "kept": True,
+        "status": run.status,
+        "next": f"tidewheel run {shlex.quote(run.name)}",
+    }
 
 
 def _document(answer: str | None) -> Document:

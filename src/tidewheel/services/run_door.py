@@ -7,13 +7,14 @@ server for those who come over HTTP.
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.runs.commands import Command
+from tidewheel.core.runs.commands import REOPENING, Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.meant_run import only_run
 from tidewheel.core.runs.views import RunView
@@ -101,13 +102,22 @@ class StoreRunDoor:
     async def give(
         self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
     ) -> Answer:
-        view = await self._store.find_run(run)
+        view = await self._judged(run, command)
         number = await post_command(self._store, view, command, who)
         return await awaited_answer(self._store, view, number, command.verb, seconds_max)
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
-        view = await self._store.find_run(run)
+        view = await self._judged(run, command)
         return await post_command(self._store, view, command, who)
+
+    async def _judged(self, run: str, command: Command) -> RunView:
+        """The run that is meant; refused if it would have to refuse a command that is kept."""
+        view = await self._store.find_run(run)
+        is_kept = isinstance(command, REOPENING) and not view.is_aborted
+        if is_kept and view.can_be_reopened(await self._store.now()):
+            said = json.loads(command_text(command))
+            await self.look("dry-run", {"run": view.name, "command": said})
+        return view
 
     # ---- beginning and ending ----
 

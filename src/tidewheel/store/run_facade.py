@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.sched.states import Flows
+    from tidewheel.core.tasks.task import Instant
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -151,6 +152,11 @@ class RunOperations(ABC):
         from tidewheel.store.scripts import runs
 
         return await self._write("offer_run", lambda tx, _: runs.offer_run(tx, number, given))
+
+    async def status_since(self, number: int) -> Instant:
+        from tidewheel.store.scripts import runs
+
+        return await self.look(lambda tx: runs.status_since(tx, number))
 
     async def renew_run(self, lease: RunLease) -> None:
         from tidewheel.store.scripts import runs

@@ -27,8 +27,8 @@ export function ActionDialog({ run, action, docked, onChange, onClose }: Props) 
   const tried = useTried(run, action);
   const giving = useDeed({
     mutationFn: useGiving(run, action, tried.data),
-    onSuccess: () => {
-      say(`${actionText(action)}: done`);
+    onSuccess: ({ answer }) => {
+      say(answer.kept === true ? `${actionText(action)}: kept. No scheduler serves the run, which is ${String(answer.status)}; carry it on: ${String(answer.next)}` : `${actionText(action)}: done`);
       void queries.invalidateQueries({ queryKey: ["run", run] });
       void queries.invalidateQueries({ queryKey: ["runs"] });
       onClose();

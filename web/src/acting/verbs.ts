@@ -23,6 +23,11 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "remove", button: "Remove", says: "Take it out of its flows.", danger: true, fits: (row) => row.in_pool },
 ];
 
+/** These reopen a run that has ended; every other verb needs one that is driven. */
+const REOPENING = ["trigger", "set", "release"];
+
+export const taskVerbs = (hasEnded: boolean): readonly Verb[] => (hasEnded ? TASK_VERBS.filter(({ verb }) => REOPENING.includes(verb)) : TASK_VERBS);
+
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
   { verb: "resume", button: "Resume", says: "Go on submitting." },

@@ -85,16 +85,23 @@ export function useLiveStore(): RunLive {
   return live;
 }
 
-/** A completed run obeys nobody. */
-export function useIsComplete(): boolean {
+/** How the run has ended; null: it has not. Some commands reopen it. */
+export function useEnded(): "completed" | "stopped" | null {
   const live = useLiveStore();
-  return useSyncExternalStore(live.subscribe, () => live.snapshot().run?.status === "completed");
+  return useSyncExternalStore(live.subscribe, () => {
+    const status = live.snapshot().run?.status;
+    return status === "completed" || status === "stopped" ? status : null;
+  });
 }
 
-/** Whether who looks may give commands to this run, and it would obey them. */
+/** Whether who looks may give commands to this run, and it would obey some: one that was aborted stays so. */
 export function useMayAct(): boolean {
-  const may = useMay("operate");
-  return !useIsComplete() && may;
+  const live = useLiveStore();
+  const isAborted = useSyncExternalStore(live.subscribe, () => {
+    const run = live.snapshot().run;
+    return run?.status === "stopped" && run.reason.startsWith("aborted by ");
+  });
+  return useMay("operate") && !isAborted;
 }
 
 /** The whole run; drawn again at most eight times a second. */

@@ -42,6 +42,7 @@ export interface Action {
 export interface Reason {
   text: string;
   passes: boolean;
+  until: string | null; // when it passes, where that is known
   commands: string[];
   actions: Action[];
 }
@@ -69,6 +70,7 @@ export interface RunSummary {
     final: string | null;
     to_come: number | null;
   };
+  stall: { since: string; until: string | null } | null; // until: when its stall timer ends
   causes: Cause[];
   causes_count: number;
   lost: number;

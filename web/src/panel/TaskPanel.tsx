@@ -2,16 +2,16 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useActing } from "../acting/Acting";
-import { actionText, TASK_VERBS } from "../acting/verbs";
+import { actionText, taskVerbs } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
-import { useIsComplete, useTaskRow } from "../api/runLive";
-import { useMay } from "../api/session";
+import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage, useViewOption } from "../pages/run/useRunPage";
 import { FlowMarks } from "../ui/FlowMark";
 import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
 import { plain } from "../ui/plain";
+import { Due } from "../ui/time";
 import { Environment, LogLinks, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
 import { UsagePlot } from "./UsagePlot";
 import "./panel.css";
@@ -46,13 +46,13 @@ export function TaskPanel({ id }: { id: string }) {
 
 function Verbs({ task }: { task: TaskDocument }) {
   const { act } = useActing();
-  const may = useMay("operate");
-  if (useIsComplete()) return task.state === "succeeded" ? <p className="panel-verbs muted">The run is completed and takes no more commands.</p> : null; // else it is a reason
+  const may = useMayAct();
+  const ended = useEnded();
   if (!may) return null;
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
-      {TASK_VERBS.filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
-        <Button key={verb} title={says} className={danger ? "risky" : ""} onClick={() => act({ verb, ids: [task.id] })}>{button}</Button>
+      {taskVerbs(ended !== null).filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
+        <Button key={verb} title={ended === null ? says : `${says} The run is ${ended}: this reopens it.`} className={danger ? "risky" : ""} onClick={() => act({ verb, ids: [task.id] })}>{button}</Button>
       ))}
     </div>
   );
@@ -94,7 +94,7 @@ const isRepair = (action: Action): boolean => action.flow !== "new";
 
 function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
   const { act } = useActing();
-  const may = useMay("operate");
+  const may = useMayAct();
   const last = task.submissions.at(-1);
   if (reasons.length === 0) return null;
   return (
@@ -104,7 +104,7 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
         {reasons.map((reason) => (
           <li key={reason.text} className={reason.passes ? "passes" : reason.commands.length > 0 ? "stays" : ""}>
             <p>{plain(reason.text)}</p>
-            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? "It goes on by itself." : "It stays so until somebody does something."}</p>}
+            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It goes on by itself{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It stays so until somebody does something."}</p>}
             {may && reason.actions.filter(isRepair).map((action, place) => (
               <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}

@@ -11,7 +11,7 @@ import click
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.verbs import TABLE, Verb, VerbOption
 from tidewheel.cli.session import Session, session_command
-from tidewheel.core.runs.commands import VERBS
+from tidewheel.core.runs.commands import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.door import Given
@@ -36,7 +36,8 @@ def verb_command(name: str) -> click.Command:
     words = click.Argument(["words"], nargs=-1, metavar=verb.words)
     options = [_option(verb, one) for one in verb.options]
     tried = [dry_run_option()] if name in TRIED else []
-    command.params[:0] = [words, *options, _timeout(), *tried]
+    reopened = [_carry_on_option()] if name in REOPENING_VERBS else []
+    command.params[:0] = [words, *options, _timeout(), *reopened, *tried]
     return command
 
 
@@ -44,6 +45,12 @@ def dry_run_option() -> click.Option:
     """To be tried without doing it."""
     help_text = "Only show what would change, run and wait."
     return click.Option(["--dry-run", "-n"], is_flag=True, help=help_text)
+
+
+def _carry_on_option() -> click.Option:
+    """For a run that has ended."""
+    help_text = "If the run has ended and no scheduler serves it: carry it on here, at once."
+    return click.Option(["--run", "carries_on"], is_flag=True, help=help_text)
 
 
 def _timeout() -> click.Option:
@@ -136,10 +143,22 @@ def give_verb(
         lambda target: command_from(name, target, given),
         seconds_max=cast("float", options["seconds_max"]),
     )
+    if made.answer.get("kept") and options.get("carries_on"):
+        return _carry_on(session, made.run)
     say_given(session, made)
     if made.answer.get("waits_for") and made.number is not None and not session.as_json:
         _say_who_waits_in_vain(session, made.run)
     return 0
+
+
+def _carry_on(session: Session, run: str) -> int:
+    """As `tidewheel run NAME` does."""
+    from tidewheel.cli.commands.run import command
+
+    where = ["--store", session.store] if session.store else []
+    words = [run, *where, *(["--json"] if session.as_json else [])]
+    with command.make_context("run", words, parent=click.get_current_context()) as context:
+        return cast("int", command.invoke(context))
 
 
 def _say_who_waits_in_vain(session: Session, run: str) -> None:

@@ -47,6 +47,13 @@ def say_answer(given: Given) -> None:
 
 def answer_lines(given: Given) -> Iterator[str]:
     answer = given.answer
+    if answer.get("kept"):
+        yield (
+            f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
+            f"{given.verb} is kept and done when the run goes on"
+        )
+        yield f"  carry it on: {safe(answer['next'])}"
+        return
     named = answer.get("tasks")
     tasks = named if isinstance(named, Mapping) else {}
     if tasks:

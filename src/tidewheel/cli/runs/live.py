@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage
+from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage, stall_text
 from tidewheel.core.runs.views import RunView
 from tidewheel.quantities import show_duration
 from tidewheel.services.scheduler.outcome import News
@@ -69,9 +69,9 @@ class LivePage(RunPage):
 
     def on_stall(self, stage: Stage, status: str) -> None:
         """The causes are part of the picture."""
-        seconds = stage.timers.stall_seconds
-        if status == "stalled" and seconds:
-            self._line(f"it waits {show_duration(seconds)} for you, then stops")
+        waits = stall_text(stage) if status == "stalled" else ""
+        if waits:
+            self._line(f"it waits {waits}")
 
     def _line(self, text: str) -> None:
         self._notes.append(text)

@@ -12,11 +12,12 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.printing import note, plural, safe, safe_lines, say_json
 from tidewheel.cli.runs.log_lines import LogTelling
-from tidewheel.cli.runs.page import CAUSES_MAX, JsonPage, RunPage, print_line
+from tidewheel.cli.runs.page import CAUSES_MAX, JsonPage, RunPage, print_line, stall_words
 from tidewheel.cli.runs.registered import (
     found_run,
     is_exactly,
@@ -295,7 +296,11 @@ class FarPage(RunPage):
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
         self._causes = list(_cause_lines(shown))
-        self.tell_stall("stalled", self.telling.stall_waits)
+        stall: Any = shown["stall"]
+        waits, until = self.telling.stall_waits, stall and stall["until"]
+        if waits and until:
+            waits = stall_words(waits, datetime.fromisoformat(until).timestamp())
+        self.tell_stall("stalled", waits)
 
     def takes(self, shown: dict[str, object]) -> None:
         """What the end shows, from the view of the run."""

@@ -5,6 +5,7 @@ On a terminal that can be redrawn, `run_live` shows the same as a picture.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter
@@ -14,8 +15,12 @@ from tidewheel.cli.printing import json_line, note, plural, safe, say
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.states import Key
-from tidewheel.quantities import show_duration
+from tidewheel.core.sched.spawning import CLOCK, RETRY
+from tidewheel.core.sched.stall import STALL
+from tidewheel.core.sched.states import Key, Standing
+from tidewheel.core.tasks.task import Instant
+from tidewheel.quantities import show_duration, show_instant
+from tidewheel.services.scheduler.driving import timer_key
 from tidewheel.services.scheduler.happenings import MISTAKEN
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
@@ -27,6 +32,8 @@ FAILURES = ("failed", "submission failed", *RETRIES)
 CAUSES_MAX = 10
 LOST_MAX = 20
 ENDS = ("succeeded", "failed", "submission failed", "expired")
+WAIT_TOLD_SECONDS_MIN = 5.0  # what comes sooner need not be announced
+WAIT_WORDS = {RETRY: "its retry delay", CLOCK: "the clock"}
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
 # What jobs did not do although they succeeded, or said amiss.
@@ -74,6 +81,8 @@ class RunPage:
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
+        self._has_obeyed = False
+        self._waited_for = ""  # what was said last of a run that waits for a time
 
     def __enter__(self) -> RunPage:
         verb = "starts" if self._is_new else "is carried on"
@@ -88,6 +97,7 @@ class RunPage:
     def on_batch(self, stage: Stage, work: Work) -> None:
         """A batch is in the store."""
         text = stage.drive.text
+        self._has_obeyed = self._has_obeyed or bool(work.answers)
         self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
         for one in work.news:
             if one.event in ENDS:
@@ -99,6 +109,7 @@ class RunPage:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
                 self._line(notice.text)
         self._heed_status(stage)
+        self._heed_waiting(stage)
 
     def on_news(self, stage: Stage, one: News) -> None:
         if one.event in TOLD:
@@ -126,9 +137,15 @@ class RunPage:
         elif status == "paused":
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
 
+    def _heed_waiting(self, stage: Stage) -> None:
+        """While nothing happens, say what for and until when."""
+        waited_for = waited_for_text(stage) if self._status == "running" else ""
+        if waited_for and waited_for != self._waited_for:
+            self._line(waited_for)
+        self._waited_for = waited_for
+
     def on_stall(self, stage: Stage, status: str) -> None:
-        seconds = stage.timers.stall_seconds if status == "stalled" else None
-        self.tell_stall(status, show_duration(seconds) if seconds else "")
+        self.tell_stall(status, stall_text(stage) if status == "stalled" else "")
 
     def tell_stall(self, status: str, waits: str) -> None:
         """Why it does not go on, and how long it waits until it stops."""
@@ -136,7 +153,7 @@ class RunPage:
         for cause in self._causes:
             self._line(f"  {cause}")
         if waits:
-            self._line(f"  it waits {waits} for you, then stops")
+            self._line(f"  it waits {waits}")
 
     def on_report(self, report: ServiceReport) -> None:
         """A service met something."""
@@ -172,8 +189,12 @@ class RunPage:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
             note("no task was ready at any point; tidewheel graph shows what waits for what")
-        elif end.status == "completed" and not (self._is_new or self._ends):
-            note("it was complete already; go further: --fcp POINT, or begin the next: --new")
+        elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
+            note(
+                "it was complete already; run a task again: "
+                f"tidewheel trigger {name} POINT/NAME --run; go further: --fcp POINT; "
+                "begin the next: --new"
+            )
         elif end.status == "stalled":
             for cause in self._causes:
                 note(f"  {cause}")
@@ -257,3 +278,39 @@ def causes(stage: Stage) -> list[str]:
     if len(found) > CAUSES_MAX:
         lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
     return lines
+
+
+def stall_text(stage: Stage) -> str:
+    """How long a stalled run waits for somebody; nothing if it does not."""
+    seconds = stage.timers.stall_seconds
+    at = stage.drive.agenda.at(timer_key(None, STALL))
+    return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
+
+
+def stall_words(waits: str, until: float) -> str:
+    return f"{waits} for you, then stops, at {show_instant(math.ceil(until))}"
+
+
+def waited_for_text(stage: Stage) -> str:
+    """Of a run in which nothing is active: what comes next by itself, and when."""
+    pool, now = stage.drive.pool, time.time_ns() / 1e9
+    if any(pool.standings[one] for one in (Standing.ACTIVE, Standing.READY)):
+        return ""
+    never = Instant(math.inf)
+    waits = [
+        (never if (due := stage.due_at(task.key, wait)) is None else due, task.key, wait)
+        for task in pool.tasks.values()
+        if task.standing is Standing.PENDING
+        for wait in task.waits
+    ]
+    if not waits:
+        return ""
+    at, key, wait = min(waits)
+    more = f", and {plural(len(waits) - 1, 'task')} more" if len(waits) > 1 else ""
+    what = f"{stage.drive.text(key)} waits for {WAIT_WORDS.get(wait, f'the xtrigger {wait}')}"
+    if at == never:
+        return f"{what}{more}"
+    if at - now < WAIT_TOLD_SECONDS_MIN:
+        return ""
+    when = f"until {show_instant(math.ceil(at))} (in {show_duration(at - now)})"
+    return f"{what} {when}{more}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from tidewheel.cli.printing import looking_word, safe, say
 from tidewheel.cli.runs.words import Document, documents, flows_text, state_cell, texts
+from tidewheel.quantities import show_duration
 
 
 def say_why(page: Document) -> None:
@@ -32,7 +35,18 @@ def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
         commands = texts(one, "commands")
         # Nobody is needed where nobody could do anything.
         stays = " (needs somebody)" if commands else ""
-        passes = " (passes by itself)" if one["passes"] else stays
+        passes = f" (passes by itself{_in_how_long(one)})" if one["passes"] else stays
         yield f"  {safe(one['text'])}{passes}"
         if commands:
             yield f"    {safe('   or   '.join(commands))}"
+
+
+def _in_how_long(reason: Document) -> str:
+    until = reason.get("until")
+    left = seconds_until(str(until)) if until else 0.0
+    return f", in {show_duration(left)}" if left > 0 else ""
+
+
+def seconds_until(time_text: str) -> float:
+    """From now, by the clock of this machine, to a time as documents have it."""
+    return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

@@ -45,7 +45,7 @@ from tidewheel.core.runs.definition import (
 )
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions.kept import Captured
@@ -256,6 +256,8 @@ async def _run(
         run, is_new = await _choose(
             store, wanted, lambda stages: _tell_of_needs(stages, settings)
         )
+        if run.is_aborted:
+            raise Aborted(run.name, run.reason)
         if not is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tidewheel.cli.printing import Row, looking_word, plural, safe, say, say_table
-from tidewheel.cli.runs.reason_lines import say_reasons
+from tidewheel.cli.runs.reason_lines import say_reasons, seconds_until
 from tidewheel.cli.runs.words import (
     SHOWN_MAX,
     Document,
@@ -23,6 +23,8 @@ from tidewheel.cli.runs.words import (
     status_cell,
     texts,
 )
+from tidewheel.core.runs.views import ABORTED_BY, REOPENED_STATUSES
+from tidewheel.quantities import show_duration
 
 POINTS_SHOWN_MAX = 12
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
@@ -49,10 +51,26 @@ def _list_reason(run: Document) -> str:
     if waits := texts(run, "waits"):
         return f"it waits for {'; '.join(waits)}"
     if run["offered"] and not run["driven"]:
-        return NO_SCHEDULER
+        return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
     return str(run["reason"]).removeprefix(f"{run['status']}: ")
+
+
+def stall_line(stall: Document) -> str:
+    """Since when, and until when somebody is waited for."""
+    since = f"since {moment(stall, 'since')}"
+    until = str(stall["until"] or "")
+    left = seconds_until(until) if until else 0.0
+    ends = f"; it stops at {moment(stall, 'until')}, in {show_duration(left)}"
+    return since + (ends if left > 0 else "")
+
+
+def _who_takes_it(run: Document) -> str:
+    """Somebody has asked for it to be driven: begun, or carried on with a command."""
+    if run["status"] in REOPENED_STATUSES:
+        return f"it is to go on; any scheduler takes it, or: tidewheel run {run['name']}"
+    return NO_SCHEDULER
 
 
 def say_run(page: Document) -> None:
@@ -82,10 +100,12 @@ def _say_facts(run: Document, page: Document) -> None:
     if run["driven"] and scheduler is not None:
         fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
     elif run["offered"]:
-        fact("scheduler", NO_SCHEDULER)
-    elif run["status"] not in ("completed",):
+        fact("scheduler", _who_takes_it(run))
+    elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
         option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
         fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
+    if stall := cast("Document | None", page["stall"]):
+        fact("stalled", stall_line(stall))
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")

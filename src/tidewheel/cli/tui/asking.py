@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.failures import what_and_advice
-from tidewheel.cli.printing import safe, safe_lines
+from tidewheel.cli.printing import plural, safe, safe_lines
 from tidewheel.cli.runs.answer_page import answer_lines
 from tidewheel.cli.runs.door import Given
 from tidewheel.cli.runs.verbs import TABLE
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 TAIL_BYTES = 64_000
 WAIT_SECONDS = 5.0
 TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")
-IDS_SHOWN_MAX = 10
+IDS_SHOWN_MAX = 10  # in one line
+IDS_NAMED_MAX = 50
 
 
 async def task_pane(runs: Runs, run: str, task: str) -> Pane:
@@ -66,10 +67,24 @@ def typed_line(run: str, question: Question) -> str:
     return " ".join(("tidewheel", question.verb, shlex.quote(run), *ids, *more))
 
 
+def which_lines(question: Question) -> Iterator[str]:
+    """How many tasks it is about, and which of them the line above does not name."""
+    if question.filter:
+        many = plural(len(question.ids), "task")
+        yield f"{many}, as the filter {safe(question.filter)} shows"
+    if question.hidden:
+        yield f"left alone: {question.hidden} marked, which the filter hides"
+    for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
+        yield f"  {safe(one)}"
+    if (more := len(question.ids) - IDS_NAMED_MAX) > 0:
+        yield f"  and {more} more"
+
+
 async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
     """What would happen, or why nobody can tell."""
     verb = TABLE[question.verb]
-    lines: list[Line] = [line(sentence_of(verb)), line(typed_line(run, question), DIM), ()]
+    lines: list[Line] = [line(sentence_of(verb)), line(typed_line(run, question), DIM)]
+    lines += [*map(line, which_lines(question)), ()]
     if question.verb in TRIED:
         try:
             page = await runs.dry_run(run, command_of(question, ""))

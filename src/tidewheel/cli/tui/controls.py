@@ -150,9 +150,13 @@ def _looking(state: State, key: str) -> Pressed:
     if key in _WISHES:
         return state, _WISHES[key]
     question = _question(state, key)
-    if question is not None:
-        return replace(state, is_busy=True), Preview(question)
-    return _on_row(state, key)
+    return _on_row(state, key) if question is None else _asking(state, question)
+
+
+def _asking(state: State, question: Question) -> Pressed:
+    if question.filter and not question.ids:
+        return replace(state, said=f"{question.verb}: the filter hides what is marked"), None
+    return replace(state, is_busy=True), Preview(question)
 
 
 def _question(state: State, key: str) -> Question | None:
@@ -160,7 +164,9 @@ def _question(state: State, key: str) -> Question | None:
     if key in RUN_VERBS:
         return Question(RUN_VERBS[key], (), WAYS_TO_STOP if key == "S" else YES)
     if key in TASK_VERBS and state.tree.rows:
-        return Question(TASK_VERBS[key], state.tree.chosen, YES)
+        tree = state.tree
+        which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
+        return Question(TASK_VERBS[key], tree.chosen, YES, which, tree.hidden)
     return None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
 from tidewheel.cli.printing import safe
+from tidewheel.cli.runs.tree_page import stall_text
 from tidewheel.cli.runs.words import documents
 from tidewheel.cli.tui.panes import Pane
 from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
@@ -47,6 +48,7 @@ def _head(state: State) -> Line:
     return (
         Span(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         _looking(status, look),
+        Span(safe(stall_text(tree.page)), DIM),
         Span(f"  {beside}" if beside else ""),
         Span(f"  {told}", DIM),
     )
@@ -142,8 +144,9 @@ def _foot(state: State) -> Line:
 
 def _asked(state: State) -> str:
     assert state.question is not None
-    verb, ids, answers = state.question
-    what = " ".join((verb, *ids[:3], *(["…"] if len(ids) > 3 else [])))  # noqa: PLR2004
+    verb, ids, answers = state.question.verb, state.question.ids, state.question.answers
+    more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
+    what = " ".join((verb, *ids[:3], *more))
     ways = {
         "": "do it",
         "clean": "tasks finish first",

@@ -20,6 +20,8 @@ class Question(NamedTuple):
     verb: str
     ids: tuple[str, ...]
     answers: tuple[tuple[str, str], ...]  # (key, mode), as (("y", ""),)
+    filter: str = ""  # that chose the ids among others, as somebody sees it
+    hidden: int = 0  # marked tasks that are left alone, because the filter hides them
 
 
 class Choice(NamedTuple):

@@ -33,6 +33,7 @@ class Row(NamedTuple):
     is_open: bool | None = None  # None: there is nothing below
     submit: int | None = None
     attempt: int | None = None
+    shown: tuple[str, ...] = ()  # the tasks below that the filter lets through, if there is one
 
     @property
     def task(self) -> str | None:
@@ -96,10 +97,28 @@ class Tree:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """What a command would be about: the marked ones, else the one under the cursor."""
+        """What a command would be about: the marked ones, else the one under the cursor.
+
+        With a filter those of them that it shows, one by one: a point or a family would be all
+        of it.
+        """
+        if not self.is_narrowed:
+            return tuple(sorted(self.marked)) or (() if self.row is None else (self.row.ids,))
         if self.marked:
-            return tuple(sorted(self.marked))
-        return () if self.row is None else (self.row.ids,)
+            rows = [row for row in self.rows if row.ids in self.marked]
+        else:
+            rows = [] if self.row is None else [self.row]
+        return tuple(dict.fromkeys(one for row in rows for one in row.shown or (row.ids,)))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some tasks are kept from being seen."""
+        return bool(self.query or self.pool_only)
+
+    @property
+    def hidden(self) -> int:
+        """How many are marked that the filter does not show."""
+        return len(self.marked - {row.ids for row in self.rows}) if self.is_narrowed else 0
 
     def moved(self, by: int) -> Tree:
         if not self.rows:
@@ -144,13 +163,13 @@ def _rows(tree: Tree) -> Iterator[Row]:
         counts = cast("Mapping[str, int]", point["counts"])
         is_large = sum(counts.values()) > OPEN_TASKS_MAX
         is_open = (text in tree.turned) is is_large
-        is_narrowed = bool(tree.query or tree.pool_only)
+        is_narrowed = tree.is_narrowed
         below: list[Row] = []
         if is_open or is_narrowed:
             below = list(_children(tree, documents(point, "children"), text, 1, text))
         if below or not is_narrowed:
-            beside = counts_text(counts)
-            yield Row(text, POINT, 0, text, f"{text}/*", beside=beside, is_open=is_open)
+            row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(counts))
+            yield row._replace(is_open=is_open, shown=_shown(tree, below))
         if is_open or tree.query:
             yield from below
 
@@ -165,12 +184,20 @@ def _children(
             below = list(_children(tree, one["children"], point, depth + 1, key))
             if below:
                 is_open = key not in tree.turned
-                ids = f"{point}/{name}"
-                yield Row(key, FAMILY, depth, name, ids, parent=parent, is_open=is_open)
+                row = Row(key, FAMILY, depth, name, f"{point}/{name}", parent=parent)
+                yield row._replace(is_open=is_open, shown=_shown(tree, below))
                 if is_open or tree.query:
                     yield from below
         elif _is_wanted(tree, one):
             yield from _task(tree, one, key, depth, parent)
+
+
+def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
+    """The tasks among these rows; those of a family that is closed stand in its own row."""
+    if not tree.is_narrowed:
+        return ()
+    tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
+    return tuple(dict.fromkeys(tasks))
 
 
 def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Iterator[Row]:

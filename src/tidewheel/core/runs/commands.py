@@ -173,6 +173,10 @@ Command = (
     | ExtTrigger
 )
 
+# These reopen a run that has ended (SEMANTICS §8); every other verb needs one that is driven.
+REOPENING = (Trigger, Set, Release)
+REOPENING_VERBS = tuple(one.verb for one in REOPENING)
+
 VERBS: dict[str, type[Command]] = {
     one.verb: one
     for one in (

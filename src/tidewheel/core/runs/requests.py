@@ -162,6 +162,7 @@ class Batch:
     definition: str | None = None  # a reload: the digest of the new one
     options: RunOptions | None = None  # carried on with others than it had
     ends: bool = False  # the scheduler lets the run go with this batch
+    goes_on: bool = False  # it had been let go: what was withdrawn then can be claimed again
 
 
 # ---- commands ----
@@ -174,6 +175,7 @@ class NewCommand:
     run: int
     body: str
     who: str
+    reopens: bool = False  # a run that has ended goes on with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

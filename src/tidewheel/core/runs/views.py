@@ -10,6 +10,10 @@ from tidewheel.core.tasks.task import Instant, TaskId
 
 OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
 CARRY_ON_STATUSES = ("stopped", "stalled", "error")
+# Nobody drives such a run until it is carried on, and no worker may claim anything of it.
+LET_GO_STATUSES = ("stopped", "completed", "error")
+REOPENED_STATUSES = ("stopped", "stalled", "completed")  # by trigger, set and release
+ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,15 @@ class RunView:
     def is_driven(self, now: Instant) -> bool:
         """Whether a scheduler holds it."""
         return self.deadline_at is not None and now < self.deadline_at
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether somebody has aborted it, which is final."""
+        return self.status == "stopped" and self.reason.startswith(ABORTED_BY)
+
+    def can_be_reopened(self, now: Instant) -> bool:
+        """Whether it has ended, and a command would make it go on."""
+        return self.status in REOPENED_STATUSES and not self.is_driven(now)
 
     @property
     def wants_scheduler(self) -> bool:

@@ -5,10 +5,11 @@ Answers come from the same data by which the scheduler decides, so they cannot d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.conditions import leaf_value, untrue_leaves
 from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
 from tidewheel.core.sched.judgement import chain_text, failed_cause
@@ -16,6 +17,13 @@ from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
+from tidewheel.core.tasks.task import Instant
+
+DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
+
+
+def _unknown(_key: Key, _wait: str) -> Instant | None:
+    return None
 
 
 class Reason(NamedTuple):
@@ -24,24 +32,28 @@ class Reason(NamedTuple):
     text: str
     passes: bool
     command: str = ""
+    until: Instant | None = None  # when it passes by itself, where that is known
 
 
-def why(pool: Pool, key: Key) -> list[Reason]:
-    """Everything that keeps a task from running, in the order in which it is looked at."""
+def why(pool: Pool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
+    """Everything that keeps a task from running, in the order in which it is looked at.
+
+    Times are not kept in the pool: `due_at` knows those of clocks and retries.
+    """
     node = pool.plan.nodes.get(key[1])
     if node is None:
         return [Reason(f"there is no task {key[1]} in this workflow", passes=False)]
     task = pool.tasks.get(key)
     if task is None:
         return _why_absent(pool, node, key)
-    return list(_why_pooled(pool, task))
+    return list(_why_pooled(pool, task, due_at))
 
 
 def _name(pool: Pool, key: Key) -> str:
     return f"{pool.plan.text(key[0])}/{key[1]}"
 
 
-def _why_pooled(pool: Pool, task: Task) -> Iterator[Reason]:
+def _why_pooled(pool: Pool, task: Task, due_at: DueAt) -> Iterator[Reason]:
     name = _name(pool, task.key)
     if task.standing is Standing.ACTIVE:
         yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
@@ -54,7 +66,7 @@ def _why_pooled(pool: Pool, task: Task) -> Iterator[Reason]:
     if task.missing:
         yield from _why_missing(pool, task)
     for wait in task.waits:
-        yield _why_waiting(name, wait)
+        yield _why_waiting(name, wait)._replace(until=due_at(task.key, wait))
     if not task.released:
         yield _why_unreleased(pool, task)
     if task.standing is Standing.READY:
@@ -176,7 +188,7 @@ def _why_absent(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
         if verdict.kind is VerdictKind.FINISHED:
             text = f"{name} {verdict.ended} in flow {flow}"
-            command = f"trigger {name} --reflow"
+            command = f"trigger {name}" + (" --reflow" if verdict.ended == SUCCEEDED else "")
         elif verdict.kind is VerdictKind.PRUNED:
             text, command = chain_text(pool, key, flow), _mending(pool, key, flow)
         else:

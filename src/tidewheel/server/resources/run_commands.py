@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.core.runs.commands import VERBS, Command, Message, command_text, read_command
+from tidewheel.core.runs.commands import (
+    REOPENING,
+    VERBS,
+    Command,
+    Message,
+    command_text,
+    read_command,
+)
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.tasks.access import Scope
 from tidewheel.errors import NoAnswer, Refused
 from tidewheel.server.admission import Urgency
+from tidewheel.server.apart import Result
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.job_rules import operating_own_run
 from tidewheel.server.patience import unless_stopping
@@ -43,7 +51,11 @@ class CommandQuery(In):
 
 
 class ObeyedOut(Out):
-    """A command that was obeyed; its number is that of the history."""
+    """A command that was obeyed; its number is that of the history.
+
+    With status 202 nobody has obeyed it yet. An answer with `kept` says that the run has ended,
+    and goes on with the command once a scheduler serves it; `next` would carry it on.
+    """
 
     run: str
     number: int
@@ -97,15 +109,23 @@ async def give(call: Call) -> object:
         call.only_tried = True
         return await _tried(call)
     who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
+    # A run that has ended is read first, to see whether it would refuse.
+    is_read = isinstance(command, REOPENING) and run.can_be_reopened(await call.store.now())
+    apart = call.doors.apart if is_read else _here
     if not query.wait_s:
-        number = await door.post(run.name, command, who=who)
+        number = await apart(door.post(run.name, command, who=who))
         waiting = ObeyedOut(run=run.name, number=number, verb=command.verb, answer={})
         return Answer(body=waiting, status=ACCEPTED)
     giving = door.give(run.name, command, who=who, seconds_max=query.wait_s)
-    done = await unless_stopping(call, giving)
+    done = await unless_stopping(call, apart(giving))
     if done is None:
         raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
-    return ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
+    said = ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
+    return Answer(body=said, status=ACCEPTED) if done.document.get("kept") else said
+
+
+async def _here(work: Coroutine[Any, Any, Result]) -> Result:
+    return await work
 
 
 def _named(command: Command) -> list[str]:
@@ -145,6 +165,7 @@ ROUTES = (
             body=kind,
             parse=_parsing(verb),
             answers=(ObeyedOut, Document),
+            may_be_later=True,
             seconds_max=REQUEST_SECONDS_MAX,
         )
         for verb, kind in VERBS.items()

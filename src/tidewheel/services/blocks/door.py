@@ -22,6 +22,7 @@ from tidewheel.core.runs.blocks import (
     SbiView,
 )
 from tidewheel.core.runs.commands import Stop
+from tidewheel.core.runs.views import ABORTED_BY
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.ports.blocks import Document
 from tidewheel.ports.runs import RunDoor
@@ -138,7 +139,7 @@ class StoreBlockDoor:
         return await block_document(self._store, await self._store.block(block_id), looked)
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
-        said = f"aborted by {who}" + (f": {reason}" if reason else "")
+        said = f"{ABORTED_BY}{who}" + (f": {reason}" if reason else "")
         number = (await self._store.block(block_id)).run.number
         changed = await self._abort(number, said, who)
         now, view = await self._store.now(), await self._store.block(block_id)

@@ -17,8 +17,9 @@ from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.services.run_views.loading import Looked, submissions_by_task
+from tidewheel.services.run_views.loading import Looked, due_times, submissions_by_task
 from tidewheel.services.run_views.object_nodes import object_name, post_command
+from tidewheel.services.run_views.reasons import reason_text
 from tidewheel.services.run_views.run_document import known_tasks
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
@@ -180,7 +181,7 @@ def _why(looked: Looked, key: Key, state: str) -> list[str]:
     name = object_name(looked, key)
     if name is not None:
         return [f"it was not posted yet: {post_command(name)}"]
-    found = [one.text for one in why(looked.pool, key)]
+    found = [reason_text(one) for one in why(looked.pool, key, due_times(looked))]
     for other in looked.pool.plan.nodes:
         if (name := object_name(looked, (key[0], other))) is not None:
             node = f"{looked.id_of((key[0], other))}:{SUCCEEDED}"

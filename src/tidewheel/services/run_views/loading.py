@@ -11,14 +11,16 @@ from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.requests import StoredRun
 from tidewheel.core.runs.views import RunView, SubmissionView
 from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.explain import DueAt
 from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.pool import Past, Pool
+from tidewheel.core.sched.pool import Past, Pool, RunStatus
 from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
 from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports.store import Store
+from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.run_views.wait_chains import Chain, chains_of
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import DefinitionOf
@@ -37,6 +39,7 @@ class Looked(NamedTuple):
     reader: CyclingReader
     now: Instant
     waits: tuple[Chain, ...] = ()  # what keeps it from beginning
+    stalled_since: Instant | None = None
 
     @property
     def started(self) -> bool:
@@ -72,8 +75,22 @@ async def gather(
     if recall:
         recall_all(pool, await store.forgotten(view.number))
     waits = () if view.batch else await chains_of(store, view.number)
+    is_stalled = view.status == RunStatus.STALLED
+    since = await store.status_since(view.number) if is_stalled else None
     now = await store.now()
-    return Looked(restored.graph, pool, view, stored, restored.reader, now, waits)
+    return Looked(restored.graph, pool, view, stored, restored.reader, now, waits, since)
+
+
+def due_times(looked: Looked) -> DueAt:
+    """Until when tasks wait for clocks and for the delays of retries."""
+    set_for = {((one.point, one.name), one.timer): one.at for one in looked.stored.timers}
+    clocks = ClockTriggers(looked.graph.xtriggers, looked.graph.cycling)
+
+    def due_at(key: Key, wait: str) -> Instant | None:
+        at = set_for.get((key, wait))
+        return clocks.due_at(wait, key[0]) if at is None else at
+
+    return due_at
 
 
 def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Stage
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.loading import Looked, due_times
 from tidewheel.services.run_views.object_nodes import post_commands
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import words_of
@@ -26,7 +29,7 @@ WAITING = "waiting: "  # so begins what a runner says of a job that its engine d
 async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     """Every reason, those of the run as a whole first, those of the queue last."""
     words = words_of(looked.pool, key)
-    known = [*_of_the_run(looked), *why(looked.pool, key)]
+    known = [*_of_the_run(looked), *why(looked.pool, key, due_times(looked))]
     queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
     queued += await _said_by_the_job(store, looked, key)
     queued += await _of_the_job(store, looked, key)
@@ -41,17 +44,8 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
-        "reasons": [_to_be_read(one) for one in found] if _is_complete(looked) else found,
+        "reasons": found,
     }
-
-
-def _is_complete(looked: Looked) -> bool:
-    return looked.view.status == RunStatus.COMPLETED
-
-
-def _to_be_read(document: Document) -> Document:
-    """A completed run obeys nobody: what would have helped is not offered."""
-    return document | {"commands": [], "actions": []}
 
 
 def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
@@ -66,10 +60,36 @@ def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
 
 def reason_document(run: str, reason: Reason) -> Document:
     return {
-        "text": reason.text,
+        "text": reason_text(reason),
         "passes": reason.passes,
+        "until": None if reason.until is None else whole_second(reason.until),
         "commands": command_lines(run, reason.command),
         "actions": actions(reason.command),
+    }
+
+
+def reason_text(reason: Reason) -> str:
+    """With the time at which it passes, where that is known."""
+    if reason.until is None:
+        return reason.text
+    return f"{reason.text} until {whole_second(reason.until)}"
+
+
+def whole_second(instant: Instant) -> str:
+    """As people say a time to come: not before it."""
+    return show_instant(math.ceil(instant))
+
+
+def stall_document(looked: Looked) -> Document | None:
+    """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
+    if looked.stalled_since is None:
+        return None
+    timers = looked.stored.timers
+    ends = (one.at for one in timers if one.point is None and one.timer == STALL)
+    end = next(ends, None)
+    return {
+        "since": time_text(looked.stalled_since),
+        "until": None if end is None else whole_second(end),
     }
 
 
@@ -77,6 +97,8 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
     task = looked.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
+        return []
+    if looked.view.status in LET_GO_STATUSES:  # nobody can claim it, which is told apart
         return []
     task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
     try:
@@ -116,14 +138,21 @@ async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
         return []
     text = f"its last job: {job.errors[-1].description}"
     commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
-    return [{"text": text, "passes": False, "commands": commands, "actions": []}]
+    said = Reason(text, passes=False)
+    return [reason_document(name, said) | {"commands": commands}]
 
 
 def _queue_reason(sentence: str) -> Document:
     """One that ends with a command needs somebody to give it."""
     text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
     commands = [f"{PROGRAM} {command}"] if colon else []
-    return {"text": text, "passes": not commands, "commands": commands, "actions": []}
+    return {
+        "text": text,
+        "passes": not commands,
+        "until": None,
+        "commands": commands,
+        "actions": [],
+    }
 
 
 # How the core's words for a command are fields of one (core.runs.commands).
@@ -172,13 +201,12 @@ def waits(looked: Looked) -> list[Document]:
 
 
 def _how_to_do_again(looked: Looked) -> str:
-    """A completed run goes further, or is begun anew; nothing of it is done once more."""
+    """A completed run is reopened by hand, or goes further."""
     view, cycling = looked.view, looked.graph.cycling
     cycles = cycling.final is not None and cycling.final > cycling.initial
     command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
-    further = f"it goes on with a later final point ({command}), and " if cycles else ""
-    new = f"a new run of {view.workflow} does everything again"
-    return f"{view.name} is completed and takes no more commands; {further}{new}"
+    further = f"; it goes further with a later final point ({command})" if cycles else ""
+    return f"{view.name} has completed: trigger, set and release reopen it{further}"
 
 
 def _of_the_run(looked: Looked) -> list[Reason]:
@@ -187,20 +215,30 @@ def _of_the_run(looked: Looked) -> list[Reason]:
         return []  # told apart
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
+    if not view.is_driven(looked.now):
+        return [_why_undriven(looked)]
+    if run.paused:
+        return [Reason(f"{view.name} is paused", passes=False, command="resume")]
+    return []
+
+
+def _why_undriven(looked: Looked) -> Reason:
+    """Why nobody drives a run that was begun."""
+    view = looked.view
+    if view.is_aborted:
+        return Reason(f"{view.name} was {view.reason}, which is final", passes=False)
+    if view.given is not None and view.can_be_reopened(looked.now):
+        text = f"{view.name} is {view.status}, and is to go on; no scheduler has taken it yet"
+        return Reason(text, passes=False, command="run")
     over = {
         "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
         "completed": Reason(_how_to_do_again(looked), False, ""),
         "stopped": Reason(f"{view.name} is stopped", False, "run"),
     }
     if view.status in over:
-        return [over[view.status]]
-    if not view.is_driven(looked.now):
-        gone = view.ended_at is None or view.ended_at < view.updated_at
-        seen = "the last one is gone" if gone else f"it was let go, {view.status}"
-        text = f"no scheduler drives {view.name}: {seen}"
-        # What has stalled would do so again at once; this leaves time to mend it.
-        command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
-        return [Reason(text, passes=False, command=command)]
-    if run.paused:
-        return [Reason(f"{view.name} is paused", passes=False, command="resume")]
-    return []
+        return over[view.status]
+    gone = view.ended_at is None or view.ended_at < view.updated_at
+    seen = "the last one is gone" if gone else f"it was let go, {view.status}"
+    # What has stalled would do so again at once; this leaves time to mend it.
+    command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
+    return Reason(f"no scheduler drives {view.name}: {seen}", passes=False, command=command)

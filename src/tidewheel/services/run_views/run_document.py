@@ -13,8 +13,8 @@ from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
-from tidewheel.services.run_views.loading import Looked
-from tidewheel.services.run_views.reasons import reason_document, waits
+from tidewheel.services.run_views.loading import Looked, due_times
+from tidewheel.services.run_views.reasons import reason_document, stall_document, waits
 from tidewheel.services.run_views.run_facts import Document, option_facts, run_facts
 from tidewheel.services.run_views.task_words import DONE, FUTURE, STATES, words_of
 from tidewheel.vocabulary import time_text
@@ -37,6 +37,7 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
         "points": points[-POINTS_MAX:],
         "counts": _counts(looked, [key for there in known.values() for key in there]),
         "bounds": _bounds(looked),
+        "stall": stall_document(looked),
         "flows": [_flow_document(looked, flow) for flow in looked.pool.flows.values()],
         "active": list(_active(looked, submissions)),
         "held": [looked.id_of(key) for key in _held(looked)][:TASKS_MAX],
@@ -173,7 +174,7 @@ def _active(looked: Looked, submissions: Submissions) -> Iterator[Document]:
 
 def _cause_document(looked: Looked, task: Task) -> Document:
     words = words_of(looked.pool, task.key)
-    reasons = why(looked.pool, task.key)
+    reasons = why(looked.pool, task.key, due_times(looked))
     return {
         "id": looked.id_of(task.key),
         "state": words.state,

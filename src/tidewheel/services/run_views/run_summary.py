@@ -37,6 +37,7 @@ def summary_document(looked: Looked) -> Document:
             "final": bounds["stop"] or bounds["final"],
             "to_come": bounds["points_to_stop"],
         },
+        "stall": whole["stall"],
         "causes": causes[:CAUSES_MAX],
         "causes_count": len(causes),
         "lost": len(lost),

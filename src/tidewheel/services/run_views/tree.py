@@ -12,6 +12,7 @@ from tidewheel.core.runs.views import SubmissionView
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import TaskId
 from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.reasons import stall_document
 from tidewheel.services.run_views.run_document import Submissions
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.services.run_views.task_words import STATES, words_of
@@ -44,6 +45,7 @@ def tree_document(
     return {
         "run": looked.view.name,
         "status": looked.view.status,
+        "stall": stall_document(looked),
         "left_out": len(points) - len(shown),
         "points": [
             _point_document(looked, point, by_point[point], jobs, distances or {})

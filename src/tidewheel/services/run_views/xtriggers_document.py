@@ -10,7 +10,7 @@ from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import Instant
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.run_views.hand_work import let_go_at
-from tidewheel.services.run_views.loading import Looked
+from tidewheel.services.run_views.loading import Looked, due_times
 from tidewheel.services.run_views.run_facts import Document
 from tidewheel.vocabulary import time_text
 
@@ -29,6 +29,7 @@ def xtriggers_document(
         for timer in looked.stored.timers
         if (timer.point, timer.name) == key
     }
+    due_at = due_times(looked)
     labels = (label for sequence, label in node.xtriggers if sequence.has(key[0]))
     own = list(dict.fromkeys(labels))
     found = []
@@ -38,7 +39,8 @@ def xtriggers_document(
         gone = label not in waits if task is not None else submitted_at is not None
         by_hand = gone and _did_without(looked, key, label, commands, submitted_at)
         text = "" if call is None else call.function
-        found.append(_xtrigger(label, text, gone, by_hand, times.get(label)))
+        at = None if gone else due_at(key, label)
+        found.append(_xtrigger(label, text, gone, by_hand, at))
     for label, text in _others(waits, own, times):
         found.append(_xtrigger(label, text, False, False, times.get(label)))
     return found

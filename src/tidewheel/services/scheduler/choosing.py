@@ -28,7 +28,7 @@ def run_to_carry_on(
     that has failed is over.
     """
     newest = next((run for run in runs if run.folder == folder), None)
-    if newest is None or is_driven(newest, now, is_alive):
+    if newest is None or newest.is_aborted or is_driven(newest, now, is_alive):
         return None
     if request is not None and not _is_answered_still(newest, request):
         return None

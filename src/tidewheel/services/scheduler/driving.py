@@ -236,6 +236,7 @@ class Drive:
             definition=work.definition,
             options=work.options,
             ends=self.is_over,
+            goes_on=work.goes_on,
         )
 
     def written(self) -> Work:

@@ -45,9 +45,10 @@ class Commands:
         """Refused if it cannot be done; then nothing was changed."""
         drive = stage.drive
         ended_at = drive.run.ended_at
-        if ended_at is not None and given.at <= ended_at:
-            raise Refused(f"{drive.run.name} ended before it could obey; ask again if need be")
         command = read_command(given.body)
+        is_kept = isinstance(command, commands.REOPENING)
+        if ended_at is not None and given.at <= ended_at and not is_kept:
+            raise Refused(f"{drive.run.name} ended before it could obey; ask again if need be")
         name, log = command_name(command), drive.work.log
         try:
             answer = await self._answer(stage, command, given.at)

@@ -36,6 +36,7 @@ class Work:
     broadcasts: list[Broadcast] = field(default_factory=list)
     definition: str | None = None
     options: RunOptions | None = None
+    goes_on: bool = False  # it had been let go
     steps: int = 0
     seconds: float = 0.0  # from reading what had happened to having written this
     # Told to people once it is committed.

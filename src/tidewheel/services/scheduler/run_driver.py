@@ -159,9 +159,12 @@ class RunDriver(Service):
         self._now, self._read_at = inbox.now, self._clock.monotonic()
         self._is_half_done = True
         drive, now = stage.drive, inbox.now
-        if not stage.begun:
+        begins = not stage.begun
+        if begins:
             stage.begin(now)
         await hear_happenings(stage, inbox.happenings)
+        if begins:
+            stage.forget_what_passed()
         await hear_objects(stage, self._store)
         hear_xtriggers(stage, now)
         all_heard = hear_timers(stage, now)

@@ -35,7 +35,7 @@ from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
 from tidewheel.platforms import Platform
 from tidewheel.services.definitions.kept import RestoredDefinition
-from tidewheel.services.scheduler.driving import Drive, Surroundings
+from tidewheel.services.scheduler.driving import Drive, Surroundings, timer_key
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
 from tidewheel.services.scheduler.job_place import check_places
@@ -157,6 +157,14 @@ class Stage:
             )
         drive.drain()
 
+    def forget_what_passed(self) -> None:
+        """What the run was for a moment, before it heard what it goes on with, is no news."""
+        work = self.drive.work
+        passed = set(RunStatus) - {self.drive.pool.run.status}
+        gone = {one.text for one in work.notices if one.task is None and one.event in passed}
+        work.notices = [one for one in work.notices if one.task or one.event not in passed]
+        work.log = [one for one in work.log if one.text not in gone]
+
     def _start(self, now: Instant) -> None:
         drive, options = self.drive, self.drive.run.options
         if options.paused:
@@ -178,6 +186,7 @@ class Stage:
             if anew.given.stop:
                 given = anew.restored.graph.cycling.stop
         if is_over:
+            drive.work.goes_on = True
             drive.step(RunContinued(now, stop_point(drive.pool, given)))
             self.timers.begin(drive, now)
         elif given is not None:
@@ -197,6 +206,11 @@ class Stage:
                         self.xtriggers.watch(task.key, name, now)
 
     # ---- while it runs ----
+
+    def due_at(self, key: Key, wait: str) -> Instant | None:
+        """When a task need not wait for a clock or for its retry any more, if that is known."""
+        at = self.drive.agenda.at(timer_key(key, wait))
+        return self.xtriggers.due_at(key, wait) if at is None else at
 
     def broadcast(self, rows: Sequence[Broadcast]) -> None:
         for row in rows:

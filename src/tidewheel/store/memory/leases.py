@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.limits import Bucket, Limit
 from tidewheel.core.tasks.resources import Resources, fits, prefix_that_fits
@@ -74,13 +75,20 @@ def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
     ]
 
 
+def can_be_claimed(t: Tables, task: Record) -> bool:
+    """Whether it is ready, and nobody has let its run go."""
+    run = None if task["run"] is None else t.run.get(task["run"])
+    let_go = run is not None and run["status"] in (*LET_GO_STATUSES, "deleted")
+    return task["status"] == Status.READY and not let_go
+
+
 def _due(t: Tables, queue: str) -> list[int]:
     now = t.clock()
     return [
         seq
         for seq, task in t.task.items()
         if task["queue"] == queue
-        and task["status"] == Status.READY
+        and can_be_claimed(t, task)
         and task["due_at"] is not None
         and task["due_at"] <= now
     ]
@@ -98,7 +106,7 @@ def _candidates(t: Tables, given: Record) -> list[Record]:
         task
         for task in t.task.values()
         if task["queue"] == given["queue"]
-        and task["status"] == Status.READY
+        and can_be_claimed(t, task)
         and task["due_at"] is None
         and (task["command"] or task["handler"] or given["bare"])
         and (task["command"] is None or given["commands"])

@@ -26,11 +26,11 @@ __all__ = [
     "find_memory",
     "get_command",
     "insert_command",
+    "keep_command",
     "list_broadcasts",
     "list_commands",
     "list_events",
     "list_facts",
-    "measure_store",
     "list_forgotten",
     "list_memory",
     "list_pool",
@@ -38,6 +38,7 @@ __all__ = [
     "list_run_changes",
     "list_timers",
     "list_xtriggers",
+    "measure_store",
     "put_broadcasts",
     "put_facts",
     "put_memory",
@@ -129,6 +130,10 @@ def insert_command(t: Tables, *, run: int, who: str, body: str) -> list[Row]:
     row = t.run.get(run)
     if row is None or row["deadline_at"] is None or row["deadline_at"] <= t.clock():
         return []
+    return keep_command(t, run=run, who=who, body=body)
+
+
+def keep_command(t: Tables, *, run: int, who: str, body: str) -> list[Row]:
     number = t.next_number("command")
     unanswered = {"answered_at": None, "answer": None, "refused": None}
     command = {"number": number, "run": run, "at": t.clock(), "who": who, "body": body}

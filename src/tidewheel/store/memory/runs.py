@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tidewheel.core.runs.views import OPEN_STATUSES
+from tidewheel.core.runs.views import OPEN_STATUSES, REOPENED_STATUSES
 from tidewheel.core.sched.states import Stage
-from tidewheel.core.tasks.status import FINAL
+from tidewheel.core.tasks.status import FINAL, Status
 from tidewheel.store.memory import blocks
 from tidewheel.store.memory.leases import NO_SETTINGS
 from tidewheel.store.memory.stream import forget_run, tell_run
@@ -28,10 +28,12 @@ __all__ = [
     "ensure_queue",
     "erase_tasks",
     "find_last_run_number",
+    "find_ready_of_run",
     "find_run_by_request",
     "find_run_named",
     "find_run_tasks",
     "find_runs_by_prefix",
+    "find_withdrawn",
     "get_run",
     "get_submissions",
     "insert_run",
@@ -39,10 +41,13 @@ __all__ = [
     "list_expired_runs",
     "list_runs",
     "list_submissions",
+    "lock_runs",
     "mark_run_deleted",
     "offer_run",
     "renew_run",
+    "reopen_run",
     "verify_active",
+    "verify_let_go",
     "verify_pool",
     "verify_submits",
 ]
@@ -162,6 +167,14 @@ def offer_run(t: Tables, *, run: int, given: str) -> list[Row]:
     if row is None or row["status"] == "deleted" or not _is_free(t, row):
         return []
     t.update(t.run, run, given=given, updated_at=t.clock())
+    return [(run,)]
+
+
+def reopen_run(t: Tables, *, run: int, given: str) -> list[Row]:
+    row = t.run[run]
+    if row["status"] not in REOPENED_STATUSES or not _is_free(t, row):
+        return []
+    t.update(t.run, run, given=row["given"] or given)
     return [(run,)]
 
 
@@ -313,6 +326,26 @@ def delete_run(t: Tables, run: int) -> list[Row]:
     return []
 
 
+# ---- what can be claimed ----
+
+
+def find_ready_of_run(t: Tables, run: int) -> list[Row]:
+    return [
+        (seq,)
+        for seq, task in sorted(t.task.items())
+        if task["run"] == run and task["status"] == Status.READY
+    ]
+
+
+def find_withdrawn(t: Tables, run: int) -> list[Row]:
+    """The batch has changed the status of the run: there is nothing else to be undone."""
+    return [(seq, t.task[seq]["queue"]) for (seq,) in find_ready_of_run(t, run)]
+
+
+def lock_runs(t: Tables, runs: Sequence[int]) -> list[Row]:
+    return [(number, t.run[number]["status"]) for number in runs if number in t.run]
+
+
 # ---- verifying ----
 
 
@@ -374,3 +407,8 @@ def verify_active(t: Tables) -> list[Row]:
         for (run, ending), count in sorted(pooled.items())
         if live[run, ending] < count
     ]
+
+
+def verify_let_go(_: Tables) -> list[Row]:
+    """There is no second table that could offer what a run let go has."""
+    return []

@@ -11,7 +11,12 @@ from typing import Any
 from tidewheel.store.memory.tables import Tables
 from tidewheel.store.transaction import Row
 
-__all__ = ["get_event_bounds", "list_run_history", "list_task_events"]
+__all__ = [
+    "find_status_since",
+    "get_event_bounds",
+    "list_run_history",
+    "list_task_events",
+]
 
 DELETED_SECONDS_MAX = 2_592_000.0
 
@@ -63,6 +68,14 @@ def tell_run(t: Tables, run: int) -> None:
     told = {name: row[name] for name in ("name", "workflow", "queue", "status", "reason")}
     number = t.next_number("history")
     t.run_history[number] = told | {"run": run, "batch": row["batch"], "at": row["updated_at"]}
+
+
+def find_status_since(t: Tables, *, run: int, status: str) -> list[Row]:
+    since: float | None = None
+    for _, row in sorted(t.run_history.items()):
+        if row["run"] == run:
+            since = None if row["status"] != status else since or row["at"]
+    return [(since,)]
 
 
 def forget_run(t: Tables, run: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.status import FINAL, LEASED, Status, legal_steps
 from tidewheel.store.memory.changes import matches
-from tidewheel.store.memory.leases import aged_priority
+from tidewheel.store.memory.leases import aged_priority, can_be_claimed
 from tidewheel.store.memory.tables import Record, Tables
 from tidewheel.store.rows import TaskViewRow
 from tidewheel.store.transaction import Row
@@ -107,7 +107,8 @@ def find_tasks(t: Tables, *, before: int, count: int, **given: Any) -> list[Row]
 
 
 def find_ready_tasks(t: Tables, **given: Any) -> list[Row]:
-    return _find_status(t, Status.READY, given)
+    found = _find_status(t, Status.READY, given | {"count": len(t.task)})
+    return [row for row in found if can_be_claimed(t, t.task[row[0]])][: given["count"]]
 
 
 def find_waiting_tasks(t: Tables, **given: Any) -> list[Row]:
@@ -146,7 +147,7 @@ def _due(t: Tables, queue: str) -> list[Record]:
         task
         for task in t.task.values()
         if task["queue"] == queue
-        and task["status"] == Status.READY
+        and can_be_claimed(t, task)
         and (task["due_at"] is None or task["due_at"] <= now)
     ]
 
@@ -239,7 +240,7 @@ def list_queues(t: Tables) -> list[Row]:
 def list_ready_queues(t: Tables) -> list[Row]:
     ready: dict[str, int] = {}
     for task in t.task.values():
-        if task["status"] == Status.READY:
+        if can_be_claimed(t, task):
             queue, priority = task["queue"], task["priority"]
             ready[queue] = max(priority, ready.get(queue, priority))
     return sorted(ready.items())
@@ -255,7 +256,8 @@ def list_limits(t: Tables) -> list[Row]:
 def count_tasks(t: Tables) -> list[Row]:
     found: dict[tuple[str, str], list[Record]] = {}
     for task in t.task.values():
-        if task["status"] not in FINAL:
+        is_ready = task["status"] == Status.READY
+        if can_be_claimed(t, task) if is_ready else task["status"] not in FINAL:
             found.setdefault((task["queue"], task["status"]), []).append(task)
     now = t.clock()
     return [

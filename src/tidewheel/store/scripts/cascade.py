@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.tasks.dependency import EdgeState, edge_state, status_from_edges
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.status import FINAL, LEASED, Status
@@ -83,6 +84,7 @@ def apply(
     made = {seq: (Status.RUNNING, names) for seq, names in (outputs or {}).items()}
     while level or made:
         write_changes(tx, [change for _, change in level])
+        _withdraw_of_runs_let_go(tx, level)
         tell_runs(tx, overs(level), effects)
         for task, change in level:
             _note_effects(task, change, effects)
@@ -110,6 +112,30 @@ def write_changes(tx: Transaction, changes: Sequence[Change]) -> None:
         if entered:
             tx.rows("add_ready", seqs=entered)
         tx.rows("add_history", changes=chunk)
+
+
+def _withdraw_of_runs_let_go(
+    tx: Transaction, changed: Sequence[tuple[TaskState, Change]]
+) -> None:
+    """Keep what was given back from being claimed while nobody drives its run.
+
+    The run is locked first: whoever lets it go at this moment sees what was given back, or has
+    let it go before this looks.
+    """
+    given_back = {
+        task.seq: task.run
+        for task, change in changed
+        if task.run is not None and change.to_status is Status.READY
+    }
+    if not given_back:
+        return
+    let_go = {
+        number
+        for number, status in tx.rows("lock_runs", runs=sorted(set(given_back.values())))
+        if status in LET_GO_STATUSES
+    }
+    withdrawn = [seq for seq, run in given_back.items() if run in let_go]
+    rows_in_chunks(tx, "remove_ready", "seqs", withdrawn)
 
 
 def _note_effects(task: TaskState, change: Change, effects: Effects) -> None:

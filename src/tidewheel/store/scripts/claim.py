@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
+from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
 from tidewheel.core.tasks.requests import Claimed, ClaimRequest
 from tidewheel.core.tasks.status import Signal, Status
 from tidewheel.core.tasks.steps import step
 from tidewheel.core.tasks.task import Instant, TaskId, TaskState, WorkerId
-from tidewheel.errors import BadSetting, NotDue, NotFound, WrongStatus
+from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStatus
 from tidewheel.store.resource_rows import labels_text
 from tidewheel.store.rows import (
     ClaimedRow,
@@ -69,6 +70,7 @@ def claim_by_id(
     plan = _plan(tx, task.queue, worker, lease_seconds)
     if task.status is not Status.READY:
         raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
+    _refuse_withdrawn(tx, task)
     _refuse_delayed(tx, task)
     change = replace(
         step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
@@ -86,6 +88,14 @@ def _claimed(row: Row, plan: _Plan) -> Claimed:
         fence_kill=bool(plan.fence_kill),
         limited=bool(plan.limited),
     )
+
+
+def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
+    if task.run is None:
+        return
+    [(_, status)] = tx.rows("lock_runs", runs=[task.run])
+    if status in LET_GO_STATUSES:
+        raise NotRunning(tx.rows("get_run", run=task.run)[0][1], status)
 
 
 def _refuse_delayed(tx: Transaction, task: TaskState) -> None:

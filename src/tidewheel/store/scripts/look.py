@@ -54,6 +54,7 @@ INVARIANTS = {
     "P1": "verify_pool",
     "P17": "verify_submits",
     "P19": "verify_active",
+    "P22": "verify_let_go",
 }
 
 

@@ -20,7 +20,13 @@ from tidewheel.core.runs.requests import (
     TimerKey,
     XtriggerResult,
 )
-from tidewheel.core.runs.views import ChangesView, CommandView, RunAttempt, SubmissionView
+from tidewheel.core.runs.views import (
+    LET_GO_STATUSES,
+    ChangesView,
+    CommandView,
+    RunAttempt,
+    SubmissionView,
+)
 from tidewheel.core.sched.records import Change, PutMemory
 from tidewheel.core.sched.states import Flows
 from tidewheel.core.tasks.status import Status
@@ -40,7 +46,7 @@ from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count
 from tidewheel.store.scripts.runs import get_run, lost
-from tidewheel.store.transaction import Transaction, in_chunks
+from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
 
 SUBMITS_PER_LOOK = 1_000
 PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
@@ -80,6 +86,10 @@ def write_batch(
     failpoint("child_enqueued")
     if batch.cancellations:
         cancel(tx, batch.cancellations, effects)
+    if batch.goes_on:
+        _offer_again(tx, run, effects)
+    if batch.status in LET_GO_STATUSES:
+        _withdraw(tx, run)
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
     _write_xtriggers(tx, run, batch.xtriggers)
@@ -147,6 +157,22 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
     for chunk in in_chunks(stored):
         seqs = tx.insert(chunk)
         assert len(seqs) == len(chunk), "a submit number was used twice"
+
+
+def _withdraw(tx: Transaction, run: int) -> None:
+    """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
+    offered = [row[0] for row in tx.rows("find_ready_of_run", run=run)]
+    rows_in_chunks(tx, "remove_ready", "seqs", offered)
+
+
+def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
+    """What was withdrawn is what it was: the same submission, under the same number."""
+    withdrawn = tx.rows("find_withdrawn", run=run)
+    seqs = [row[0] for row in withdrawn]
+    # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
+    rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
+    rows_in_chunks(tx, "add_ready", "seqs", seqs)
+    effects.queues.update(row[1] for row in withdrawn)
 
 
 def _write_timers(tx: Transaction, run: int, batch: Batch) -> None:

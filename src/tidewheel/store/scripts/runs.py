@@ -11,7 +11,9 @@ from tidewheel.core.runs.run_names import ACCEPTED, is_run_name, names_above
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX
 from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import (
+    Aborted,
     AmbiguousRun,
     BadSetting,
     Duplicate,
@@ -119,6 +121,13 @@ def get_run(tx: Transaction, number: int) -> RunView:
     return run_view(found[0])
 
 
+def status_since(tx: Transaction, number: int) -> Instant:
+    """Since when the run has its status; other batches may have been written meanwhile."""
+    run = get_run(tx, number)
+    found = tx.rows("find_status_since", run=number, status=run.status)
+    return Instant(run.updated_at if found[0][0] is None else found[0][0])
+
+
 def find_run(tx: Transaction, text: str) -> RunView:
     """By whole name, number, workflow (its newest run) or the beginning of one name."""
     named = [run_view(row) for row in tx.rows("find_run_named", name=text)]
@@ -152,6 +161,8 @@ def list_runs(
 
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
     """A new epoch for a run that nobody holds, or whose owner is dead for sure."""
+    if (run := get_run(tx, claim.run)).is_aborted:
+        raise Aborted(run.name, run.reason)
     process = claim.process
     claimed = tx.rows(
         "claim_run",
@@ -203,6 +214,8 @@ def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
     """Whichever scheduler looks next may take it."""
+    if (run := get_run(tx, number)).is_aborted:
+        raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
         raise _held(tx, get_run(tx, number))
     return get_run(tx, number)
@@ -228,14 +241,25 @@ def lost(tx: Transaction, lease: RunLease) -> RunLost:
 
 def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
     """A command is a row that stays, and an event that its scheduler deals with."""
-    given = tx.rows("insert_command", run=command.run, who=command.who, body=command.body)
+    asked = {"run": command.run, "who": command.who, "body": command.body}
+    given = tx.rows("insert_command", **asked)
     if not given:
-        run = get_run(tx, command.run)
-        raise NotRunning(run.name, run.status)
+        _reopen(tx, command)
+        given = tx.rows("keep_command", **asked)
     number: int = given[0][0]
     event = {"run": command.run, "kind": COMMAND, "command": number}
     tell_runs(tx, [event], effects)
     return number
+
+
+def _reopen(tx: Transaction, command: NewCommand) -> None:
+    """Ask any scheduler to go on with a run that has ended, for the sake of this command."""
+    run = get_run(tx, command.run)
+    if run.is_aborted:
+        raise Aborted(run.name, run.reason)
+    nothing_anew = options_text(RunOptions(mode=""))
+    if not (command.reopens and tx.rows("reopen_run", run=run.number, given=nothing_anew)):
+        raise NotRunning(run.name, run.status)
 
 
 # ---- deleting ----

@@ -1,8 +1,8 @@
 /** One action on everything that is ticked, in whichever view. */
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
-import { TASK_VERBS } from "../../acting/verbs";
-import { useLiveOf, useLiveStore, useMayAct } from "../../api/runLive";
+import { taskVerbs } from "../../acting/verbs";
+import { useEnded, useLiveOf, useLiveStore, useMayAct } from "../../api/runLive";
 import { Button } from "../../ui/parts";
 import { useTicks } from "./ticks";
 
@@ -19,12 +19,13 @@ function Bar() {
   const { ticked, clear } = useTicks();
   const { act } = useActing();
   const live = useLiveStore();
+  const ended = useEnded();
   const all = useLiveOf((state) => state.rows);
   const rows = useMemo(() => [...ticked].map((id) => live.row(id) ?? { id, ...FUTURE }), [ticked, live, all]); // eslint-disable-line react-hooks/exhaustive-deps -- `all` is another one when a row is
   return (
     <div className="bulk-bar card" role="group" aria-label="Actions on ticked tasks">
       <b>{rows.length} ticked</b>
-      {TASK_VERBS.map(({ verb, button, says, fits }) => {
+      {taskVerbs(ended !== null).map(({ verb, button, says, fits }) => {
         const ids = rows.filter((row) => fits?.(row) ?? true).map((row) => row.id);
         return (
           <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act({ verb, ids })}>

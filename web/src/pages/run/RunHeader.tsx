@@ -10,7 +10,7 @@ import type { Cause, RunFacts, RunSummary } from "../../api/types";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
-import { Ago } from "../../ui/time";
+import { Ago, At, Due } from "../../ui/time";
 import { isAbandoned, isOver, progressText, withDriver } from "../runOrder";
 import { useRunPage } from "./useRunPage";
 
@@ -42,7 +42,7 @@ export function RunHeader() {
       )}
       <RunVerbs run={run} />
       {isAbandoned(run) && <Abandoned />}
-      {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} />}
+      {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} stall={summary.stall} />}
     </header>
   );
 }
@@ -87,7 +87,7 @@ function Abandoned() {
   );
 }
 
-function Causes({ causes, count, stalled }: { causes: Cause[]; count: number; stalled: boolean }) {
+function Causes({ causes, count, stalled, stall }: { causes: Cause[]; count: number; stalled: boolean; stall: RunSummary["stall"] }) {
   const { select } = useRunPage();
   const { act } = useActing();
   const may = useMay("operate");
@@ -95,6 +95,7 @@ function Causes({ causes, count, stalled }: { causes: Cause[]; count: number; st
   return (
     <div className="run-causes" role="alert">
       <b>{stalled ? "Stalled: nothing goes on by itself" : "Needs somebody"}</b>
+      {stalled && stall && <span className="muted"> since <At at={stall.since} />, <Ago at={stall.since} />{stall.until && <>; the stall timer ends it at <At at={stall.until} />, <Due at={stall.until} /></>}</span>}
       <ul>
         {causes.map((cause) => (
           <li key={cause.id}>

@@ -1,9 +1,13 @@
--- Verify T6: exactly the ready tasks can be claimed, each for what it asks.
+-- Verify T6: exactly the ready tasks can be claimed, each for what it asks; those of a run that was let
+-- go cannot (P22).
 SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be claimed'
                      WHEN task.status <> 'ready' THEN task.status || ', but can be claimed'
                      ELSE 'ready otherwise than it was asked for' END
   FROM task LEFT JOIN ready ON ready.task_seq = task.seq
- WHERE (ready.task_seq IS NOT NULL) <> (task.status = 'ready')
+ WHERE (ready.task_seq IS NOT NULL AND task.status <> 'ready')
+    OR (ready.task_seq IS NULL AND task.status = 'ready'
+        AND NOT EXISTS (SELECT 1 FROM run WHERE run.number = task.run
+                           AND run.status IN ('stopped', 'completed', 'error', 'deleted')))
     OR (ready.task_seq IS NOT NULL
         AND (ready.queue <> task.queue OR ready.rank <> -task.priority OR ready.cpu <> task.cpu
              OR ready.memory_bytes <> task.memory_bytes OR ready.gpu <> task.gpu
