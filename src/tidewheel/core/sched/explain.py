@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.sched.conditions import leaf_value, untrue_leaves
+from tidewheel.core.sched.compile_plan import BAD_ENDS
+from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
 from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
 from tidewheel.core.sched.judgement import chain_text, failed_cause
 from tidewheel.core.sched.plan import Leaf, NodePlan
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
 from tidewheel.core.tasks.task import Instant
@@ -45,8 +46,12 @@ def why(pool: Pool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
         return [Reason(f"there is no task {key[1]} in this workflow", passes=False)]
     task = pool.tasks.get(key)
     if task is None:
-        return _why_absent(pool, node, key)
-    return list(_why_pooled(pool, task, due_at))
+        found = _why_absent(pool, node, key)
+    else:
+        found = list(_why_pooled(pool, task, due_at))
+    if pool.run.status is not RunStatus.STALLED:
+        return found
+    return [one._replace(passes=False) for one in found]  # nothing goes on by itself any more
 
 
 def _name(pool: Pool, key: Key) -> str:
@@ -135,29 +140,69 @@ def _why_not_submitted(pool: Pool, task: Task) -> Reason:
 
 
 def _why_missing(pool: Pool, task: Task) -> Iterator[Reason]:
-    for arrow, base in task.plan.arrows_at(task.point):
-        for number in untrue_leaves(arrow.expression, task.true >> base):
-            yield why_open(pool, arrow.leaves[number], task.point, task.flows, task.key)
+    missing = [
+        arrow.leaves[number]
+        for arrow, base in task.plan.arrows_at(task.point)
+        for number in untrue_leaves(arrow.expression, task.true >> base)
+    ]
+    yield from _why_open(pool, missing, task.key, task.flows)
 
 
-def why_open(pool: Pool, leaf: Leaf, point: Point, flows: Flows, child: Key) -> Reason:
-    """Why one atom is not true yet."""
-    parent = (leaf.parent_point(point, pool.plan.initial), leaf.node)
-    if leaf.group is not None:
-        kind = "all" if leaf.group.every else "any"
-        text = f"{_name(pool, child)} needs {leaf.wanted} of {kind} of {leaf.group.family}"
-        return Reason(text, passes=True)
-    needed = f"{_name(pool, child)} needs {_name(pool, parent)}:{leaf.output}"
-    command = f"set {_name(pool, child)} --pre {_name(pool, parent)}:{leaf.output}"
-    value = leaf_value(pool, leaf, point, flows)
-    if value <= Value.LOST:
-        flow = min(flows, default=1)
-        text = f"{needed}: {chain_text(pool, parent, flow)}"
-        return Reason(text, passes=False, command=_mending(pool, parent, flow))
-    return _why_parent(pool, leaf, parent, flows, Reason(needed, passes=True, command=command))
+def _why_open(pool: Pool, leaves: list[Leaf], child: Key, flows: Flows) -> Iterator[Reason]:
+    """Why each of these atoms is not true yet; ways that were not taken come last.
+
+    Of `a:fail | b => c` nobody wants to hear first that `a` should have failed.
+    """
+    not_taken = [leaf_value(pool, leaf, child[0], flows) is Value.NOT_TAKEN for leaf in leaves]
+    for leaf, _ in sorted(zip(leaves, not_taken, strict=True), key=lambda pair: pair[1]):
+        parent = leaf.parent_point(child[0], pool.plan.initial)
+        if leaf.group is None:
+            atom = _Atom(child, (parent, leaf.node), leaf.output, flows)
+            yield _why_atom(pool, atom, leaf_value(pool, leaf, child[0], flows))
+        else:
+            yield _why_family(pool, leaf, parent, child, flows)
 
 
-def _why_parent(pool: Pool, leaf: Leaf, parent: Key, flows: Flows, reason: Reason) -> Reason:
+class _Atom(NamedTuple):
+    """An output of one task that another waits for, in these flows."""
+
+    child: Key
+    parent: Key
+    output: str
+    flows: Flows
+
+
+def _why_family(pool: Pool, leaf: Leaf, point: Point, child: Key, flows: Flows) -> Reason:
+    """Name the member that keeps the family from it, the first that nothing will help alone."""
+    group = leaf.group
+    assert group is not None
+    kind = "all" if group.every else "any"
+    text = f"{_name(pool, child)} needs {leaf.wanted} of {kind} of {group.family}"
+    for member in group.members:
+        value = member_value(pool.recall(point, member), group, flows)
+        if value is not Value.TRUE:
+            atom = _Atom(child, (point, member), leaf.output, flows)
+            reason = _why_atom(pool, atom, value)
+            if not reason.passes:
+                return reason._replace(text=f"{text}; {reason.text}")
+    return Reason(text, passes=True)
+
+
+def _why_atom(pool: Pool, atom: _Atom, value: Value) -> Reason:
+    needed = f"{_name(pool, atom.child)} needs {_name(pool, atom.parent)}:{atom.output}"
+    command = f"set {_name(pool, atom.child)} --pre {_name(pool, atom.parent)}:{atom.output}"
+    if value > Value.LOST:
+        return _why_parent(pool, atom, Reason(needed, passes=True, command=command))
+    flow = min(atom.flows, default=1)
+    text = f"{needed}: {chain_text(pool, atom.parent, flow)}"
+    # To run it again makes no failure of a success, and no task where the graph has none.
+    if atom.output not in BAD_ENDS and pool.node(atom.parent[1]).is_at(atom.parent[0]):
+        command = _mending(pool, atom.parent, flow)
+    return Reason(text, passes=False, command=command)
+
+
+def _why_parent(pool: Pool, atom: _Atom, reason: Reason) -> Reason:
+    _, parent, output, flows = atom
     task = pool.tasks.get(parent)
     if task is not None:
         stuck = task.standing in (Standing.INCOMPLETE, Standing.BLOCKED, Standing.HELD)
@@ -165,7 +210,7 @@ def _why_parent(pool: Pool, leaf: Leaf, parent: Key, flows: Flows, reason: Reaso
         command = f"trigger {_name(pool, parent)}" if stuck else reason.command
         return Reason(f"{reason.text}, which is {word}", passes=not stuck, command=command)
     memory = pool.recall(*parent)
-    made = None if memory is None else memory.made.get(leaf.output)
+    made = None if memory is None else memory.made.get(output)
     if made:
         # Of a task that ended incomplete and was met by a new flow, that one's count.
         lacking = flows - made or flows
@@ -206,11 +251,11 @@ def _mending(pool: Pool, key: Key, flow: int) -> str:
 
 def _why_unspawned(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
     flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
-    found = []
+    missing = []
     for arrow, _ in node.arrows_at(key[0]):
         values = ((leaf, leaf_value(pool, leaf, key[0], flows)) for leaf in arrow.leaves)
         true = sum(1 << leaf.number for leaf, value in values if value is Value.TRUE)
-        for number in untrue_leaves(arrow.expression, true):
-            found.append(why_open(pool, arrow.leaves[number], key[0], flows, key))
+        missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
+    found = list(_why_open(pool, missing, key, flows))
     text = f"{_name(pool, key)} comes when the instance before it is released"
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
