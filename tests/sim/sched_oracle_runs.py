@@ -48,7 +48,6 @@ class Driven:
         reports: int | None = None,
         restart: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.case = case
         self.history: list[str] = []
         self._choose = choose
         self._reports = reports
@@ -59,19 +58,45 @@ class Driven:
         self._past: list[Event] = []
         self._read = 0
         self._made: defaultdict[Key, set[str]] = defaultdict(set)
+        self.submitted: Counter[Key] = Counter()
+        self._incomplete: set[Key] = set()
+        self._follow(case)
+        graph = compile_flow(flow_text(case.graph))
+        self.run = Scenario(graph, start=case.graph.start, start_jobs=False)
+        self._take_effects()
+
+    def _follow(self, case: Case) -> None:
+        """Judge by this case from now on."""
+        self.case = case
         self._killers: dict[Key, list[Condition]] = {}
         for arrow in case.graph.arrows:
             for point in arrow.points if arrow.suicide and arrow.condition else ():
                 assert arrow.condition is not None
                 for name in arrow.targets:
                     self._killers.setdefault((point, name), []).append(arrow.condition)
-        self.submitted: Counter[Key] = Counter()
-        self._incomplete: set[Key] = set()
         self.points = sorted({point for one in case.graph.arrows for point in one.points})
         self._check_runahead = case.graph.runahead is not None and not steps_back(case.graph)
+
+    def reloads(self, case: Case) -> None:
+        """Go on with another definition."""
+        self._follow(case)
         graph = compile_flow(flow_text(case.graph))
-        self.run = Scenario(graph, start=case.graph.start, start_jobs=False)
-        self._take_effects()
+        self._apply(events.Reload(graph, self.run.now))
+
+    def runs_again(self, key: Key, job: Try) -> None:
+        """Forget that a task ran, and run it once more: its job does this then."""
+        core = (Point(key[0]), key[1])
+        outcomes = {**self.case.outcomes, key: (*self.case.outcomes[key], job)}
+        self._follow(Case(self.case.graph, outcomes))
+        self._made.pop(key, None)
+        self._apply(events.Remove(tasks=(core,), at=self.run.now))
+        self._apply(events.Trigger(tasks=(core,), at=self.run.now))
+
+    def ran_once(self, key: Key) -> None:
+        """What a task did before it ran for the last time is no part of the run."""
+        outcomes = {**self.case.outcomes, key: self.case.outcomes[key][-1:]}
+        self._follow(Case(self.case.graph, outcomes))
+        self.submitted[key] = 1
 
     def to_the_end(self) -> Driven:
         for _ in range(STEPS_MAX):
@@ -285,5 +310,7 @@ def _said(event: Event) -> str:
             return f"{key[0]}/{key[1]}/{submit} submitted"
         case events.TimerFired(key, name):
             return f"timer {name} of {key}"
+        case events.Reload():
+            return "reload"
         case _:
             return str(event)

@@ -74,9 +74,12 @@ CAMPAIGNS = {
         module="tests.sim.commands_campaign",
         each=100,
         once_failed=dict.fromkeys(
-            (149, 5007, 5011, 5041, 5154, 5269, 5460), "before causes were noted here"
+            (149, 5007, 5011, 5041, 5154, 5269, 5460, 170359, 170734, 170758, 880004),
+            "before causes were noted here",
         ),
     ),
+    "advice": Campaign(module="tests.sim.advice_campaign", each=200),
+    "properties": Campaign(module="tests.sim.properties_campaign", each=60),
 }
 
 

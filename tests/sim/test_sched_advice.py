@@ -2,19 +2,21 @@
 
 Jobs fail at random, then everything is mended: from there on every job succeeds and makes all
 its outputs. Whoever follows the advice for what keeps the run, or for what is lost, gets
-somewhere: the advice does not come back in the same words, and the run completes. A failing
-seed is printed; `SIM_SEED=n` plays it alone.
+somewhere: the advice does not come back in the same words, and the run completes. A failure
+prints the command that shows it again.
 """
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 from random import Random
 
+import pytest
+
+from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
+from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.runs.applying import events_of
 from tidewheel.core.runs.commands import Set, Trigger
 from tidewheel.core.sched.explain import Reason, why
@@ -22,9 +24,7 @@ from tidewheel.core.sched.spawning import RETRY
 from tidewheel.core.sched.states import Key
 from tidewheel.testing.scenario import Scenario, compile_flow
 
-FIRST_SEED = 1
-ONCE_FAILED = ()
-SECONDS_MAX = 10.0
+ADVICE = CAMPAIGNS["advice"]
 FAILING = 0.3  # of all jobs, before everything is mended
 ROUNDS_MAX = 60
 JOBS_MAX = 600
@@ -92,7 +92,7 @@ class Repair:
         return None
 
     def follows(self, command: str) -> None:
-        first = command.split(", or ")[0]
+        first = command.split(", or ", maxsplit=1)[0]
         self.said.append(f"-- {first}")
         verb, one, *rest = first.split()
         if verb == "trigger":
@@ -113,19 +113,10 @@ def play(seed: int) -> None:
         repair.plays()
     except Exception as error:
         said = "\n".join((repair.text, *repair.said))
-        raise AssertionError(f"SIM_SEED={seed}: {error!r}\n{said}") from error
+        raise AssertionError(f"{error!r}\n{said}") from error
 
 
-def test_what_why_advises_repairs_a_run():
-    alone = os.environ.get("SIM_SEED")
-    if alone is not None:
-        play(int(alone))
-        return
-    for seed in ONCE_FAILED:
-        play(seed)
-    begun = time.monotonic()
-    seed = FIRST_SEED
-    while time.monotonic() - begun < SECONDS_MAX:
-        play(seed)
-        seed += 1
-    assert seed > FIRST_SEED
+@pytest.mark.parametrize("seed", ADVICE.begins())
+def test_what_why_advises_repairs_a_run(seed):
+    with campaigns_of(ADVICE) as campaigns:
+        campaigns.hold(seed, ADVICE.each)

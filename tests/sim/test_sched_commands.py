@@ -1,18 +1,21 @@
 """Random commands in random workflows: nothing breaks, and a restart changes nothing.
 
 After each step `Scenario` checks the invariants and compares the pool with one that is made
-again from what was written. A failure prints the command that shows it again.
+again from what was written. A failing seed is printed; `SIM_SEED=n` plays it alone.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from tests.sim.campaigns import campaigns_of
+from tests.sim.sched_oracle import Arrow
+from tests.sim.sched_oracle import Graph as Drawn
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import draw
+from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there
 from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs import commands
@@ -28,6 +31,7 @@ from tidewheel.errors import Refused
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 COMMANDS = CAMPAIGNS["commands"]
+DRAWS_MAX = 6
 STEPS_MAX = 60
 SELECTORS = ("", "", "", ":waiting", ":active", ":incomplete", ":held", ":f*")
 FLOWS = ("", "", "", "new", "all", "none", "1", "2", "1,2")
@@ -38,11 +42,15 @@ class Operator:
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
-        case = draw(seed)
+        case = self.draws(seed)
+        self.drawn = case.graph
         self.run = Scenario(_compiled(flow_text(case.graph), self.rng), start=case.graph.start)
         self.names = sorted(self.run.graph.nodes)
         self.final = case.graph.final
         self.said: list[str] = []
+
+    def draws(self, seed: int) -> Case:
+        return draw(seed)
 
     def plays(self) -> None:
         for _ in range(STEPS_MAX):
@@ -81,14 +89,16 @@ class Operator:
         """Another definition, under the same rules: names and points are much alike."""
         seed = self.rng.randrange(1_000_000)
         self.said.append(f"reload {seed}")
-        case = draw(seed)
+        self.goes_on_with(draw(seed).graph)
+
+    def goes_on_with(self, drawn: Drawn) -> None:
         policy = self.run.graph.policy.name
         try:
-            graph = compile_flow(flow_text(case.graph), policy)
+            graph = compile_flow(flow_text(drawn), policy)
         except AssertionError:
             return
         self.run.happens(events.Reload(graph, self.run.now))
-        self.names, self.final = sorted(graph.nodes), case.graph.final
+        self.drawn, self.names, self.final = drawn, sorted(graph.nodes), drawn.final
 
     def commands(self, command: Command) -> None:
         self.said.append(str(command))
@@ -146,6 +156,69 @@ class Operator:
         return f"{point}/{name}{rng.choice(SELECTORS)}"
 
 
+class Editor(Operator):
+    """Somebody who also changes the definition a little, again and again.
+
+    Every workflow has a family; limits, points and arrows come and go.
+    """
+
+    def draws(self, seed: int) -> Case:
+        cases = (draw(self.rng.randrange(1_000_000_000)) for _ in range(DRAWS_MAX))
+        return next((case for case in cases if case.graph.families), draw(seed))
+
+    def plays(self) -> None:
+        for _ in range(STEPS_MAX):
+            roll = self.rng.random()
+            if roll < 0.45:
+                self.ends_a_job()
+            elif roll < 0.5:
+                self.run.restarts()
+            elif roll < 0.65:
+                self.edits()
+            elif roll < 0.7 and self.run.status == "stopped":
+                self.said.append("continue")
+                self.run.happens(events.RunContinued(self.run.now))
+            elif roll < 0.73:
+                self.commands(commands.Stop(after_task=self.a_plain_id()))
+            else:
+                self.commands(self.chooses())
+
+    def edits(self) -> None:
+        rng, drawn = self.rng, self.drawn
+        edited = drawn
+        match rng.randrange(5):
+            case 0:
+                edited = replace(drawn, limit=rng.choice((None, 1, 2, 3)))
+            case 1:
+                edited = replace(drawn, runahead=rng.choice((None, 0, 1, 2)))
+            case 2:
+                kept = tuple(one for one in drawn.arrows if rng.random() < 0.9)
+                edited = replace(drawn, arrows=kept)
+            case 3:
+                edited = replace(drawn, arrows=(*drawn.arrows, *self.other_arrows()))
+            case _:
+                pass  # as it was
+        self.said.append(f"edit {flow_text(edited)}")
+        if not never_there(edited) and not has_cycle(edited):
+            self.goes_on_with(edited)
+
+    def other_arrows(self) -> list[Arrow]:
+        """Of another definition with the same points."""
+        for _ in range(DRAWS_MAX):
+            other = draw(self.rng.randrange(1_000_000_000)).graph
+            if other.final == self.drawn.final and other.families == self.drawn.families:
+                return [one for one in other.arrows if self.rng.random() < 0.3]
+        return []
+
+    def an_id(self) -> str:
+        one = super().an_id()
+        point = one.partition("/")[0]
+        return f"{point}/FAM" if self.drawn.families and self.rng.random() < 0.2 else one
+
+    def a_plain_id(self) -> str:
+        return f"{self.rng.randint(1, self.final)}/{self.rng.choice(self.names)}"
+
+
 def _compiled(text: str, rng: Random) -> Graph:
     """Under Cylc 8's rules, too, where they allow it."""
     if rng.random() < 0.3:
@@ -157,14 +230,16 @@ def _compiled(text: str, rng: Random) -> Graph:
 
 
 def play(seed: int) -> None:
-    operator = None
-    try:
-        operator = Operator(seed)
-        operator.plays()
-    except Exception as error:
-        said = [] if operator is None else operator.said
-        shown = "\n".join(said)
-        raise AssertionError(f"{error!r}\n{shown}") from error
+    """Play one workflow with each kind of operator."""
+    for who in (Operator, Editor):
+        operator = None
+        try:
+            operator = who(seed)
+            operator.plays()
+        except Exception as error:
+            said = [] if operator is None else operator.said
+            shown = "\n".join((who.__name__, *said))
+            raise AssertionError(f"{error!r}\n{shown}") from error
 
 
 @pytest.mark.parametrize("seed", COMMANDS.begins())

@@ -72,7 +72,11 @@ def _set_pooled(draft: Draft, task: Task, outputs: tuple[str, ...]) -> None:
     added = [output for output in task.outputs if output not in before]
     task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
     if not task.is_active and task.flows and is_complete(task):
-        task.ended = SUCCEEDED if SUCCEEDED in task.outputs else outputs[-1]
+        # It may have succeeded before a flow arrived, and then not in that one.
+        succeeded = SUCCEEDED in task.outputs and (
+            task.flows <= task.memory.made.get(SUCCEEDED, task.flows)
+        )
+        task.ended = SUCCEEDED if succeeded else outputs[-1]
         conclude(draft, task)
 
 

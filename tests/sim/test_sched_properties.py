@@ -1,0 +1,203 @@
+"""Two runs that must come to the same, one of them with a command: checked by the oracle.
+
+- A reload to G is G from there on: a reload to the same definition changes nothing, and a run
+  that began with lower limits, or without arrows of which nothing was known yet, ends as one
+  that had all of G from the start.
+- A task that is removed and run again is one that ran once, later, as long as no child of it
+  was submitted.
+
+A failure prints the command that shows it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import cast
+
+import pytest
+
+from tests.sim.campaigns import campaigns_of
+from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Try, leaves
+from tests.sim.sched_oracle_comparing import disagreements
+from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there, sometimes_missing
+from tests.sim.sched_oracle_runs import Broken, Driven
+from tests.sim.seeds import CAMPAIGNS
+from tidewheel.core.sched.invariants import fingerprint
+
+PLAYED = CAMPAIGNS["properties"]
+RUNAHEAD_MAX = 9
+
+
+def the_same_definition(seed: int) -> bool:
+    """Loaded again, whenever, nothing changes."""
+    rng, case = Random(seed), draw(seed)
+    run = Driven(case, rng.randrange)
+    again = rng.choice((0.1, 0.5, 1.0))
+    while run.happens_next():
+        if rng.random() < again:
+            before, submitted = _state(run), len(run.run.submitted)
+            run.reloads(case)
+            assert _state(run) == before, "a reload changed something"
+            assert len(run.run.submitted) == submitted, "a reload submitted something"
+    _ends_as_said(run)
+    return True
+
+
+def higher_limits(seed: int) -> bool:
+    """What waits for room, or for the limit, goes on at once."""
+    rng, case = Random(seed), draw(seed)
+    graph = case.graph
+    tight = replace(
+        graph,
+        limit=rng.randint(1, graph.limit or 3),
+        runahead=rng.randint(0, RUNAHEAD_MAX if graph.runahead is None else graph.runahead),
+    )
+    run = _reloaded(Case(tight, case.outcomes), case, rng, lambda _: True)
+    assert run is not None
+    _ends_as_said(run)
+    return True
+
+
+def later_arrows(seed: int) -> bool:
+    """What is added before anything of it could have happened counts as if always there."""
+    rng, case = Random(seed), draw(seed)
+    graph = case.graph
+    dropped = tuple(one for one in graph.arrows if one.condition and rng.random() < 0.3)
+    fewer = replace(graph, arrows=tuple(one for one in graph.arrows if one not in dropped))
+    # A parent that is off its sequence is seen as soon as its child is near.
+    if sometimes_missing(graph) or fewer.placed() != graph.placed():
+        return False
+    if not dropped or never_there(fewer) or has_cycle(fewer):
+        return False
+    start = Case(fewer, case.outcomes)
+    run = _reloaded(start, case, rng, lambda run: _is_untouched(run, dropped))
+    if run is None:
+        return False
+    _ends_as_said(run)
+    return True
+
+
+def run_again(seed: int) -> bool:
+    """Removed and run again, a task is one that ran once, later."""
+    rng, case = Random(seed), draw(seed)
+    if any(arrow.suicide for arrow in case.graph.arrows):
+        return False
+    # A task that is triggered asks for no room, and holds the limit back.
+    case = Case(replace(case.graph, limit=None, runahead=None), case.outcomes)
+    run = Driven(case, rng.randrange)
+    for _ in range(rng.randint(1, 30)):
+        if not run.happens_next():
+            break
+    keys = sorted(filter(lambda key: _may_run_again(run, key), run.submitted))
+    if not keys:
+        return False
+    key = rng.choice(keys)
+    customs = tuple(one for one in case.graph.customs.get(key[1], ()) if rng.random() < 0.7)
+    run.runs_again(key, rng.choice((Try(SUCCEEDED, customs), case.outcomes[key][-1])))
+    run.to_the_end()
+    if key in run.pool:
+        return False  # incomplete: children that were there before wait for it in the pool
+    run.ran_once(key)
+    # Who was there because of the first time stays in the pool, and waits.
+    found = [one for one in disagreements(run) if not _is_only_waiting(one)]
+    assert not found, "; ".join(found)
+    return True
+
+
+def _state(run: Driven) -> dict[str, object]:
+    """All that a run is, but for what is known ahead of tasks that will not come."""
+    core = run.run.core
+    ahead = [
+        (point, name)
+        for point, there in core.memory.items()
+        for name, memory in there.items()
+        if not memory.spawned and not memory.made and not memory.submits
+    ]
+    found = fingerprint(core)
+    rows, shown = (
+        cast("list[str]", found["rows"]),
+        tuple(f"PutMemory(key={one}" for one in ahead),
+    )
+    return {**found, "rows": [row for row in rows if not row.startswith(shown)]}
+
+
+def _reloaded(
+    start: Case, then: Case, rng: Random, is_time: Callable[[Driven], bool]
+) -> Driven | None:
+    run = Driven(start, rng.randrange)
+    for _ in range(rng.choice((0, 0, 1, 3, 6, 12, 20))):
+        if not run.happens_next():
+            break
+    if not is_time(run):
+        return None
+    run.reloads(then)
+    return run.to_the_end()
+
+
+def _ends_as_said(run: Driven) -> None:
+    found = disagreements(run)
+    assert not found, "; ".join(found)
+
+
+def _is_only_waiting(disagreement: str) -> bool:
+    return disagreement.startswith("waiting: ") and disagreement.endswith(", missing []")
+
+
+def _is_untouched(run: Driven, arrows: tuple[Arrow, ...]) -> bool:
+    """Whether nothing is known of the targets of arrows, nor of their parents."""
+    core, start = run.run.core, run.case.graph.start
+    for arrow in arrows:
+        for point in arrow.points:
+            wanted = {(point, name) for name in arrow.targets}
+            for leaf in leaves(arrow.condition):
+                parent = leaf.parent_point(point)
+                wanted |= {(parent, name) for name in leaf.names if parent >= start}
+            if any(core.recall(*key) is not None for key in wanted):  # type: ignore[arg-type]
+                return False
+    return True
+
+
+def _may_run_again(run: Driven, key: Key) -> bool:
+    """Whether a task has ended and left, and none of its children was submitted."""
+    core, graph = run.run.core, run.case.graph
+    if key in run.pool or key[1] in graph.retries:
+        return False
+    children = list(_children(graph, key))
+    horizon = core.run.horizon
+    known = -1 if horizon is None else horizon + core.plan.reach_back
+    remembered = all(point >= known for point, _ in (key, *children))
+    return remembered and not any(one in run.submitted for one in children)
+
+
+def _children(graph: Graph, key: Key) -> Iterator[Key]:
+    for arrow in graph.arrows:
+        for leaf in leaves(arrow.condition):
+            if key[1] in leaf.names:
+                for point in arrow.points:
+                    if leaf.parent_point(point) == key[0]:
+                        yield from ((point, name) for name in arrow.targets)
+
+
+PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again)
+
+
+def play(seed: int) -> None:
+    """Check every property that can be checked in this world."""
+    for holds in PROPERTIES:
+        try:
+            holds(seed)
+        except (AssertionError, Broken) as error:
+            raise AssertionError(f"{holds.__name__}: {error}") from error
+
+
+@pytest.mark.parametrize("holds", PROPERTIES)
+def test_some_worlds_are_fit_for_each_property(holds):
+    assert any(holds(seed) for seed in range(1, 60))
+
+
+@pytest.mark.parametrize("seed", PLAYED.begins())
+def test_two_runs_come_to_the_same(seed):
+    with campaigns_of(PLAYED) as campaigns:
+        campaigns.hold(seed, PLAYED.each)
