@@ -16,7 +16,7 @@ def play_all(module: str, about: str, play: Callable[[int], None]) -> int:
         del (
             calm,
             events_kept,
-        )  # there are no faults to switch off, and all that was said is told
+        )  # there are no faults to switch off
         broken = None
         try:
             play(seed)

@@ -65,7 +65,7 @@ CAMPAIGNS = {
             2: "verify took every task that was submitted and still pooled for a mistake",
             41: "a copy of an old batch that came late broke the store",
             6084: "a run that stalled again in the pass in which its stall ended had no timer",
-            2925859822: "a task that was not taken and then removed came back and waited for ever",
+            2925859822: "a task that was not taken and then removed came back and waited",
             197057536071: "the simulator lost the answers of a scheduler whose cut had ended",
         },
     ),

@@ -1,7 +1,8 @@
 """Random commands in random workflows: nothing breaks, and a restart changes nothing.
 
 After each step `Scenario` checks the invariants and compares the pool with one that is made
-again from what was written. A failing seed is printed; `SIM_SEED=n` plays it alone.
+again from what was written. A failure prints the
+command that shows it again.
 """
 
 from __future__ import annotations
