@@ -98,7 +98,8 @@ class Commands:
                 f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
                 f"kind {new.kind}; begin another run"
             )
-        restored = restore(new, stage.drive.run.options, stage.files.directory)
+        options, directory = stage.drive.run.options, stage.files.directory
+        restored = restore(new, options, directory, is_new=new.digest != old.digest)
         stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)
