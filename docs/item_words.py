@@ -12,7 +12,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[scheduler]": {
         "UTC mode": "Points and logs in UTC instead of local time.",
-        "allow implicit tasks": "Tasks of the graph need no heading under `[runtime]`, even if they do nothing.",
+        "allow implicit tasks": "Tasks that do nothing need no heading under `[runtime]`.",
         "install": "Which files Cylc would copy.",
         "cycle point format": "How points are written, `CCYYMMDDThhmm` and the like.",
         "cycle point num expanded year digits": "Years with more than four digits.",

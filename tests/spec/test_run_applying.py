@@ -172,6 +172,9 @@ def test_a_task_is_set_to_what_skipping_it_would_make():
     run = Scenario("a:x => b\na => c", runtime)
     answer = obey(run, Set(ids=("1/a",), outputs=("skip",)))
     assert answer["submitted"] == ["1/b", "1/c"]
+    unsaid = Scenario("a:x => b\na => c", runtime.replace("outputs = x", ""))
+    answer = obey(unsaid, Set(ids=("1/a",), outputs=("skip",)))
+    assert sorted(answer["submitted"]) == ["1/b", "1/c"]
 
 
 def test_an_unknown_output_is_refused_with_those_that_are_known():

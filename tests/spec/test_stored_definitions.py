@@ -9,7 +9,7 @@ import pytest
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
 from tidewheel.errors import Refused
-from tidewheel.services.definitions.kept import capture, load_options, unpack
+from tidewheel.services.definitions.kept import capture, load_options, restore, unpack
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 
 
@@ -39,6 +39,14 @@ def definition(path: str, content: bytes) -> StoredDefinition:
     return StoredDefinition(
         digest="d", workflow="flow", files=(StoredFile(path, content, executable=True),)
     )
+
+
+def test_a_run_that_an_earlier_version_began_goes_on_with_what_was_accepted_then(tmp_path):
+    text = "[scheduling]\n[[graph]]\nR1 = model => modle\n[runtime]\n[[model]]\n"
+    stored = StoredDefinition(digest="d", workflow="flow", text=text)
+    assert set(restore(stored, RunOptions(), tmp_path).graph.nodes) == {"model", "modle"}
+    with pytest.raises(Refused, match="did you mean model"):
+        restore(stored, RunOptions(), tmp_path, is_new=True)
 
 
 def test_a_file_comes_back_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ test.each([
   [{ verb: "hold", ids: ["1/a", "2/a"] }, "Hold 2 tasks"],
   [{ verb: "trigger", ids: ["1/a"], flow: "new" }, "Trigger 1/a in a new flow"],
   [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "Satisfy 1/a:succeeded for 1/b"],
+  [{ verb: "set", ids: ["1/a"], outputs: ["ready"] }, "Set ready of 1/a"],
   [{ verb: "pause" }, "Pause"],
   [{ verb: "run" }, "Carry on"],
   [{ verb: "trigger", ids: ["1/a"], flow: "2" }, "Trigger 1/a in flow 2"],

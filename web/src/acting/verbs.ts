@@ -70,6 +70,7 @@ export function actionText(action: Action): string {
   if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
   const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
   const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
-  const word = action.verb === "set" ? "Set outputs of" : verbOf(action.verb).button;
+  const outputs = action.outputs as string[] | undefined;
+  const word = action.verb === "set" ? `Set ${outputs?.length ? outputs.join(", ") : "outputs"} of` : verbOf(action.verb).button;
   return `${word}${what}${flow}`;
 }

@@ -42,7 +42,7 @@ def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
     if text == REQUIRED:
         return completing(node)
     if text == SKIP:
-        return (*node.definition.skip.outputs, SUCCEEDED)
+        return (*(node.definition.skip.outputs or completing(node)), SUCCEEDED)
     name = standard_name(text)
     custom = [own for own, _ in node.definition.outputs]
     if name not in STANDARD and name not in custom:

@@ -45,8 +45,8 @@ def conclude(draft: Draft, task: Task) -> None:
     else:
         task.stage = Stage.INCOMPLETE
         task.waits.clear()
-        lacking = lacking_text(draft.pool, task) or f"{task.ended}, which nothing handles"
-        draft.notice("incomplete", task.key, f"{draft.name_of(task.key)} {lacking}")
+        what = lacking_text(draft.pool, task) or f"{task.ended}, which nothing handles"
+        draft.notice("incomplete", task.key, f"{draft.name_of(task.key)} {what}")
         settle(draft, task)
         apply_level_to(draft, task)
 
@@ -89,7 +89,8 @@ def lacking_text(pool: Pool, task: Task) -> str:
         return ""
     names = " or ".join(" and ".join(sorted(one)) for one in found[:NAMED_MAX])
     more = " or another" if len(found) > NAMED_MAX else ""
-    waiting = list(_who_waits(pool, task, dict.fromkeys(name for one in found for name in one)))
+    outputs = dict.fromkeys(name for one in found for name in sorted(one))
+    waiting = list(_who_waits(pool, task, outputs))
     if not waiting:
         return f"succeeded without {names}{more}, which the graph uses"
     who = waiting[:NAMED_MAX]

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
@@ -53,6 +54,10 @@ FILES_MAX = 10_000
 # What tools leave, and what is never part of a workflow.
 LEFT_OUT = frozenset({".git", ".svn", "__pycache__", ".venv"})
 MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
+
+
+# Mistakes with which a run works all the same: nobody is kept from a run that has begun.
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +175,19 @@ def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False)
 
 
 def restore(
-    definition: StoredDefinition, options: RunOptions, directory: Path
+    definition: StoredDefinition, options: RunOptions, directory: Path, *, is_new: bool = False
 ) -> RestoredDefinition:
-    """The graph of a stored definition; ``directory`` is that of its run."""
+    """The graph of a stored definition; ``directory`` is that of its run.
+
+    A run goes on with what was accepted when it began, even if it was accepted by an earlier
+    version; ``is_new``: this is a definition to which a run is about to change.
+    """
     findings = Findings()
     loaded, stages = _load_stored(definition, options, directory, findings)
-    if loaded.graph is None or loaded.reader is None or findings.has_errors:
-        seen = "; ".join(_errors(findings)[:3])
+    errors = [one for one in findings if one.severity is Severity.ERROR]
+    wrong = [one.message for one in errors if is_new or one.code not in _JUDGED_AT_FIRST]
+    if loaded.graph is None or loaded.reader is None or wrong:
+        seen = "; ".join(wrong[:3])
         raise Refused(
             f"the stored definition of {definition.workflow} cannot be used with these "
             f"options: {seen}"
@@ -271,10 +282,6 @@ def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWork
     from tidewheel.services.definitions.python import load_python_file
 
     return load_python_file(path, how, findings)
-
-
-def _errors(findings: Findings) -> list[str]:
-    return [one.message for one in findings if one.severity is Severity.ERROR]
 
 
 def _source(text: str, directory: Path) -> SourceText:

@@ -106,7 +106,8 @@ async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> G
     else:
         old = await store.definition(view.definition)
         new = reread(old, view.options, directory)
-    return restore(new, view.options, directory).graph
+    is_new = new.digest != view.definition
+    return restore(new, view.options, directory, is_new=is_new).graph
 
 
 def _run_document(

@@ -107,7 +107,8 @@ class Commands:
             )
         if new.is_trusted and not old.is_trusted:
             new = await self._distrusted(new)
-        restored = restore(new, stage.drive.run.options, stage.files.directory)
+        options, directory = stage.drive.run.options, stage.files.directory
+        restored = restore(new, options, directory, is_new=new.digest != old.digest)
         stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)

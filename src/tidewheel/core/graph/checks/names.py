@@ -14,6 +14,7 @@ from tidewheel.core.graph.spelling import Lookalikes, nearest
 
 NAMED_MAX = 10  # names in one message
 
+IMPLICIT_TASKS = "implicit-tasks"  # the finding's code
 WALL_CLOCK = "wall_clock"  # known without a definition, as in Cylc: no offset
 
 
@@ -136,7 +137,7 @@ def _report_implicit(
     )
     what = "succeeds without doing anything" if names[0] in idle else "runs root's script alone"
     report(
-        "implicit-tasks",
+        IMPLICIT_TASKS,
         f"in the graph, but not defined under [runtime]: {some(told)}; such a task {what}",
         f"correct the name, define it ([runtime] [[{names[0]}]]), or set [scheduler] "
         "allow implicit tasks = True",
