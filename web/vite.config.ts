@@ -21,7 +21,8 @@ export default defineConfig({
     // The server gives files of this name, and only those, leave to compile WebAssembly.
     rollupOptions: { output: { entryFileNames: "assets/worker-[hash].js" } },
   },
-  server: { proxy: { "/api": server, "/login": server, "/status": server } },
+  // The server takes changes from its own pages alone: to it, these are some of them.
+  server: { proxy: Object.fromEntries(["/api", "/login", "/status"].map((path) => [path, { target: server, changeOrigin: true, headers: { origin: server } }])) },
   // A document is made only for tests that draw something (*.test.tsx says so in its first line).
   // Slow is no failure: a machine may be busy with something else.
   test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 60_000, hookTimeout: 60_000 },

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -271,14 +272,18 @@ def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
 
 def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
     """What a server is shown: TIDEWHEEL_TOKEN, else the token in the state directory; that one
-    was given to no server in particular, so it does not cross a network that others can read.
+    is an admin's of this user's own server, so it does not leave this machine.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
         return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca)
-    if not all(map(_is_private, server.split(","))):
-        return Credentials(ca=ca)
-    path = home_directory(environ) / TOKEN_FILE
+    home = home_directory(environ)
+    own = found_server(home)
+    for one in server.split(","):
+        is_own = own is not None and one.strip().rstrip("/") == own.url.rstrip("/")
+        if not is_own and not _is_here(one):
+            return Credentials(ca=ca)
+    path = home / TOKEN_FILE
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             token = file.read(TOKEN_FILE_LENGTH_MAX).strip()
@@ -287,14 +292,13 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
     return Credentials(token=token or None, origin=str(path), ca=ca)
 
 
-def _is_private(server: str) -> bool:
-    """Whether nobody else can read what is said to it."""
+def _is_here(server: str) -> bool:
+    """Whether it can be nobody but a server on this machine."""
     try:
-        address = urlsplit(server.strip())
-        host = address.hostname or ""
+        host = urlsplit(server.strip()).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-    return address.scheme == "https" or host in ("localhost", "::1") or host.startswith("127.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,22 @@ def test_tokens_are_listed_newest_first_with_their_last_use(store, clock):
     ]
 
 
+def test_a_login_that_is_over_is_forgotten_when_another_is_made(store, clock):
+    made = {
+        kind: store.create_token(replace(token(digest=kind[0] * 64, lasts=300.0), kind=kind))
+        for kind in TokenKind
+    }
+    clock.advance(3_000)
+    store.create_token(replace(token(digest="d" * 64, lasts=300.0), kind=TokenKind.LOGIN))
+    assert store.token(made[TokenKind.LOGIN].number)  # people may still ask what it was
+    clock.advance(1_000)
+    store.create_token(replace(token(digest="e" * 64, lasts=300.0), kind=TokenKind.LOGIN))
+    with pytest.raises(NotFound):
+        store.token(made[TokenKind.LOGIN].number)
+    left = sorted(view.digest[0] for view in store.tokens())
+    assert left == ["b", "d", "e", "s"]
+
+
 def test_a_token_ends_with_the_one_it_was_made_from(store):
     """S4, S8: a session is over when its maker's token is."""
     parent = store.create_token(token(lasts=60.0))

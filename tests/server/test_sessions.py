@@ -95,9 +95,20 @@ def test_each_kind_counts_only_in_its_place(server, client):
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1.evil", "file://"]
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1.evil",
+        "file://",
+        "http://127.0.0.1:9",
+        "http://127.0.0.1",
+        "https://SERVER",
+        "http://SERVER@evil.example",
+    ],
 )
 def test_a_page_of_another_site_changes_nothing(server, client, origin):
+    origin = origin.replace("SERVER", server.address)
     person = browser(server, client)
     reply = person.post("/tasks", {"queue": "q"}, X_CSRF_Token=person.csrf, Origin=origin)
     assert reply.status == 403

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
+from tests.support.site import make_certificate
 
 
 def caller_of(line, token):
@@ -153,3 +154,13 @@ def test_two_servers_share_everything_but_their_memory(tidewheel):
         assert one.post(f"/tasks/{task['id']}/finish", end).json["status"] == "succeeded"
         late = two.post(f"/tasks/{task['id']}/finish", end)
         assert (late.status, late.code) == (409, "wrong_status")
+
+
+def test_a_key_that_others_can_read_is_refused(tidewheel, tmp_path):
+    """S31."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make_certificate(certificate, key, "127.0.0.1")
+    key.chmod(0o644)
+    given = ("--certificate", str(certificate), "--key", str(key))
+    refused = tidewheel("server", "--port", "0", *given)
+    assert refused.status == 2 and f"chmod 600 {key}" in refused.err

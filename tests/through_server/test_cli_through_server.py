@@ -251,16 +251,25 @@ def test_a_certificate_is_believed_only_if_its_authority_is(address, here, tmp_p
         assert none.status == 2 and "TIDEWHEEL_CA" in none.err
 
 
-def test_a_token_is_not_sent_unasked_over_a_network_that_others_read(here):
-    """The file of the state directory is for this machine, or for TLS."""
+FAR = (
+    "https://far",
+    "http://far",
+    "http://127.0.0.1.evil.example",
+    "https://localhost.evil.example",
+    "http://127.0.0.1:1,http://far",
+)
+
+
+def test_a_token_is_not_sent_unasked_to_another_machine(here):
+    """The file of the state directory is for this machine."""
     here.state.mkdir(parents=True)
     (here.state / "token").write_text("tw_1_x\n")
     environment = {"HOME": str(here.home), "XDG_STATE_HOME": str(here.state.parent)}
     shown = {
         url: credentials(url, environment).token
-        for url in ("http://127.0.0.1:1", "http://[::1]", "https://far", "http://far")
+        for url in ("http://127.0.0.1:1", "http://[::1]", "https://localhost:2", *FAR)
     }
-    assert list(shown.values()) == ["tw_1_x", "tw_1_x", "tw_1_x", None]
+    assert list(shown.values()) == ["tw_1_x"] * 3 + [None] * len(FAR)
     given = credentials("http://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
     assert (given.token, given.origin) == ("tw_2_y", "TIDEWHEEL_TOKEN")
     assert "tw_2_y" not in repr(given)

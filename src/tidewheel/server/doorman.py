@@ -6,6 +6,7 @@ between two parts of the path.
 
 from __future__ import annotations
 
+import re
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,11 +36,21 @@ def known_hosts(settings: ServerSettings) -> frozenset[str]:
     return frozenset(name.lower() for name in (*LOOPBACK, *own, *settings.hosts))
 
 
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
+_PORTS = {"http": "80", "https": "443"}
+
+
 def host_name(header: str) -> str:
-    """The name in a Host header, without its port."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
-    return header.rpartition(":")[0].lower() if ":" in header else header.lower()
+    """The name in a Host header, without its port; "" if it is none."""
+    found = _HOST.fullmatch(header)
+    return "" if found is None else (found[1] or found[2]).lower()
+
+
+def _origin(scheme: str, host: str) -> tuple[str, str, str]:
+    """Scheme, name and port, which need not be written."""
+    found = _HOST.fullmatch(host)
+    port = found[3] if found is not None else None
+    return scheme, host_name(host), port or _PORTS.get(scheme, "")
 
 
 class Doorman:
@@ -94,10 +105,17 @@ class Doorman:
         origin = headers.get("origin")
         listens = "text/event-stream" in headers.get("accept", "")
         concerns = listens or scope["method"] != "GET"
-        if concerns and origin is not None and not self._is_own(origin):
+        if concerns and origin is not None and not self._is_own(origin, scope, hosts[0]):
             return 403, "forbidden", "a page of another site may change and hear nothing here"
         return None
 
-    def _is_own(self, origin: str) -> bool:
-        """A browser says from whose page a request comes; `null` is nobody's."""
-        return host_name(origin.partition("://")[2]) in self._hosts
+    def _is_own(self, origin: str, scope: Scope, host: str) -> bool:
+        """A browser says from whose page a request comes; `null` is nobody's.
+
+        A page of ours has our scheme, name and port. A proxy may have another port and name
+        before the world than it uses to us: there it is enough that the name is one of ours.
+        """
+        scheme, _, name = origin.partition("://")
+        if self._settings.proxies:
+            return host_name(name) in self._hosts
+        return _origin(scheme, name) == _origin(scope["scheme"], host)

@@ -41,7 +41,14 @@ def is_loopback(host: str) -> bool:
 
 
 async def require_safe(store: Store, settings: ServerSettings) -> None:
-    """Refuse to be reached from elsewhere without tokens and something that encrypts (S1)."""
+    """Refuse to be reached from elsewhere without tokens and something that encrypts (S1), and
+    with a key that others can read (S31)."""
+    if settings.key is not None and settings.key.stat().st_mode & 0o007:
+        raise BadSetting(
+            "key",
+            str(settings.key),
+            f"a file that only its owner can read: chmod 600 {settings.key}",
+        )
     if is_loopback(settings.host):
         return
     if settings.certificate is None and not settings.proxies:

@@ -11,6 +11,7 @@ __all__ = [
     "add_audit",
     "assign_worker",
     "forget_answers",
+    "forget_logins",
     "get_answer",
     "get_token",
     "get_worker_token",
@@ -57,6 +58,20 @@ def _token_row(t: Tables, row: Record) -> Row:
         "revoked_at": row["revoked_at"] or parent.get("revoked_at"),
     }
     return tuple((row | effective)[name] for name in _TOKEN)
+
+
+def forget_logins(t: Tables, *, keep_seconds: float, count: int) -> list[Row]:
+    now = t.clock()
+    over = [
+        number
+        for number, row in sorted(t.token.items())
+        if row["kind"] == "login"
+        and row["created_at"] < now - keep_seconds
+        and (row["revoked_at"] is not None or row["expires_at"] <= now)
+    ]
+    for number in over[:count]:
+        del t.token[number]
+    return []
 
 
 def revoke_token(t: Tables, number: int) -> list[Row]:

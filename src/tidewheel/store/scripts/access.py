@@ -24,6 +24,7 @@ from tidewheel.store.transaction import Transaction
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
 FORGOTTEN_AT_ONCE_MAX = 100
+LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them
 NUMBER_MAX = 2**63 - 1
 
 
@@ -31,6 +32,9 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
     """Store a token that keeps the rules."""
     if findings := token_findings(new):
         raise BadSetting("token", new.name, "; ".join(findings))
+    if new.kind is TokenKind.LOGIN:
+        keep, count = LOGINS_KEPT_SECONDS, FORGOTTEN_AT_ONCE_MAX
+        tx.rows("forget_logins", keep_seconds=keep, count=count)
     [[number]] = tx.rows(
         "insert_token",
         kind=new.kind,
