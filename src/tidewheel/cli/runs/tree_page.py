@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import cast
 
 from tidewheel.cli.printing import looking_word, note, plural, safe, say
-from tidewheel.cli.runs.show_page import stall_line
 from tidewheel.cli.runs.words import (
     Document,
     counts_text,
@@ -22,7 +21,7 @@ TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
 def say_tree(page: Document) -> None:
     """Point, family, task, submissions."""
     points = documents(page, "points")
-    say(f"{safe(page['run'])}  {safe(page['status'])}{stall_text(page)}")
+    say(f"{safe(page['run'])}  {safe(page['status'])}")
     left_out = cast("int", page["left_out"])
     if left_out:
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
@@ -32,12 +31,6 @@ def say_tree(page: Document) -> None:
         say(f"{safe(point['point'])}  {counts_text(point['counts'])}")
         for line in _lines(documents(point, "children"), ""):
             say(line)
-
-
-def stall_text(page: Document) -> str:
-    """Of a run that is stalled, since when and until when."""
-    stall = cast("Document | None", page.get("stall"))
-    return f" {stall_line(stall)}" if stall else ""
 
 
 def _lines(children: object, before: str) -> Iterator[str]:

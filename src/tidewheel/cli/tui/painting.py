@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
 from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.tree_page import stall_text
-from tidewheel.cli.runs.words import documents
+from tidewheel.cli.runs.show_page import stall_line
+from tidewheel.cli.runs.words import Document, documents
 from tidewheel.cli.tui.panes import Pane
 from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
 from tidewheel.cli.tui.state import BETWEEN, State
@@ -48,10 +49,16 @@ def _head(state: State) -> Line:
     return (
         Span(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         _looking(status, look),
-        Span(safe(stall_text(tree.page)), DIM),
+        Span(_stall(tree.page), DIM),
         Span(f"  {beside}" if beside else ""),
         Span(f"  {told}", DIM),
     )
+
+
+def _stall(page: Document) -> str:
+    """Of a run that is stalled, since when and until when."""
+    stall = cast("Document | None", page.get("stall"))
+    return f" {safe(stall_line(stall))}" if stall else ""
 
 
 def _middle(state: State, width: int, height: int) -> list[Line]:
