@@ -405,13 +405,13 @@ def test_the_past_knows_what_the_pool_has_forgotten(store):
     driver.write(changes=[memory("a", 1, 3), memory("b", 2, 1)])
     driver.write(changes=[ForgetMemory(memory("a", 1, 3, frozenset({1, 2})))])
     past = store.past(driver.run.number)
-    assert (past.submits(1, "a"), past.spawned(1, "a")) == (3, {1, 2})
-    assert (past.submits(2, "b"), past.spawned(2, "b")) == (1, {1})
-    assert (past.submits(3, "a"), past.spawned(3, "a")) == (0, frozenset())
-    assert store.past(other.run.number).submits(1, "a") == 0
+    assert (past.recall(1, "a").submits, past.recall(1, "a").spawned) == (3, {1, 2})
+    assert (past.recall(2, "b").submits, past.recall(2, "b").spawned) == (1, {1})
+    assert past.recall(3, "a") is None
+    assert store.past(other.run.number).recall(1, "a") is None
     assert driver.changes() == [memory("b", 2, 1)]
     assert store.forgotten(driver.run.number) == [memory("a", 1, 3, frozenset({1, 2}))]
     driver.write(changes=[memory("a", 1, 0)])
-    assert past.submits(1, "a") == 3, "a submit number is never given again"
+    assert past.recall(1, "a").submits == 3, "a submit number is never given again"
     assert memory("a", 1, 0) in driver.changes()
     assert store.forgotten(driver.run.number) == []

@@ -19,6 +19,7 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES
 from tidewheel.core.sched import events
+from tidewheel.core.sched.compile_plan import Order, plan_of
 from tidewheel.core.sched.effects import (
     CheckXtrigger,
     Effect,
@@ -33,7 +34,7 @@ from tidewheel.core.sched.invariants import check_invariants, fingerprint
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.records import Change, ForgetMemory, Ledger, PutMemory, rebuild
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Key, Stage, Standing, Task, VerdictKind
+from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Standing, Task, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.tasks.task import Instant
 from tidewheel.sources.flow_cylc.points import PointTexts
@@ -91,13 +92,9 @@ class _Past:
             if isinstance(change, ForgetMemory):
                 self.rows[change.row.key] = change.row
 
-    def submits(self, point: Point, name: str) -> int:
+    def recall(self, point: Point, name: str) -> Memory | None:
         row = self.rows.get((point, name))
-        return 0 if row is None else row.submits
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        row = self.rows.get((point, name))
-        return frozenset() if row is None else row.spawned
+        return None if row is None else row.memory()
 
 
 class Scenario:
@@ -155,9 +152,11 @@ class Scenario:
                     self.starts(self.id_of(effect.task))
         return self
 
-    def restarts(self) -> Scenario:
-        """Go on with a pool rebuilt from what was written."""
-        self.core = rebuild(self.core.plan, self._ledger.rows.values(), self._past)
+    def restarts(self, order: Order | None = None) -> Scenario:
+        """Go on with a pool rebuilt from what was written; by a version with another numbering
+        of prerequisites if an `order` is given."""
+        plan = self.core.plan if order is None else plan_of(self.graph, order)
+        self.core = rebuild(plan, self._ledger.rows.values(), self._past)
         return self
 
     def starts(self, *ids: str) -> Scenario:
