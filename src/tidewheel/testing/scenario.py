@@ -11,6 +11,7 @@ themselves unless `start_jobs=False`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -32,7 +33,14 @@ from tidewheel.core.sched.events import Event, FlowChoice, JobEnd
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.invariants import check_invariants, fingerprint
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.records import Change, ForgetMemory, Ledger, PutMemory, rebuild
+from tidewheel.core.sched.records import (
+    Change,
+    ForgetMemory,
+    Ledger,
+    PutMemory,
+    reads_otherwise,
+    rebuild,
+)
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Standing, Task, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
@@ -156,8 +164,17 @@ class Scenario:
         """Go on with a pool rebuilt from what was written; by a version with another numbering
         of prerequisites if an `order` is given."""
         plan = self.core.plan if order is None else plan_of(self.graph, order)
-        self.core = rebuild(plan, self._ledger.rows.values(), self._past)
+        rows = self._ledger.rows.values()
+        self.core = rebuild(plan, rows, self._past)
+        assert not reads_otherwise(self.core, rows), "the same graph, and other prerequisites"
         return self
+
+    def takes_over(self, rows: Iterable[Change]) -> Scenario:
+        """Go on with a run of this graph that another version has stored in these rows."""
+        self._ledger, self._past = Ledger(), _Past()
+        self._ledger.write(rows)
+        self.effects.clear()
+        return self.restarts()
 
     def starts(self, *ids: str) -> Scenario:
         for one in ids:
