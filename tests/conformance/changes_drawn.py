@@ -50,6 +50,7 @@ rows = st.builds(
     try_number=counts,
     submit_try=counts,
     order=counts,
+    bits=st.none(),  # which only a row of format 1 has
 )
 verdicts = st.builds(
     Verdict,

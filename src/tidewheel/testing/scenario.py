@@ -336,8 +336,8 @@ class Scenario:
     def verdicts(self) -> dict[str, str]:
         """Every task that will not run in a flow, with the kind of verdict."""
         found: dict[str, str] = {}
-        rows = [row for row in self._ledger.rows.values() if isinstance(row, PutMemory)]
-        for row in sorted([*self._past.rows.values(), *rows], key=lambda one: one.key):
+        rows = {row.key: row for row in self._ledger.rows.values() if isinstance(row, PutMemory)}
+        for _, row in sorted((self._past.rows | rows).items()):
             for _, verdict in row.verdicts:
                 if verdict.kind is VerdictKind.PRUNED:
                     found[self.id_of(row.key)] = verdict.death.name.lower().replace("_", " ")

@@ -165,10 +165,13 @@ def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Val
     return min(values) if group.every else max(values)
 
 
-def group_count(pool: Pool, group: GroupPlan, point: Point, flow: int) -> GroupCount:
+def group_count(
+    pool: Pool, group: GroupPlan, point: Point, flow: int, changing: str = ""
+) -> GroupCount:
     """The counts of a family at a point in a flow, begun if there are none.
 
-    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile.
+    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile:
+    then all are counted by what is known of them, one that is `changing` as it was before.
     """
     by_flow = pool.groups.setdefault((group.index, point), {})
     count = by_flow.get(flow)
@@ -180,7 +183,8 @@ def group_count(pool: Pool, group: GroupPlan, point: Point, flow: int) -> GroupC
             if not pool.node(member).is_at(point):
                 count.put(member, LOST)
             elif is_forgotten:
-                count.put(member, member_value(pool.recall(point, member), group, flows))
+                source = pool.past if member == changing else pool
+                count.put(member, member_value(source.recall(point, member), group, flows))
     return count
 
 

@@ -151,7 +151,7 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
         return
     memory = pool.recall(point, name)
     for flow in sorted(flows):
-        count = group_count(pool, group, point, flow)
+        count = group_count(pool, group, point, flow, name)
         before = count.value(group.every)
         one = frozenset({flow})
         value = member_value(memory, group, one)
