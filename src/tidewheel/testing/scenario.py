@@ -336,7 +336,9 @@ class Scenario:
     def verdicts(self) -> dict[str, str]:
         """Every task that will not run in a flow, with the kind of verdict."""
         found: dict[str, str] = {}
-        rows = {row.key: row for row in self._ledger.rows.values() if isinstance(row, PutMemory)}
+        rows = {
+            row.key: row for row in self._ledger.rows.values() if isinstance(row, PutMemory)
+        }
         for _, row in sorted((self._past.rows | rows).items()):
             for _, verdict in row.verdicts:
                 if verdict.kind is VerdictKind.PRUNED:
