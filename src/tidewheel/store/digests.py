@@ -95,7 +95,8 @@ def digest_of(task: NewTask) -> str:
 
 
 def _names_of(thing: object) -> tuple[str, ...]:
-    return _names(type(thing))
+    kind: Any = type(thing)
+    return _names(kind)
 
 
 @lru_cache(maxsize=64)
