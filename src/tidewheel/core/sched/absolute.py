@@ -38,6 +38,8 @@ def settle_absolute(
                 for node, _ in arrow.targets
             )
         return
+    if not is_first:
+        _judge_forgotten(draft, link, flow)
     for node, base in arrow.targets:
         if value is Value.TRUE:
             _tell(draft, link, node, base, flow)
@@ -51,6 +53,23 @@ def settle_absolute(
                 draft.to_start.append((node, flow, _first_point(pool, flow)))
         else:
             _judge_where_it_matters(draft, link, node, flow, is_first=is_first)
+
+
+def _judge_forgotten(draft: Draft, link: LinkPlan, flow: int) -> None:
+    """An operator has changed what was settled: verdicts behind the horizon may follow from it.
+
+    Until it was settled for the first time nothing was forgotten that it concerns.
+    """
+    pool, horizon = draft.pool, draft.pool.run.horizon
+    first = first_child_point(draft, link, flow)
+    if horizon is None or first is None:
+        return
+    for node, _ in link.arrow.targets:
+        for point in _points(node, first, Point(horizon - 1)):
+            memory = pool.recall(point, node.name)
+            verdict = None if memory is None else memory.verdicts.get(flow)
+            if verdict is not None and verdict.kind is VerdictKind.PRUNED:
+                draft.to_judge.append(((point, node.name), flow))
 
 
 def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) -> None:

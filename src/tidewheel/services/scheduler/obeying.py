@@ -108,14 +108,15 @@ class Commands:
         if new.is_trusted and not old.is_trusted:
             new = await self._distrusted(new)
         options, directory = stage.drive.run.options, stage.files.directory
-        restored = restore(new, options, directory, is_new=new.digest != old.digest)
+        restored = restore(
+            new, options, directory, is_new=not is_same_content(new.digest, old.digest)
+        )
         stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)
         except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
             raise Refused(f"not reloaded: {error}") from error
         stage.drive.work.definition = new.digest
-        changed = not is_same_content(new.digest, old.digest)
         return {"definition": new.digest, "changed": changed}
 
     async def _distrusted(self, new: StoredDefinition) -> StoredDefinition:
