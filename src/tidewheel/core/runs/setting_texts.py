@@ -86,13 +86,15 @@ def _atom(pool: Pool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
+    known = {f"{id_text(pool, one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    asked = f"{task}:{standard_name(output)}"
+    if asked in known:  # also of a parent that the graph has not at this point
+        return (known[asked],)
     point, name = unique_key(pool, task)
     wanted = (point, name, standard_name(output))
-    known = list(dict.fromkeys(_atoms_of(pool, key)))
-    if wanted not in known:
-        names = [f"{id_text(pool, one[:2])}:{one[2]}" for one in known]
-        needs = f"it needs {', '.join(names)}" if names else "it needs none"
-        asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
+    asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
+    if asked not in known:
+        needs = f"it needs {', '.join(known)}" if known else "it needs none"
         raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
     return (wanted,)
 

@@ -108,9 +108,8 @@ class Commands:
         if new.is_trusted and not old.is_trusted:
             new = await self._distrusted(new)
         options, directory = stage.drive.run.options, stage.files.directory
-        restored = restore(
-            new, options, directory, is_new=not is_same_content(new.digest, old.digest)
-        )
+        changed = not is_same_content(new.digest, old.digest)
+        restored = restore(new, options, directory, is_new=changed)
         stage.check_places(restored.graph)
         try:
             stage.reload(new, restored, at)
