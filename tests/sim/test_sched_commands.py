@@ -29,7 +29,7 @@ from tidewheel.errors import Refused
 from tidewheel.testing.scenario import Scenario, compile_flow
 
 FIRST_SEED = 1
-ONCE_FAILED = (149, 5007, 5011, 5041, 5154, 5269, 5460, 170359, 170734, 170758, 880004)
+ONCE_FAILED = (149, 5007, 5011, 5041, 5154, 5269, 5460, 170359, 170734, 170758, 880004, 990303)
 EDITED_ONCE_FAILED: tuple[int, ...] = ()
 SECONDS_MAX = 15.0
 DRAWS_MAX = 6
