@@ -13,7 +13,15 @@ from typing import Any
 
 from tests.sim.joint_case import Flow, read_id
 from tests.sim.joint_judge import JointInvariants
-from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
+from tests.sim.sched_oracle import (
+    FAILED,
+    NOTHING_BY_HAND,
+    SUBMIT_FAILED,
+    SUCCEEDED,
+    ByHand,
+    Key,
+    Try,
+)
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case
 from tidewheel.core.sched.compile_plan import plan_of
@@ -54,6 +62,7 @@ class Ended:
     run: Core
     submitted: Counter[Key]
     verdicts: Mapping[Key, str]
+    by_hand: ByHand = NOTHING_BY_HAND
 
     @property
     def pool(self) -> dict[Key, str]:

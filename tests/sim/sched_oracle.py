@@ -151,7 +151,7 @@ def leaves(condition: Condition | None) -> Iterator[Leaf]:
 class Fate:
     """What became of a task. `death` is what its unmade outputs are worth; None: still open."""
 
-    word: str  # open, ran, pruned, blocked, suicide
+    word: str  # open, ran, set, pruned, blocked, suicide, removed
     death: Worth | None = None
     made: frozenset[str] = frozenset()
     ended: str = ""
@@ -165,6 +165,18 @@ OPEN = Fate("open")
 BLOCKED = Fate("blocked")
 
 
+@dataclass(frozen=True)
+class ByHand:
+    """What operators have done to tasks that had not run, each once (SEMANTICS §8)."""
+
+    triggered: frozenset[Key] = frozenset()  # run, whatever they need
+    succeeded: frozenset[Key] = frozenset()  # set: count as run
+    removed: frozenset[Key] = frozenset()  # out of the pool
+
+
+NOTHING_BY_HAND = ByHand()
+
+
 class Oracle:
     """The fates of all tasks of a graph, given how jobs end and who was removed by suicide."""
 
@@ -174,8 +186,10 @@ class Oracle:
         outcomes: Outcomes,
         suicides: frozenset[Key] = frozenset(),
         submitted: Mapping[Key, int] | None = None,
+        by_hand: ByHand = NOTHING_BY_HAND,
     ) -> None:
         self.graph = graph
+        self._by_hand = by_hand
         self.outcomes = outcomes
         self.placed = graph.placed()
         self._uses = graph.uses()
@@ -205,7 +219,8 @@ class Oracle:
     def _advance(self) -> bool:
         changed = False
         for key, old in self.fates.items():
-            if old.word in ("ran", "suicide") or old.death is Worth.NOT_TAKEN:
+            settled = old.word in ("ran", "set", "suicide", "removed")
+            if settled or old.death is Worth.NOT_TAKEN:
                 continue
             new = self._judge(key)
             if new != old:
@@ -217,14 +232,23 @@ class Oracle:
         """SEMANTICS §5, with the race of a suicide decided."""
         if key in self._suicides and key not in self._submitted:
             return Fate("suicide", Worth.NOT_TAKEN)
+        if key in self._by_hand.removed | self._by_hand.succeeded:
+            return self._decided(key)
         overall, own = self.worth_of(key)
-        if overall is Worth.TRUE:
+        if overall is Worth.TRUE or key in self._by_hand.triggered:
             return self._run(key)
         if overall is Worth.NOT_TAKEN:
             return Fate("pruned", Worth.NOT_TAKEN)
         if own is Worth.LOST:
             return Fate("pruned", Worth.LOST)
         return BLOCKED if overall is Worth.LOST else OPEN
+
+    def _decided(self, key: Key) -> Fate:
+        """By an operator."""
+        if key in self._by_hand.removed:
+            return Fate("removed", Worth.LOST)
+        made = frozenset({SUBMITTED, STARTED, SUCCEEDED})
+        return Fate("set", Worth.NOT_TAKEN, made, SUCCEEDED)
 
     def _run(self, key: Key) -> Fate:
         """SEMANTICS §4.4, 4.7: failures that are tried again are no outputs."""
@@ -357,14 +381,15 @@ class Oracle:
         """Those whose blocking must show.
 
         By a lost absolute atom, without which it would be open, only the first of a task
-        (§4.6). One that only asks for parents
-        where there are none, which validation warns of, shows if somebody else spawns it.
+        (§4.6).
         """
         found: set[Key] = set()
         names: set[str] = set()
         for key in sorted(self.with_word("blocked")):
             lost = list(self._lost_leaves(key))
-            dead = [leaf for leaf in lost if self._has_parent(leaf, key[0])]
+            dead = [
+                leaf for leaf in lost if leaf.absolute is None or self._has_parent(leaf, key[0])
+            ]
             relative = self._is_lost_without_fixed(key) and any(
                 leaf.absolute is None for leaf in dead
             )

@@ -20,7 +20,7 @@ def disagreements(run: Driven) -> list[str]:
     suicides = frozenset(
         key for key, word in run.verdicts.items() if word == "removed by suicide"
     )
-    oracle = Oracle(case.graph, case.outcomes, suicides, run.submitted)
+    oracle = Oracle(case.graph, case.outcomes, suicides, run.submitted, run.by_hand)
     found: list[str] = []
     status = "stalled" if oracle.stalls else "completed"
     unseen = oracle.with_word("blocked") - oracle.blocked_for_sure()

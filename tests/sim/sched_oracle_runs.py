@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from tests.sim.sched_oracle import (
@@ -13,6 +14,7 @@ from tests.sim.sched_oracle import (
     SUBMIT_FAILED,
     SUBMITTED,
     SUCCEEDED,
+    ByHand,
     Condition,
     Every,
     Graph,
@@ -59,6 +61,7 @@ class Driven:
         self._read = 0
         self._made: defaultdict[Key, set[str]] = defaultdict(set)
         self.submitted: Counter[Key] = Counter()
+        self.by_hand = ByHand()
         self._incomplete: set[Key] = set()
         self._follow(case)
         graph = compile_flow(flow_text(case.graph))
@@ -85,7 +88,7 @@ class Driven:
 
     def runs_again(self, key: Key, job: Try) -> None:
         """Forget that a task ran, and run it once more: its job does this then."""
-        core = (Point(key[0]), key[1])
+        core = _core_key(key)
         outcomes = {**self.case.outcomes, key: (*self.case.outcomes[key], job)}
         self._follow(Case(self.case.graph, outcomes))
         self._made.pop(key, None)
@@ -97,6 +100,34 @@ class Driven:
         outcomes = {**self.case.outcomes, key: self.case.outcomes[key][-1:]}
         self._follow(Case(self.case.graph, outcomes))
         self.submitted[key] = 1
+
+    def triggers(self, key: Key) -> None:
+        """Run a task that has not run, whatever it needs."""
+        done = self.by_hand
+        self.by_hand = replace(done, triggered=done.triggered | {key})
+        self._apply(events.Trigger(tasks=(_core_key(key),), at=self.run.now))
+
+    def sets(self, key: Key) -> None:
+        """Let a task that has not run count as run."""
+        done = self.by_hand
+        self.by_hand = replace(done, succeeded=done.succeeded | {key})
+        self._made[key].update((SUBMITTED, STARTED, SUCCEEDED))
+        self._apply(
+            events.SetOutputs(task=_core_key(key), at=self.run.now, outputs=(SUCCEEDED,))
+        )
+
+    def removes(self, key: Key) -> None:
+        """Take a task out of the pool; of one that is not there nothing is forgotten."""
+        if key in self.pool:
+            done = self.by_hand
+            self.by_hand = replace(done, removed=done.removed | {key})
+        self._apply(events.Remove(tasks=(_core_key(key),), at=self.run.now))
+
+    def holds(self, key: Key) -> None:
+        self._apply(events.Hold((_core_key(key),), self.run.now))
+
+    def releases_all(self) -> None:
+        self._apply(events.ReleaseAll(self.run.now))
 
     def to_the_end(self) -> Driven:
         for _ in range(STEPS_MAX):
@@ -180,7 +211,7 @@ class Driven:
 
     def _job(self, key: Key, submit: int, job: Try) -> list[Event]:
         """What its job will report; what is implied is not always said."""
-        core, now = (Point(key[0]), key[1]), self.run.now
+        core, now = _core_key(key), self.run.now
         found: list[Event] = []
         # Of its own: the order of two submissions in one step must not matter.
         rng = Random(f"{self._reports}/{key}/{submit}")
@@ -208,6 +239,8 @@ class Driven:
     def _check_prerequisites(self, key: Key) -> None:
         """P3, and that nobody runs whom a suicide had removed: by what was made until now."""
         point, name = key
+        if key in self.by_hand.triggered:
+            return
         for arrow in self.case.graph.arrows:
             if (
                 arrow.condition is None
@@ -298,6 +331,10 @@ def steps_back(graph: Graph) -> bool:
         for arrow in graph.arrows
         for leaf in leaves(arrow.condition)
     )
+
+
+def _core_key(key: Key) -> tuple[Point, str]:
+    return (Point(key[0]), key[1])
 
 
 def _said(event: Event) -> str:

@@ -6,6 +6,9 @@
 - A task that is removed and run again is one that ran once, later, as long as no child of it
   was submitted.
 
+- Tasks that are triggered, set, removed or held before they ran end as the text says, whenever
+  that is done.
+
 A failure prints the command that shows it again.
 """
 
@@ -28,6 +31,7 @@ from tidewheel.core.sched.invariants import fingerprint
 
 PLAYED = CAMPAIGNS["properties"]
 RUNAHEAD_MAX = 9
+DEEDS_MAX = 4
 
 
 def the_same_definition(seed: int) -> bool:
@@ -106,6 +110,50 @@ def run_again(seed: int) -> bool:
     return True
 
 
+def operated(seed: int) -> bool:
+    """Who triggers, sets, removes and holds tasks that have not run gets what the text says.
+
+    The oracle is told of it and of nothing else: what is triggered needs nothing, what is set
+    has succeeded, what is removed is lost, whenever that was.
+    """
+    rng, case = Random(seed), draw(seed)
+    if any(arrow.suicide for arrow in case.graph.arrows):
+        return False
+    case = Case(replace(case.graph, limit=None, runahead=None), case.outcomes)
+    run = Driven(case, rng.randrange, restart=lambda: rng.random() < 0.1)
+    left = sorted(case.outcomes)
+    rng.shuffle(left)
+    done = 0
+    while run.happens_next() or done < DEEDS_MAX:
+        if rng.random() < 0.3 and left and done < DEEDS_MAX:
+            done += _does_something(run, left.pop(), rng)
+        elif not left or rng.random() < 0.1:
+            run.releases_all()
+            done += not left
+    run.releases_all()
+    run.to_the_end()
+    _ends_as_said(run)
+    return done > 0
+
+
+def _does_something(run: Driven, key: Key, rng: Random) -> bool:
+    if key in run.submitted or not _is_remembered(run, key) or key[0] < run.case.graph.start:
+        return False
+    graph = run.case.graph
+    may_be_set = key[1] not in graph.customs and key[1] not in graph.optional()
+    deeds = [run.triggers, run.removes, run.holds, *[run.sets] * may_be_set]
+    rng.choice(deeds)(key)
+    return True
+
+
+def _is_remembered(run: Driven, key: Key) -> bool:
+    """Whether all is known by which its children are judged."""
+    core = run.run.core
+    horizon = core.run.horizon
+    known = -1 if horizon is None else horizon + core.plan.reach_back
+    return all(point >= known for point, _ in (key, *_children(run.case.graph, key)))
+
+
 def _state(run: Driven) -> dict[str, object]:
     """All that a run is, but for what is known ahead of tasks that will not come."""
     core = run.run.core
@@ -161,14 +209,11 @@ def _is_untouched(run: Driven, arrows: tuple[Arrow, ...]) -> bool:
 
 def _may_run_again(run: Driven, key: Key) -> bool:
     """Whether a task has ended and left, and none of its children was submitted."""
-    core, graph = run.run.core, run.case.graph
+    graph = run.case.graph
     if key in run.pool or key[1] in graph.retries:
         return False
-    children = list(_children(graph, key))
-    horizon = core.run.horizon
-    known = -1 if horizon is None else horizon + core.plan.reach_back
-    remembered = all(point >= known for point, _ in (key, *children))
-    return remembered and not any(one in run.submitted for one in children)
+    submitted = any(one in run.submitted for one in _children(graph, key))
+    return _is_remembered(run, key) and not submitted
 
 
 def _children(graph: Graph, key: Key) -> Iterator[Key]:
@@ -180,7 +225,7 @@ def _children(graph: Graph, key: Key) -> Iterator[Key]:
                         yield from ((point, name) for name in arrow.targets)
 
 
-PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again)
+PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again, operated)
 
 
 def play(seed: int) -> None:

@@ -9,6 +9,7 @@ from tidewheel.core.sched.events import (
     Poll,
     ReleaseAll,
     Reload,
+    StopFlow,
 )
 from tidewheel.errors import Refused
 from tidewheel.testing.scenario import Scenario, compile_graph
@@ -378,3 +379,10 @@ def test_a_later_final_point_lets_children_of_a_family_follow_beyond_the_old_one
     run = Scenario("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=1).runs_to_the_end()
     run.reloads("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=2)
     assert run.pool["2/c"] == "running"
+
+
+def test_a_removed_parent_opens_what_a_child_had_of_it_in_a_flow_that_was_stopped():
+    run = Scenario("a & b => c\nx => c").succeeds("1/a").reflows("1/x").succeeds("1/x")
+    assert run.flows["1/c"] == [1, 2]
+    run.happens(StopFlow(1, run.now)).removes("1/a").sets("1/b", flow=2)
+    assert run.pool["1/c"] == "waiting"

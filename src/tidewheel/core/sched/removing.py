@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tidewheel.core.sched.children import Child, all_children
+from tidewheel.core.sched.conditions import leaf_value
 from tidewheel.core.sched.deaths import condemn, reassess
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import KillJob
 from tidewheel.core.sched.ending import deactivate
 from tidewheel.core.sched.events import Remove
 from tidewheel.core.sched.ids import refuse_unknown
+from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import leave, look_up, settle
 from tidewheel.core.sched.states import (
     Flows,
@@ -103,12 +105,22 @@ def _pruned_in(memory: Memory) -> Flows:
 
 def _open_again(draft: Draft, child: Child, flows: Flows) -> None:
     """A natural atom of a child that was not submitted is open again."""
-    task = draft.pool.tasks.get(child.key)
-    if task is None or task.stage is not Stage.WAITING or task.flows.isdisjoint(flows):
+    pool = draft.pool
+    task = pool.tasks.get(child.key)
+    if task is None or task.stage is not Stage.WAITING:
         return
     by_hand = task.manual or task.satisfied_by_hand
     submitted = task.outputs or task.submit != task.memory.submits
-    if not by_hand and not submitted:
-        task.true &= ~child.bit
-        look_up(draft.pool, task)
-        settle(draft, task)
+    if by_hand or submitted or _has_it_from_elsewhere(pool, task, child, flows):
+        return
+    task.true &= ~child.bit
+    look_up(pool, task)
+    settle(draft, task)
+
+
+def _has_it_from_elsewhere(pool: Pool, task: Task, child: Child, flows: Flows) -> bool:
+    """Whether an atom was earned in a flow that is not concerned, and was left since."""
+    others = frozenset(pool.flows) - flows
+    return task.flows.isdisjoint(flows) and (
+        leaf_value(pool, child.link.leaf, child.point, others) is Value.TRUE
+    )
