@@ -60,7 +60,8 @@ def test_stop_and_reload_from_another_terminal(tidewheel, flow):
     with tidewheel.started("run", flow) as running:
         running.read_until("first succeeded")
         file = tidewheel.folder / "flow" / "flow.cylc"
-        file.write_text(file.read_text().replace("=> third", "=> third => fourth"))
+        text = file.read_text().replace("=> third", "=> third => fourth")
+        file.write_text(text.replace("[[second, third]]", "[[second, third, fourth]]"))
         reloaded = tidewheel("reload")
         assert reloaded.status == 0, reloaded.err
         assert "1/fourth" in tidewheel("show", "1/fourth").out

@@ -110,6 +110,16 @@ SCHED_BUGS = (
         ),
     ),
     Bug(
+        "success is enough, whatever output was forgotten",
+        (
+            Edit(
+                "core/graph/completion.py",
+                "    customs = [output for output in used if output not in STANDARD]\n",
+                "    customs: list[str] = []\n",
+            ),
+        ),
+    ),
+    Bug(
         "a failure that is tried again is an output",
         (
             Edit(
