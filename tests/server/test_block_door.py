@@ -9,7 +9,8 @@ from tests.support.http_server import running_server
 from tests.support.workflow_folders import put, sip_files
 from tidewheel.core.graph.findings import Severity
 from tidewheel.core.runs.blocks import InvalidSbi
-from tidewheel.errors import BadSetting, NotFound, Refused, SbiTaken
+from tidewheel.core.runs.commands import Trigger
+from tidewheel.errors import Aborted, BadSetting, NotFound, Refused, SbiTaken
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")
 SBI = "SBI-20261115-sip-1"
@@ -264,6 +265,7 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
         "text": f"{C} waits for {B} to be finished (it has not begun); {B} waits for {A} to be "
         "complete (it has not begun)",
         "passes": True,
+        "until": None,
         "commands": [],
         "actions": [],
     }
@@ -274,7 +276,7 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
         "to be complete (it is stopped), which is over"
     )
     assert not root["passes"]
-    assert root["commands"] == [f"tidewheel run {A}", f"tidewheel blocks abort {C}"]
+    assert root["commands"] == [f"tidewheel blocks abort {C}"], "an abort is final"
     assert visitor.ask(lambda client: client.runs.show(C))["waits"] == [root]
 
 
@@ -288,7 +290,8 @@ def test_of_several_waits_the_one_that_needs_somebody_is_named(visitor):
     visitor.submit(sbi(block(C, after=[(e, "complete")]), name="SBI-20261115-sip-2"))
     visitor.abort(A)
     [wait] = visitor.ask(lambda client: client.runs.show(C))["waits"]
-    assert wait["commands"][0] == f"tidewheel run {A}"
+    assert f"{B} needs {A} to be complete (it is stopped)" in wait["text"]
+    assert wait["commands"] == [f"tidewheel blocks abort {C}"]
 
 
 @pytest.mark.req("R004-60")
@@ -299,6 +302,13 @@ def test_a_block_that_has_not_begun_is_aborted_at_once(visitor):
     assert told["reason"].startswith("aborted by ") and told["reason"].endswith(": wrong field")
     again = visitor.abort(A)
     assert (again["changed"], again["reason"]) == (False, told["reason"])
+    for ask in (
+        lambda client: client.runs.give(A, Trigger(ids=("1/a",))),
+        lambda client: client.runs.carry_on(A),
+    ):
+        with pytest.raises(Aborted, match="wrong field"):
+            visitor.ask(ask)
+    assert visitor.show(A)["reason"] == told["reason"]
 
 
 def test_what_is_not_there_is_not_found(visitor):

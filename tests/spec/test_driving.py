@@ -194,11 +194,42 @@ def test_a_stall_that_is_mended_has_no_timeout(flow):
     assert run.waits(7200).status == "running"
 
 
-def test_a_stalled_run_that_was_let_go_is_carried_on_and_mended(flow):
+def test_a_stalled_run_that_was_let_go_goes_on_with_the_trigger_that_reopened_it(flow):
     run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT0S")).fails("1/a")
     assert run.view.owner is None
     with pytest.raises(Refused, match="tidewheel run flow/run1"):
-        run.gives(commands.Trigger(ids=("1/a",)))
+        run.gives(commands.Hold(ids=("1/a",)))
+    kept = run.asks(commands.Trigger(ids=("1/a",)))
+    run.carries_on()
+    assert run.answer(kept).refused is None
+    assert (run.status, run.running) == ("running", ["1/a/2"])
+    run.ends("1/a").ends("1/b")
+    assert run.status == "completed"
+
+
+def test_a_completed_run_is_reopened_and_completes_again(flow):
+    run = flow(one_point("a => b", "[[a, b]]")).ends("1/a").ends("1/b")
+    assert run.status == "completed"
+    run.asks(commands.Trigger(ids=("1/a",)))
+    run.carries_on()
+    assert (run.status, run.running) == ("running", ["1/a/2"])
+    run.ends("1/a")
+    assert run.status == "completed"
+
+
+def test_a_trigger_that_the_end_of_its_run_overtook_is_kept(flow):
+    run = flow(CHAIN)
+    late = run.asks(commands.Trigger(ids=("1/b",)))
+    run.lets_go().carries_on()
+    assert run.answer(late).refused is None and "1/b/1" in run.running
+
+
+def test_what_nobody_had_taken_when_a_run_stopped_is_the_same_submission_later(flow):
+    run = flow(CHAIN)
+    before = run.running
+    run.gives(commands.Stop(mode="now"))
+    run.carries_on()
+    assert run.running == before
 
 
 def test_a_stopped_run_is_carried_on_where_it_was(flow):

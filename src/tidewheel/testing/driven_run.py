@@ -23,7 +23,7 @@ from typing import Self, TypeVar
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.commands import Command, command_text
+from tidewheel.core.runs.commands import REOPENING, Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.views import CommandView, RunView
@@ -253,8 +253,15 @@ class DrivenRun:
 
     def asks(self, command: Command) -> int:
         """A command that nobody has heard yet."""
-        asked = NewCommand(run=self._number, body=command_text(command), who="me")
-        return self._run(self._store.post_command(asked))
+        return self._run(self._store.post_command(self._asked(command)))
+
+    def _asked(self, command: Command) -> NewCommand:
+        return NewCommand(
+            run=self._number,
+            body=command_text(command),
+            who="me",
+            reopens=isinstance(command, REOPENING),
+        )
 
     def lets_go(self) -> Self:
         """The scheduler ends the run with a batch that was made before anything new came."""
@@ -270,8 +277,7 @@ class DrivenRun:
         return self._run(self._store.command(number))
 
     async def _give(self, command: Command) -> dict[str, object]:
-        asked = NewCommand(run=self._number, body=command_text(command), who="me")
-        number = await self._store.post_command(asked)
+        number = await self._store.post_command(self._asked(command))
         await self._settle()
         view = await self._store.command(number)
         assert view.answered_at is not None
@@ -325,10 +331,8 @@ class DrivenRun:
             self._clock.now += seconds
             self._clock.wake()
             if meanwhile is not None:
-                body, meanwhile = command_text(meanwhile), None
-                await self._store.post_command(
-                    NewCommand(run=self._number, body=body, who="me")
-                )
+                asked, meanwhile = self._asked(meanwhile), None
+                await self._store.post_command(asked)
         await settling
 
     def lapses(self, times: int = 1) -> Self:

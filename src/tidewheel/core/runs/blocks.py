@@ -90,6 +90,7 @@ class NeedView:
     status: str  # of the parent's run
     begun: bool  # whether a scheduler ever began with it
     going: bool  # whether a scheduler has it, or any is asked to take it
+    aborted: bool = False  # known to be, which is final; looked up where somebody asks why
 
     @property
     def state(self) -> NeedState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 from tidewheel.core.runs.blocks import NeedState, NeedView
@@ -23,7 +24,17 @@ Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is t
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
     """For each need of a run that is not met, the way to what has to happen first."""
     needs = await store.needs_of([run])
-    return tuple([await _chain(store, one) for one in needs if one.state is not NeedState.MET])
+    open_ones = [one for one in needs if one.state is not NeedState.MET]
+    return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
+
+
+async def _with_abort(store: Store, chain: Chain) -> Chain:
+    """Whether the root was aborted: nobody could carry it on then."""
+    *before, root = chain
+    if root.status != "stopped":
+        return chain
+    run = await store.find_run(root.parent)
+    return (*before, replace(root, aborted=run.is_aborted))
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
@@ -63,6 +74,7 @@ def wait_document(name: str, chain: Chain) -> Document:
     return {
         "text": text,
         "passes": not _is_stuck(root),
+        "until": None,
         "commands": _commands(name, root),
         "actions": [],
     }
@@ -75,4 +87,5 @@ def _commands(name: str, root: NeedView) -> list[str]:
     option = " --stall-timeout 1h" if root.status == "stalled" else ""
     lines = [f"tidewheel run {shlex.quote(root.parent)}{option}"]
     abort = [f"tidewheel blocks abort {shlex.quote(name)}"]
-    return [*(lines if root.status in _LEFT else ()), *abort]
+    can_go_on = root.status in _LEFT and not root.aborted
+    return [*(lines if can_go_on else ()), *abort]
