@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.runs.definition import (
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+    is_same_content,
+    sealed,
+)
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.kept import capture, load_options, restore, unpack
 from tidewheel.sources.flow_cylc.workflow import load_workflow
@@ -82,3 +88,23 @@ def test_no_file_of_a_definition_lies_outside_of_its_run(tmp_path, path):
     with pytest.raises(Refused, match="outside"):
         unpack(definition(path, b""), run)
     assert not (tmp_path / "x").exists()
+
+
+# ---- how it came in ----
+
+
+def test_the_same_content_is_another_definition_for_its_owner_and_for_a_stranger():
+    strangers = sealed(StoredDefinition(digest="", workflow="flow", text="x"))
+    owners = sealed(strangers, trusted=True)
+    assert (strangers.is_trusted, owners.is_trusted) == (False, True)
+    assert owners.digest != strangers.digest
+    assert is_same_content(owners.digest, strangers.digest)
+    # What somebody says a digest to be is not what counts.
+    assert sealed(owners) == strangers
+
+
+def test_what_earlier_versions_kept_is_a_strangers_unless_no_server_can_have_taken_it():
+    digest = "0" * 64
+    assert not StoredDefinition(digest=digest, workflow="flow").is_trusted
+    assert not StoredDefinition(digest=digest, workflow="flow", kind="sip").is_trusted
+    assert StoredDefinition(digest=digest, workflow="flow", kind="python").is_trusted
