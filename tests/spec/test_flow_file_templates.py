@@ -181,12 +181,15 @@ def test_a_template_that_fails_is_a_finding_with_its_line(tmp_path, template, wo
 
 def test_a_template_without_end_is_ended_with_all_that_it_started(tmp_path):
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    _, found = render(tmp_path, '{% import "os" as os %}{{ os.system("sleep 999 &") }}' + loop)
+    own = f"sleep 999.{os.getpid()}"  # nobody else's on this machine
+    _, found = render(
+        tmp_path, f'{{% import "os" as os %}}{{{{ os.system("{own} &") }}}}' + loop
+    )
     assert [one.split()[1] for one in found] == ["template-too-slow:"]
     processes = subprocess.run(
         ["ps", "-eo", "args"], capture_output=True, text=True, check=True
     )
-    assert "sleep 999" not in processes.stdout.splitlines()
+    assert own not in processes.stdout.splitlines()
 
 
 def test_a_template_that_sleeps_is_not_waited_for(tmp_path):

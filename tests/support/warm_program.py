@@ -159,8 +159,9 @@ def main(address: str) -> None:
     gc.collect()
     gc.freeze()  # pages that nobody writes to stay shared
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(address)
+        listener.bind(f"{address}.new")
         listener.listen()
+        Path(f"{address}.new").rename(address)  # it is there when it answers
         try:
             command = Server(listener).serve()
         except KeyboardInterrupt:  # of whoever runs the tests

@@ -6,8 +6,10 @@ example; `broken` runs a rule over files and says where.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,3 +72,9 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         return ""
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """The tree of a Python file, made once for all rules; who asks leaves it as it is."""
+    return ast.parse(text)

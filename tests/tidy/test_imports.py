@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.tidy.repository import ROOT, broken, python_files
+from tests.tidy.repository import ROOT, broken, parsed, python_files
 
 OWN = {"tidewheel": ROOT / "src", "tests": ROOT, "bench": ROOT}
 FOLDERS = ("src", "tests", "bench", "docs", "examples")
@@ -33,7 +33,7 @@ def names_in(module: str) -> frozenset[str] | None:
 
 
 def _bound(text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield node.name
@@ -44,7 +44,7 @@ def _bound(text: str) -> Iterator[str]:
 
 
 def missing_imports(text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if not isinstance(node, ast.ImportFrom) or node.module is None or node.level:
             continue
         if node.module.partition(".")[0] not in OWN:

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 import pytest
 
-from tests.tidy.repository import ROOT, broken, python_files
+from tests.tidy.repository import ROOT, broken, parsed, python_files
 
 VAGUE = {"base", "common", "helpers", "utils"}
 
@@ -15,7 +15,7 @@ def is_vague(path: PurePath) -> bool:
 
 
 def missing_first_line(text: str) -> list[str]:
-    docstring = ast.get_docstring(ast.parse(text))
+    docstring = ast.get_docstring(parsed(text))
     if not docstring:
         return ["has no docstring"]
     first = docstring.splitlines()[0]

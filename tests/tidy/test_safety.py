@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.tidy.repository import broken, python_files
+from tests.tidy.repository import broken, parsed, python_files
 
 MODULES = {"dill", "marshal", "pickle", "shelve"}
 BUILTINS = {"eval", "exec"}
@@ -14,7 +14,7 @@ FUNCTIONS = {"yaml.load", "yaml.load_all", "yaml.unsafe_load"}
 
 
 def data_as_code(text: str) -> list[str]:
-    return [f"line {line}: {name}" for line, name in _dangerous(ast.parse(text))]
+    return [f"line {line}: {name}" for line, name in _dangerous(parsed(text))]
 
 
 def _dangerous(tree: ast.AST):

@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.tidy.repository import PACKAGE, ROOT, broken, python_files, read_text
+from tests.tidy.repository import PACKAGE, ROOT, broken, parsed, python_files, read_text
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -19,7 +19,7 @@ def too_long_file(text: str) -> list[str]:
 def long_functions(text: str) -> list[str]:
     return [
         node.name
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parsed(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or node.lineno) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.tidy.repository import PACKAGE, broken, python_files
+from tests.tidy.repository import PACKAGE, broken, parsed, python_files
 
 QUERIES = PACKAGE / "store" / "queries"
 DIALECTS = ("postgres", "sqlite")
@@ -37,7 +37,7 @@ def bad_query(text: str) -> list[str]:
 def built_statements(text: str) -> list[str]:
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parsed(text))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in EXECUTES
