@@ -326,6 +326,18 @@ class RunHeld(Refused):
         )
 
 
+class RunUnderWay(Refused):
+    """The workflow that is to be run is being run."""
+
+    code = "run_under_way"
+
+    def __init__(self, name: str, status: str, who: str, look: str) -> None:
+        self.name, self.status = name, status
+        super().__init__(
+            f"{name} is {status} ({who}); {look}, or begin another run beside it: --new"
+        )
+
+
 class RunWaits(Refused):
     """The run may not begin before others."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.printing import say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 
@@ -20,4 +21,4 @@ def command(session: Session) -> int:
         say_table(("INVARIANT", "TASK", "SEEN"), rows)
     else:
         say("the store keeps every promise")
-    return 1 if found else 0
+    return ExitCode.FAILED if found else ExitCode.DONE
