@@ -216,6 +216,19 @@ class BadValues(Refused):
         super().__init__(f"the values cannot be handed on: {seen}")
 
 
+class NoStore(Refused):
+    """There is no store to look at."""
+
+    code = "no_store"
+
+    def __init__(self, url: str, path: str) -> None:
+        self.url, self.path = url, path
+        super().__init__(
+            f"there is no store {url}: no file {path}; check its name. Commands that write "
+            "make a store: tidewheel run, submit, up"
+        )
+
+
 class Unavailable(TidewheelError):
     """The world did not answer; the same request may succeed later."""
 

@@ -37,7 +37,7 @@ def half_done(tidewheel):
 
 
 def test_runs_are_listed_newest_first(tidewheel):
-    assert "there are no runs; start one: tidewheel run DIR" in tidewheel("runs").err
+    assert "there are no runs yet; start one: tidewheel run DIR" in tidewheel("runs").err
     first = started(tidewheel)
     second = PreparedRun(tidewheel)
     rows = [line.split() for line in tidewheel("runs").out.splitlines()]

@@ -1,6 +1,7 @@
 """SEMANTICS §9, §10: a run that was left, in whatever way, is carried on where it was."""
 
 import os
+import resource
 import signal
 
 import pytest
@@ -194,3 +195,42 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     next_one.says("flow/run2 starts")
     gate.touch()
     assert (ended(program), ended(next_one)) == (0, 0)
+
+
+# ---- where no job can be started ----
+
+
+def takes_no_more_files(program):
+    """From now on the process can open one file at a time, and a job needs more: as with a
+    `ulimit -n` that is too small."""
+    there = {int(one) for one in os.listdir(f"/proc/{program.pid}/fd")}
+    lowest = next(number for number in range(len(there) + 1) if number not in there)
+    _, hard = resource.prlimit(program.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (lowest + 1, hard))
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ("stop", ExitCode.STOPPED),
+        ("ctrl-c", ExitCode.INTERRUPTED),
+        ("SIGTERM", ExitCode.TERMINATED),
+    ],
+)
+def test_a_run_whose_jobs_cannot_start_stops_when_it_is_told_to(crew, how, status):
+    crew.define("        R1 = a => b")
+    program = crew.run("--pause")
+    program.says("paused")
+    assert crew.ask("hold", RUN, "1/b")[0] == 0
+    assert crew.ask("resume", RUN)[0] == 0
+    program.says("1/a succeeded")
+    takes_no_more_files(program)
+    assert crew.ask("release", RUN, "1/b")[0] == 0, program.log
+    program.says("no file descriptors are left")
+    if how == "stop":
+        assert crew.ask("stop", RUN)[0] == 0
+    else:
+        program.send(signal.SIGTERM if how == "SIGTERM" else signal.SIGINT)
+    assert ended(program) == status, program.log
+    completes(crew)
+    assert submitted(crew) == ["1/a/1", "1/b/1"]

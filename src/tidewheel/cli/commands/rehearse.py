@@ -208,10 +208,11 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.doors import run_door
-    from tidewheel.wiring.stores import opened_store, store_exists
+    from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
 
     assert loaded.workflow is not None
     if not store_exists(where):
+        store_to_read(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 

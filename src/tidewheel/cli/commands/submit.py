@@ -107,9 +107,11 @@ def command(
     if file is not None:
         _refuse_beside_file(argv, options)
         fields = task_files.read_tasks(file, str(options["queue"]))
-        return session.ask(lambda client: _submit_many(client, session, fields, atomic, wait))
+        return session.ask_or_make(
+            lambda client: _submit_many(client, session, fields, atomic, wait)
+        )
     task = _fields(argv, options)
-    return session.ask(lambda client: _submit_one(client, session, task, wait=wait))
+    return session.ask_or_make(lambda client: _submit_one(client, session, task, wait=wait))
 
 
 def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tidewheel.cli.session import Session, session_command
 @session_command("verify")
 def command(session: Session) -> int:
     """List every row of the store that breaks a promise; exit 1 if there is one."""
-    found = session.ask(lambda client: client.verify())
+    found = session.ask_existing(lambda client: client.verify())
     if session.as_json:
         documents = [
             {"invariant": one.invariant, "task": one.task_id, "seen": one.seen} for one in found

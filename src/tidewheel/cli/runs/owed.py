@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 from tidewheel.cli.runs.page import JsonPage, RunPage, ended
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import RunUnderWay
+from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
 from tidewheel.services.home_folders import run_directory
-from tidewheel.quantities import show_instant
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
