@@ -270,3 +270,16 @@ def test_a_service_gives_up_after_the_time_it_was_given(tidewheel, role):
     assert "the database does not answer" in failed.err
     failed = tidewheel(role, "--store", NOBODY_THERE, "--wait-for-store", "0")
     assert (failed.status, failed.out) == (3, "")
+
+
+def test_ctrl_c_is_heard_also_by_what_was_started_in_the_background(tidewheel):
+    """Where shells have SIGINT ignored, as `nohup make test &` has."""
+    deaf = tidewheel.folder / "deaf"
+    deaf.write_text(f"#!/bin/sh\ntrap '' INT\nexec {tidewheel.program} \"$@\"\n")
+    deaf.chmod(0o700)
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel.program = deaf
+    with tidewheel.started("submit", "--wait", "--", "true") as waiting:
+        waiting.read_until("ready")
+        waiting.send(signal.SIGINT)
+        assert waiting.wait().status == ExitCode.INTERRUPTED

@@ -197,6 +197,25 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     assert (ended(program), ended(next_one)) == (0, 0)
 
 
+def test_a_scheduler_that_is_terminated_leaves_at_once_and_jobs_are_adopted(crew, gate):
+    crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+    first = crew.run()
+    eventually(crew.executions, "the job has begun")
+    first.send(signal.SIGTERM)
+    assert ended(first) == ExitCode.TERMINATED, first.log
+    assert crew.view().status == "running"
+    scheduler = crew.scheduler()
+    scheduler.says("run.taken")
+    scheduler.send(signal.SIGTERM)
+    assert ended(scheduler) == 0, scheduler.log
+    carried_on = crew.run(*AT_ONCE)
+    carried_on.says(f"{RUN}/1/a/1 was found running")
+    gate.write_text("go\n")
+    assert ended(carried_on) == 0, carried_on.log
+    assert submitted(crew) == ["1/a/1", "1/b/1"]
+    assert crew.judge()["claim"] == 2
+
+
 # ---- where no job can be started ----
 
 
