@@ -313,3 +313,17 @@ def test_a_run_that_another_scheduler_ended_after_a_sigterm_is_told_and_not_begu
         told = crew.run()
         assert ended(told) == 0 and "flow/run1 ended at" in told.log, told.log
         assert len(submissions_of(crew)) == 2
+
+
+def test_whoever_is_refused_a_run_takes_nobodys_result_away(tmp_path):
+    with run_crew(tmp_path) as crew:
+        gate = crew.folder / "gate"
+        os.mkfifo(gate)
+        crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+        doomed = crew.run(TIDEWHEEL_FAILPOINT=RUN_TOLD[0])
+        eventually(crew.executions, "the job has begun")
+        assert ended(crew.run("flow/run1")) == ExitCode.REFUSED
+        gate.write_text("go\n")
+        assert was_killed(doomed)
+        told = crew.run()
+        assert ended(told) == 0 and "flow/run1 ended at" in told.log, told.log

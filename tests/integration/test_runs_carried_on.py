@@ -187,7 +187,7 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     refused = crew.run(RUN)
     assert ended(refused) == REFUSED
     assert f"{RUN} is driven by process {program.pid} on" in refused.log
-    beside = crew.run("flow")
+    beside = crew.run("flow")  # refused, too: only --new begins another
     assert ended(beside) == REFUSED
     assert f"{RUN} is running (process {program.pid} on" in beside.log
     assert "or begin another run beside it: --new" in beside.log

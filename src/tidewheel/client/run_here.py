@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,17 +76,20 @@ class RunEnd:
 class RunHere:
     """Drives one run until it is over, or until it is asked to stop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         where: str | StoreSettings | None,
         store: Store,
         run: RunView,
         settings: RunHereSettings,
         *,
+        on_claimed: Callable[[], None] = lambda: None,
         on_batch: OnBatch | None = None,
         on_report: OnReport | None = None,
     ) -> None:
+        """`on_claimed` is called when the run is ours, before anything is done with it."""
         self._where, self._store, self._run = where, store, run
+        self._on_claimed = on_claimed
         self._settings = settings
         self._on_batch, self._on_report = on_batch, on_report
         self._stops_asked = 0
@@ -112,6 +116,7 @@ class RunHere:
                     on_report=self._on_report,
                 )
             )
+            self._on_claimed()
             worker = await stack.enter_async_context(
                 built_worker(
                     self._where,

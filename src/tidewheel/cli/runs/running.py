@@ -53,7 +53,7 @@ from tidewheel.services.scheduler.choosing import (
     run_to_carry_on,
 )
 from tidewheel.services.scheduler.run_driver import ERROR
-from tidewheel.services.scheduler.run_owner import last_numbered, take_folder
+from tidewheel.services.scheduler.run_owner import last_numbered
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings
@@ -81,12 +81,11 @@ class Wanted:
     @property
     def words(self) -> str:
         """What the result of a run is owed to."""
-        captured = self.captured
-        return words_of(
-            self.folder or self.name,
-            self.options,
-            "" if captured is None else captured.definition.variables,
-        )
+        if self.captured is not None:
+            variables = self.captured.definition.variables
+            return words_of(self.folder, self.options, variables)
+        variables = "" if self.registered is None else self.registered.parameters_text
+        return words_of(self.name, self.options, variables)
 
     @property
     def request(self) -> str | None:
@@ -282,8 +281,6 @@ async def _run(
         if chosen.is_over:
             end = await tell_again(run_door(store, home), run, as_json=as_json)
             return _settled(owed, end, None, wanted.fail_on)
-        take_folder(run, home)
-        owed.note(wanted.words)
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
@@ -292,6 +289,7 @@ async def _run(
             store,
             run,
             settings,
+            on_claimed=lambda: owed.note(wanted.words),
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
@@ -343,17 +341,19 @@ async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
 async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
     if wanted.captured is not None:
         await tell_of_namesake(store, wanted)
-        return await _chosen(store, wanted, wanted.captured.definition)
+        return await _chosen(store, wanted, wanted.captured.definition, wanted.words)
     named = await found_run(store.find_run, wanted)
     if is_exactly(named, wanted.name):
         return Chosen(named)
     found = await registered_here(store, wanted, tell)
     if found is not None and found.captured is not None:
-        return await _chosen(store, found, found.captured.definition)
+        return await _chosen(store, found, found.captured.definition, wanted.words)
     return Chosen(the_run(named))
 
 
-async def _chosen(store: Store, wanted: Wanted, definition: StoredDefinition) -> Chosen:
+async def _chosen(
+    store: Store, wanted: Wanted, definition: StoredDefinition, words: str
+) -> Chosen:
     runs = await store.runs(workflow=definition.workflow)
     if not wanted.is_new and not wanted.name:
         now, request = await store.now(), wanted.request
@@ -375,7 +375,7 @@ async def _chosen(store: Store, wanted: Wanted, definition: StoredDefinition) ->
         if found is not None:
             _tell_of_change(found, definition.digest)
             return Chosen(found)
-        if newest is not None and Owed.here(home_directory(), newest).to(wanted.words):
+        if newest is not None and Owed.here(home_directory(), newest).to(words):
             return Chosen(newest, is_over=True)
     await store.save_definition(definition)
     new = NewRun(
