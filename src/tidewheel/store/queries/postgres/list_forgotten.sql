@@ -1,5 +1,4 @@
--- Looking: what a run has forgotten, newest points first; with only_undone, only what may not have
--- been done: lost (pruned, worth 1), removed by hand, or expired.
+-- Looking: what a run has forgotten, newest points first; or only what was lost, removed, or expired.
 SELECT body FROM tidewheel.memory
  WHERE run = %(run)s AND forgotten
    AND (NOT %(only_undone)s OR body LIKE '%%["pruned",1,%%' OR body LIKE '%%["removed",%%'
