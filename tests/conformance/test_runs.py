@@ -6,11 +6,13 @@ import pytest
 
 from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.runs.requests import CommandAnswer, NewCommand
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, RunStarted, SetOutputs
 from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.records import ForgetMemory, rebuild
+from tidewheel.core.sched.states import Value, Verdict, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import (
     Aborted,
@@ -521,3 +523,21 @@ def test_a_repair_where_the_pool_has_forgotten_finds_it_in_the_store(store):
     assert pool.tasks[1, "c"].is_active
     read = rebuild(pool.plan, driver.changes(), store.past(driver.run.number))
     assert fingerprint(read) == fingerprint(pool)
+
+
+def test_what_was_not_done_is_found_among_what_is_forgotten(store):
+    driver = Driver.of(store)
+    lost = Verdict(VerdictKind.PRUNED, Value.LOST, cause=(Point(1), "a", "succeeded"))
+    kinds = {
+        "lost": lost,
+        "not taken": lost._replace(death=Value.NOT_TAKEN),
+        "removed": Verdict(VerdictKind.REMOVED, Value.LOST),
+        "suicide": Verdict(VerdictKind.SUICIDE, Value.NOT_TAKEN),
+        "expired": Verdict(VerdictKind.FINISHED, Value.LOST, ended="expired"),
+        "failed": Verdict(VerdictKind.FINISHED, Value.LOST, ended="failed"),
+    }
+    rows = [memory(name, 1, 0)._replace(verdicts=((1, one),)) for name, one in kinds.items()]
+    driver.write(changes=[ForgetMemory(row) for row in rows])
+    found = store.forgotten(driver.run.number, only_undone=True)
+    assert {row.key[1] for row in found} == {"lost", "removed", "expired"}
+    assert len(store.forgotten(driver.run.number)) == len(rows)

@@ -234,7 +234,7 @@ class CommandLine:
                 process.kill()
             running.wait(None)
 
-    def on_terminal(self, *arguments: str, columns: int = 100) -> Answer:
+    def on_terminal(self, *arguments: str, columns: int = 100, typed: str = "") -> Answer:
         """Run a command on a terminal; what it shows comes as one text."""
         ours, theirs = pty.openpty()
         environment = self.environment | {"TERM": "xterm", "COLUMNS": str(columns)}
@@ -242,6 +242,7 @@ class CommandLine:
             (self.program, *arguments), self.folder, environment, theirs, theirs, theirs
         )
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = b""
         with suppress(OSError):  # which is how a terminal says that nobody is left
             while chunk := os.read(ours, CHUNK):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tidewheel.services.rehearsal.record import Rehearsal
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
-DOES_NOT_COMPLETE = 1
 FAIL_ACCEPTED = "POINT/NAME or POINT/NAME@TRY, globs allowed: 3/model, '*/model@1'"
 GLOB_SIGNS = frozenset("*?[")
 
@@ -139,7 +139,7 @@ def command(
 
         note(NOTHING_RAN)
     fails = rehearsal.is_stalled or rehearsal.is_cut or rehearsal.ran_nothing
-    return DOES_NOT_COMPLETE if fails else 0
+    return ExitCode.FAILED if fails else ExitCode.DONE
 
 
 def _play(
@@ -214,10 +214,11 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.doors import run_door
-    from tidewheel.wiring.stores import opened_store, store_exists
+    from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
 
     assert loaded.workflow is not None
     if not store_exists(where):
+        store_to_read(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 

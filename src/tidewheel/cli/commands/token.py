@@ -84,7 +84,7 @@ def _create(session: Session, name: str, options: Options) -> int:
         raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
     scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
     grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
-    text, view = session.ask(
+    text, view = session.ask_or_make(
         lambda client: make_token(_store(client), name, grant, options["lasts"])
     )
     if session.as_json:
