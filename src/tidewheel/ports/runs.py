@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tidewheel.core.tasks.task import TaskId
+from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -38,6 +39,25 @@ ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
 Document = dict[str, object]
 Arguments = Mapping[str, object]
+STATE = "workflow-state"
+# Every view of a run that a door shows, and where a server has it below /runs/RUN.
+VIEWS: Mapping[str, str] = {
+    "show": "",
+    **{
+        name: f"/{name}"
+        for name in (
+            *("facts", "why", "tree", "summary", "tasks", "graph", "dump", "history", "log"),
+            *("broadcasts", "dry-run", "select", "submissions", "attempts", "critical-path"),
+            *("changes", "past", STATE),
+        )
+    },
+    "past-graph": "/past/graph",
+}
+
+
+def no_view(name: str) -> Refused:
+    """Says which views there are, near and through a server in the same words."""
+    return Refused(f"there is no view {name!r}; there are {', '.join(('runs', *VIEWS))}")
 
 
 class RunStore(Protocol):
