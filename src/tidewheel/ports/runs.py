@@ -6,7 +6,7 @@ HTTP (``store.remote``). Clients, the command line, jobs and the server know not
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tidewheel.core.tasks.task import TaskId
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RunClaim,
         RunLease,
         StoredRun,
+        Undelivered,
     )
     from tidewheel.core.runs.stream import EventFilter, FollowedEvent
     from tidewheel.core.runs.views import (
@@ -118,6 +119,11 @@ class RunStore(Protocol):
         any scheduler is asked to drive."""
         ...
 
+    async def undelivered_runs(self, quiet_seconds: float, count_max: int) -> list[RunView]:
+        """Runs that have been over for so long, and of whose events somebody is still to be
+        told: their scheduler died before it could."""
+        ...
+
     async def offer_run(self, number: int, given: RunOptions) -> RunView:
         """Ask any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
         ...
@@ -131,6 +137,14 @@ class RunStore(Protocol):
     async def write_batch(self, lease: RunLease, batch: Batch) -> None:
         """RunLost if the epoch is not the current one. A batch that was written already is
         left alone; the lease is renewed, or given back if the batch says so."""
+        ...
+
+    async def undelivered(self, number: int) -> list[Undelivered]:
+        """Events of a run that were decided, and of which somebody is still to be told."""
+        ...
+
+    async def delivered(self, number: int, events: Sequence[Undelivered]) -> None:
+        """Everybody was told of these events."""
         ...
 
     def past(self, number: int) -> Past:

@@ -1,10 +1,10 @@
 """The schema: built by migrations, forward only, each applied once and as a whole.
 
 What has landed is never edited (tests/tidy has the digest of each file). Up to version 8 that
-was not so: `0009_repair.sql` brings whatever those versions led to to one schema. One thing cannot
-wait for it: for some commits the notebooks, now 0008, were the sixth migration. Such a store is
-known by its table `notebook`, and is said to have applied 8 instead of 6 before anything else;
-the rest follows in order.
+was not so: `0009_repair.sql` brings whatever those versions led to to one schema. One thing
+cannot wait for it: for some commits the notebooks, now 0008, were the sixth migration. Such a
+store is known by its table `notebook`, and is said to have applied 8 instead of 6 before
+anything else; the rest follows in order.
 """
 
 from __future__ import annotations

@@ -44,8 +44,10 @@ from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions.kept import Captured
 from tidewheel.services.scheduler.choosing import run_to_carry_on
 from tidewheel.services.scheduler.run_owner import last_numbered
+from tidewheel.services.scheduler.telling import DRAIN_SECONDS
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.services import deliver_left
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 FAILED, UNAVAILABLE = 1, 3
 STAGES_TOLD_MAX = 5
+UNDELIVERED_MAX = 100  # runs that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,7 @@ async def _run(
             on_report=page.on_report,
         )
         loop = asyncio.get_running_loop()
+        left = loop.create_task(_deliver_left(where, store, run, page))
         telling: list[asyncio.Task[None]] = []
 
         def ask_stop() -> None:
@@ -270,10 +274,19 @@ async def _run(
             loop.add_signal_handler(number, ask_stop)
         with page:
             end = await here.to_the_end()
-            for task in telling:
+            await asyncio.wait((left,), timeout=DRAIN_SECONDS)
+            for task in (left, *telling):
                 task.cancel()
         page.show_end(end)
         return _exit_status(end)
+
+
+async def _deliver_left(where: str | None, store: Store, run: RunView, page: RunPage) -> None:
+    """Call the handlers of earlier runs of the workflow that were killed at their very end."""
+    with suppress(Unavailable, Refused):
+        for one in await store.undelivered_runs(0.0, UNDELIVERED_MAX):
+            if one.workflow == run.workflow and one.number != run.number:
+                await deliver_left(where, store, one, home_directory(), page.on_report)
 
 
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
-from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
+from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun, Undelivered
 from tidewheel.core.runs.run_log import RunLog
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
@@ -70,6 +70,7 @@ class Taken:
     restored: RestoredDefinition
     pool: Pool
     stored: StoredRun
+    undelivered: Sequence[Undelivered] = ()  # events of which somebody is still to be told
     anew: GivenAnew | None = None
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
@@ -114,7 +115,7 @@ class Stage:
         )
         self._reason = taken.run.reason
         self.begun = False
-        self._is_begin_told = False
+        self._undelivered = taken.undelivered
         self.late_stages = LateStages(
             means, taken.restored.stages, self._submissions.new_stage_task
         )
@@ -249,6 +250,11 @@ class Stage:
     def _log_trigger(drive: Drive, one: Submit) -> None:
         drive.work.triggers.append(trigger_line(drive.pool, one))
 
+    def decide_whom_to_tell(self, now: Instant) -> None:
+        """The rows for that are part of the batch, which is written next."""
+        work = self.drive.work
+        work.outbox = self._telling.decide(self.drive, self.nodes, work, now)
+
     # ---- after it was written ----
 
     def reason(self) -> str:
@@ -264,10 +270,10 @@ class Stage:
     def tell(self, work: Work, now: Instant) -> None:
         self.files.write_log(work.log, now)
         self.files.write_triggers(work.triggers)
-        if not self._is_begin_told:  # not before the store has accepted us
-            self._is_begin_told = True
-            self._telling.begun(is_new=self.drive.lease.batch == 1)
-        self._telling.tell(self.drive, self.nodes, work, now)
+        if self._undelivered:  # not before the store has accepted us
+            self._telling.tell_again(self._undelivered, self.drive.graph, self.nodes)
+            self._undelivered = ()
+        self._telling.tell(self.drive.lease.batch)
 
     async def close(self) -> None:
         await self.xtriggers.close()
