@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import new_task
-from tidewheel.core.tasks.requests import QueueSettings
+from tidewheel.core.tasks.requests import ClaimRequest, QueueSettings
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import BadSetting, NotDue, NotFound, WrongStatus
 
@@ -215,6 +215,26 @@ def test_a_delayed_task_is_claimed_when_it_is_due_and_not_before(store, clock):
     clock.advance(0.5)
     assert store.taken(9) == ["later"]
     assert store.get("later").due_at is None
+
+
+def test_a_claim_says_when_the_next_delayed_task_is_due(store, clock):
+    worker = store.hire()
+    every = ClaimRequest(queue="q", worker=worker, count=9)
+    assert store.claim(every).next_due_seconds is None
+    store.put("later", delay_seconds=60)
+    store.put("soon", delay_seconds=1)
+    store.put("elsewhere", delay_seconds=0.5, queue="another")
+    store.put("now")
+    found = store.claim(every)
+    assert [one.id for one in found] == ["now"]
+    assert found.next_due_seconds == pytest.approx(1.0)
+    clock.advance(1.0)
+    found = store.claim(every)
+    assert [one.id for one in found] == ["soon"]
+    assert found.next_due_seconds == pytest.approx(59.0)
+    clock.advance(59.0)
+    found = store.claim(every)
+    assert ([one.id for one in found], found.next_due_seconds) == (["later"], None)
 
 
 def test_when_it_is_due_a_delayed_task_takes_the_place_of_its_age_and_priority(store, clock):

@@ -1,16 +1,28 @@
 """Processes that do the same at the same moment: real threads on real databases."""
 
+import asyncio
+import threading
 from collections import Counter
 
 import pytest
 
 from tests.conformance.door import Held, new_task
 from tests.conformance.together import in_rounds, together
+from tidewheel.config import StoreSettings
 from tidewheel.core.tasks.lease import Answer
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import Beat, ClaimRequest, QueueSettings, Report
 from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.errors import DependencyCycle, Duplicate, LeaseLost, WrongStatus
+from tidewheel.errors import (
+    DependencyCycle,
+    Duplicate,
+    LeaseLost,
+    StoreUnreachable,
+    Unavailable,
+    WrongStatus,
+)
+from tidewheel.store.postgres import open_postgres_store
+from tidewheel.store.sqlite import open_sqlite_store
 
 WORKERS = 8
 DONE = End(ending=Ending.SUCCEEDED)
@@ -301,3 +313,62 @@ def test_a_limit_holds_however_many_ask_at_once(store, world):
     running = [name for share in together(world, *[claim] * 6) for name in share]
     assert len(running) == 5
     assert sum(name.startswith("k") for name in running) == 2
+
+
+OPENING = {"sqlite": open_sqlite_store, "postgres": open_postgres_store}
+ANSWERED_SECONDS_MAX = 30.0  # a store that is slow answers sooner, one that forgot never
+
+
+def test_a_write_that_comes_while_the_store_closes_is_done_or_refused(kind, world, tmp_path):
+    """Never left without an answer, and what was answered with success is there afterwards."""
+
+    def settings(turn):
+        if kind == "postgres":
+            return world.settings
+        return StoreSettings(url=f"sqlite:///{tmp_path}/{turn}.db")
+
+    async def write(store, queue, done):
+        try:
+            while True:
+                await store.pause_queue(queue, paused=True)
+                done.add(queue)
+        except Unavailable as refused:
+            return refused
+
+    async def one_turn(turn):
+        done = set()
+        store = OPENING[kind](settings(turn))
+        writers = [asyncio.create_task(write(store, f"{turn}-{n}", done)) for n in range(20)]
+        while len(done) < turn % 20:  # closed at another moment each time
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(store.close())
+        late = asyncio.create_task(write(store, f"{turn}-late", done))
+        answers = asyncio.gather(*writers, late, closing)
+        await asyncio.wait_for(answers, ANSWERED_SECONDS_MAX)
+        looking = OPENING[kind](settings(turn))
+        paused = {one.queue for one in await looking.queues() if one.settings.paused}
+        await looking.close()
+        assert done <= paused
+
+    for turn in range(40):
+        asyncio.run(one_turn(turn))
+
+
+def test_a_write_behind_a_slow_commit_of_a_closing_store_is_answered(tmp_path):
+    go_on = threading.Event()
+
+    async def main():
+        store = open_sqlite_store(StoreSettings(url=f"sqlite:///{tmp_path}/x.db"))
+        slow = asyncio.create_task(store.transact(lambda _: go_on.wait()))
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)  # both have begun
+        try:
+            with pytest.raises(StoreUnreachable, match="is closed"):
+                await asyncio.wait_for(
+                    store.pause_queue("q", paused=True), ANSWERED_SECONDS_MAX
+                )
+        finally:
+            go_on.set()
+            await asyncio.gather(slow, closing)
+
+    asyncio.run(main())

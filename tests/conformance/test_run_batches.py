@@ -429,3 +429,47 @@ def test_a_withdrawn_task_can_be_cancelled_and_does_not_come_back(store):
     assert driver.take(9) == []
     assert [one[0] for one in driver.said()] == ["JobOver"]
     driver.over("a")
+
+
+def test_events_wait_in_the_outbox_until_everybody_was_told(store):
+    driver = Driver.of(store)
+    driver.write(outbox=['{"event": "startup"}'])
+    driver.write(outbox=['{"event": "started"}', '{"event": "failed"}'])
+    number = driver.run.number
+    waiting = store.undelivered(number)
+    assert [(one.batch, one.place) for one in waiting] == [(1, 0), (2, 0), (2, 1)]
+    assert waiting[2].body == '{"event": "failed"}'
+    store.delivered(number, [waiting[0], waiting[2]])
+    assert store.undelivered(number) == [waiting[1]]
+    store.delivered(number, waiting)  # again is not wrong
+    assert store.undelivered(number) == []
+
+
+def test_a_batch_that_is_written_again_is_told_once(store):
+    driver = Driver.of(store)
+    batch = driver.batch(outbox=["{}"])
+    store.write_batch(driver.lease, batch)
+    store.write_batch(driver.lease, batch)
+    assert len(store.undelivered(driver.run.number)) == 1
+
+
+def test_runs_that_are_over_and_left_somebody_untold_are_found(store, clock):
+    """Once they have been over for so long: their own scheduler may be at it."""
+    over, running = Driver.of(store, "over"), Driver.of(store, "running")
+    told = Driver.of(store, "told")
+    running.write(outbox=["{}"])
+    over.write(outbox=["{}"], status="completed", ends=True)
+    told.write(status="completed", ends=True)
+    assert [run.name for run in store.undelivered_runs(0.0, 10)] == ["over/run1"]
+    assert store.undelivered_runs(60.0, 10) == []
+    clock.advance(60.0)
+    assert [run.name for run in store.undelivered_runs(60.0, 10)] == ["over/run1"]
+    store.delivered(over.run.number, store.undelivered(over.run.number))
+    assert store.undelivered_runs(60.0, 10) == []
+
+
+def test_with_a_run_its_outbox_goes(store):
+    driver = Driver.of(store)
+    driver.write(outbox=["{}"], status="completed", ends=True)
+    store.delete_run(driver.run.number)
+    assert store.undelivered(driver.run.number) == []

@@ -327,3 +327,85 @@ def test_whoever_is_refused_a_run_takes_nobodys_result_away(tmp_path):
         assert was_killed(doomed)
         told = crew.run()
         assert ended(told) == 0 and "flow/run1 ended at" in told.log, told.log
+
+
+HANDLED = """
+        [[[events]]]
+            handler events = submitted, started, succeeded
+            handlers = echo %(event)s %(workflow)s/%(id)s >> {told}
+"""
+OF_THE_RUN = """
+    [[events]]
+        shutdown handlers = echo %(event)s %(workflow)s >> {told}
+"""
+
+
+def handle_shutdown(crew, told):
+    """Once the workflow is defined."""
+    path, first = crew.folder / "flow" / "flow.cylc", "allow implicit tasks = True"
+    text = path.read_text().replace(first, first + OF_THE_RUN.format(told=told), 1)
+    path.write_text(text)
+
+
+def handled(crew, final):
+    """A workflow whose handlers write down what they are called for."""
+    told = crew.folder / "told"
+    root = HANDLED.format(told=told)
+    crew.define("P1 = '''a => b & c\nc[-P1] => a'''", final=final, root=root)
+    handle_shutdown(crew, told)
+    return told
+
+
+def everything(final):
+    """What they are called for, at least once each."""
+    tasks = {
+        f"{event} flow/run1/{point}/{name}"
+        for event in ("submitted", "started", "succeeded")
+        for point in range(1, final + 1)
+        for name in "abc"
+    }
+    return tasks | {"shutdown flow/run1"}
+
+
+@pytest.mark.timeout(3600)
+def test_no_call_of_an_event_handler_is_lost_however_often_the_run_is_killed(tmp_path, chance):
+    """RELIABILITY: at least once. Killed where the batch is in the store and nobody was told
+    of it, and at any other moment."""
+    final, kills = scaled(4), scaled(10)
+    with run_crew(tmp_path) as crew:
+        told = handled(crew, final)
+        assert was_killed(crew.run(*AT_ONCE, TIDEWHEEL_FAILPOINT="batch_written"))
+        for number in range(kills):
+            # The first batch after a restart tells of what happened meanwhile, if anything.
+            place = f"batch_written:{number % 4 + 1}"
+            program = crew.run(*CARRIED_ON, TIDEWHEEL_FAILPOINT=place)
+            if number % 3 == 2:
+                more = len(crew.executions()) + chance.randint(0, 2)
+                eventually(
+                    lambda n=more, one=program: len(crew.executions()) >= n or not one.runs,
+                    "jobs have begun",
+                )
+                program.kill()
+            elif not was_killed(program):
+                break  # it was over before it came there
+        while crew.view().status != "completed":
+            ended(crew.run(*CARRIED_ON), LONG_SECONDS)
+        # What was left when it was killed at its very end is done by the next run of the flow.
+        assert ended(crew.run("flow", "--new", *AT_ONCE), LONG_SECONDS) == 0
+        assert everything(final) <= set(told.read_text().splitlines())
+
+
+def test_what_a_run_left_when_it_was_killed_at_its_end_is_told_by_the_next(tmp_path):
+    with run_crew(tmp_path) as crew:
+        told = crew.folder / "told"
+        crew.define("R1 = a")
+        handle_shutdown(crew, told)
+        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
+        while crew.view().status != "completed":
+            program = crew.run("flow/run1", TIDEWHEEL_FAILPOINT="batch_written")
+            assert was_killed(program), program.log
+        assert not told.exists()
+        assert ended(crew.run("flow", "--new")) == 0
+        said = sorted(told.read_text().splitlines())
+        assert said == ["shutdown flow/run1", "shutdown flow/run2"]
+        assert crew.look(lambda store: store.undelivered_runs(0.0, 10)) == []

@@ -108,6 +108,33 @@ def test_a_claim_whose_caller_hung_up_takes_nothing(own_server):
     assert task["attempt"] == 1
 
 
+def test_however_soon_its_caller_hangs_up_a_claim_takes_nothing(own_server):
+    """The request may be on its way through the server when that is noticed."""
+    worker = own_server.caller("worker", "submit", queues=["a"])
+    worker.id = register(worker, "a")
+    headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
+    body = json.dumps({"worker": worker.id, "wait_s": 60})
+    for _ in range(60):
+        gone = [http.client.HTTPConnection(own_server.address, timeout=20) for _ in range(5)]
+        for one in gone:
+            one.request("POST", "/api/v1/queues/a/claim", body, headers)
+        for one in gone:
+            one.close()
+        worker.post("/tasks", {"queue": "a", "spec": 1})
+        wanted = {"worker": worker.id, "wait_s": 8}
+        assert len(worker.post("/queues/a/claim", wanted).json["tasks"]) == 1
+
+
+def test_a_waiting_claim_is_answered_when_a_delayed_task_is_due(own_server):
+    worker = own_server.caller("worker", "submit", queues=["a"])
+    worker.id = register(worker, "a")
+    worker.post("/tasks", {"queue": "a", "spec": 1, "delay": 1})
+    nothing = worker.post("/queues/a/claim", {"worker": worker.id}).json
+    assert nothing["tasks"] == [] and 0 < nothing["next_due_s"] <= 1
+    wanted = {"worker": worker.id, "wait_s": 3}
+    assert len(worker.post("/queues/a/claim", wanted).json["tasks"]) == 1
+
+
 def test_a_request_that_comes_again_while_it_is_at_work_waits_for_its_answer(own_server):
     """Whoever lost patience, and asks once more with the same key, is given nothing more."""
     worker = own_server.caller("worker", "submit", queues=["a"])

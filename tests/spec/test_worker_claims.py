@@ -8,6 +8,7 @@ from tidewheel.config import OnStop
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import QueueSettings
 from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.tasks.retry import FixedDelays
 from tidewheel.testing.scripted_runner import Script, failed
 from tidewheel.testing.small_world import SmallWorld
 from tidewheel.testing.virtual_time import in_virtual_time
@@ -325,3 +326,48 @@ async def test_a_place_that_becomes_free_under_a_limit_is_taken_at_once_by_anoth
     world.job("a").ends()
     await world.passes(0.0)
     assert running(world) == ["b"]
+
+
+@in_virtual_time
+async def test_a_delayed_task_starts_when_it_is_due_however_rarely_the_worker_polls():
+    world = SmallWorld()
+    await world.worker(slots=8, poll_seconds=1000.0)
+    await world.submit("later", delay_seconds=70.0)
+    await world.submit("soon", delay_seconds=1.0)
+    await world.passes(100.0)
+    for name, at in (("soon", 1.0), ("later", 70.0)):
+        assert world.job(name).started_at == pytest.approx(at, abs=0.01)
+
+
+@in_virtual_time
+async def test_a_retry_after_a_second_begins_after_a_second():
+    world = SmallWorld(lambda _: Script(seconds=1.0, end=failed()))
+    await world.worker(slots=8, poll_seconds=1000.0)
+    await world.submit("a", max_retries=1, retry=FixedDelays(seconds=(1.0,)))
+    await world.passes(10.0)
+    begun = [job.started_at for job in world.host.jobs]
+    assert begun == [0.0, pytest.approx(2.0, abs=0.01)]
+
+
+@in_virtual_time
+async def test_a_delayed_task_behind_a_pattern_starts_when_it_is_due():
+    world = SmallWorld()
+    await world.worker(slots=8, queues=("run:*",), poll_seconds=1000.0)
+    await world.submit("a", queue="run:x", delay_seconds=3.0)
+    await world.submit("b", queue="run:y", delay_seconds=2.0)
+    await world.passes(10.0)
+    assert world.job("a").started_at == pytest.approx(3.0, abs=0.01)
+    assert world.job("b").started_at == pytest.approx(2.0, abs=0.01)
+
+
+@in_virtual_time
+async def test_a_full_worker_does_not_ask_again_and_again_for_what_is_due():
+    world = SmallWorld()
+    await world.worker(slots=1, poll_seconds=1000.0)
+    await world.submit("first")
+    await world.submit("due", delay_seconds=1.0)
+    await world.passes(50.0)
+    assert running(world) == ["first"]
+    world.job("first").ends()
+    await world.passes(0.1)
+    assert running(world) == ["due"]

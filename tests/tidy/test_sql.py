@@ -2,11 +2,14 @@
 
 import ast
 import re
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from tests.tidy.repository import PACKAGE, broken, parsed, python_files
 
+LANDED = Path(__file__).with_name("landed_migrations.sha256")
 QUERIES = PACKAGE / "store" / "queries"
 DIALECTS = ("postgres", "sqlite")
 
@@ -118,3 +121,21 @@ def test_a_built_statement_is_found(call):
 def test_good_sql_is_accepted():
     assert not bad_query("-- Client: counts; it's cheap.\nSELECT count(*), ';' FROM task;\n")
     assert not built_statements("db.execute(queries.claim_tasks, {'limit': 1})")
+
+
+def test_a_migration_that_has_landed_is_never_edited():
+    """Stores were made with it. Whatever is to be otherwise is a migration of its own, which
+    gets its line in the commit that brings it: sha256sum */*.sql, in store/migrations."""
+    folder = PACKAGE / "store" / "migrations"
+    found = {
+        str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+        for path in folder.glob("*/*.sql")
+    }
+    landed = (line.split() for line in LANDED.read_text(encoding="utf-8").splitlines())
+    assert found == {name: digest for digest, name in landed}
+
+
+def test_both_dialects_have_the_same_migrations():
+    folder = PACKAGE / "store" / "migrations"
+    sqlite, postgres = ({path.name for path in (folder / one).iterdir()} for one in DIALECTS)
+    assert sqlite == postgres

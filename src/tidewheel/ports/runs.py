@@ -6,10 +6,11 @@ HTTP (``store.remote``). Clients, the command line, jobs and the server know not
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         RunClaim,
         RunLease,
         StoredRun,
+        Undelivered,
     )
     from tidewheel.core.runs.stream import EventFilter, FollowedEvent
     from tidewheel.core.runs.views import (
@@ -38,6 +40,25 @@ ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
 Document = dict[str, object]
 Arguments = Mapping[str, object]
+STATE = "workflow-state"
+# Every view of a run that a door shows, and where a server has it below /runs/RUN.
+VIEWS: Mapping[str, str] = {
+    "show": "",
+    **{
+        name: f"/{name}"
+        for name in (
+            *("facts", "why", "tree", "summary", "tasks", "graph", "dump", "history", "log"),
+            *("broadcasts", "dry-run", "select", "submissions", "attempts", "critical-path"),
+            *("changes", "past", STATE),
+        )
+    },
+    "past-graph": "/past/graph",
+}
+
+
+def no_view(name: str) -> Refused:
+    """Says which views there are, near and through a server in the same words."""
+    return Refused(f"there is no view {name!r}; there are {', '.join(('runs', *VIEWS))}")
 
 
 class RunStore(Protocol):
@@ -102,6 +123,11 @@ class RunStore(Protocol):
         any scheduler is asked to drive."""
         ...
 
+    async def undelivered_runs(self, quiet_seconds: float, count_max: int) -> list[RunView]:
+        """Runs that have been over for so long, and of whose events somebody is still to be
+        told: their scheduler died before it could."""
+        ...
+
     async def offer_run(self, number: int, given: RunOptions) -> RunView:
         """Ask any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
         ...
@@ -115,6 +141,14 @@ class RunStore(Protocol):
     async def write_batch(self, lease: RunLease, batch: Batch) -> None:
         """RunLost if the epoch is not the current one. A batch that was written already is
         left alone; the lease is renewed, or given back if the batch says so."""
+        ...
+
+    async def undelivered(self, number: int) -> list[Undelivered]:
+        """Events of a run that were decided, and of which somebody is still to be told."""
+        ...
+
+    async def delivered(self, number: int, events: Sequence[Undelivered]) -> None:
+        """Everybody was told of these events."""
         ...
 
     def past(self, number: int) -> Past:

@@ -15,6 +15,7 @@ from tidewheel.core.tasks.requests import (
     Beat,
     Cancelled,
     Claimed,
+    ClaimedTasks,
     ClaimRequest,
     HeldLease,
     NewWorker,
@@ -71,7 +72,7 @@ class TaskStore(Protocol):
         """Let people know why a worker takes no tasks just now; None: it does again."""
         ...
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]: ...
+    async def claim(self, request: ClaimRequest) -> ClaimedTasks: ...
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed: ...

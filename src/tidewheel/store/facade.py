@@ -18,6 +18,7 @@ from tidewheel.core.tasks.requests import (
     Beat,
     Cancelled,
     Claimed,
+    ClaimedTasks,
     ClaimRequest,
     HeldLease,
     Message,
@@ -202,7 +203,7 @@ class ScriptedStore(
         if not await self._write("set_trouble", lambda tx, _: tx.rows("set_trouble", **given)):
             raise NotFound("worker", worker)
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    async def claim(self, request: ClaimRequest) -> ClaimedTasks:
         return await self._write("claim", lambda tx, _: claim.claim(tx, request))
 
     async def claim_by_id(

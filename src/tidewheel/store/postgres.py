@@ -160,6 +160,7 @@ class PostgresStore(ScriptedStore):
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
         self._listener: Listener | None = None
+        self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
         limits = b"; ".join(
@@ -184,6 +185,7 @@ class PostgresStore(ScriptedStore):
         return self._threads.submit(self._attempt, script, self._begin_look).result()
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._listener is not None:
             self._listener.stop()
         await asyncio.to_thread(self._threads.shutdown)
@@ -197,6 +199,8 @@ class PostgresStore(ScriptedStore):
         return stop
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
+        if self._is_closed:
+            raise StoreUnreachable("the store is closed")
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
     def _transact(self, script: Script[Result], news: News) -> Result:

@@ -19,7 +19,13 @@ from tidewheel.store.migrate import (
 # Two programs that start at once must not both build the schema.
 _LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('tidewheel.schema', 0))"
 _EXISTS = b"SELECT to_regclass('tidewheel.schema_version') IS NOT NULL"
-_VERSION = b"SELECT coalesce(max(version), 0) FROM tidewheel.schema_version"
+_VERSIONS = b"SELECT version FROM tidewheel.schema_version"
+_NOTEBOOKS_WERE_SIXTH = b"""
+UPDATE tidewheel.schema_version SET version = 8
+ WHERE version = 6
+   AND NOT EXISTS (SELECT 1 FROM tidewheel.schema_version WHERE version > 6)
+   AND to_regclass('tidewheel.notebook') IS NOT NULL
+"""
 _VERSION_TABLE = b"""
 CREATE SCHEMA IF NOT EXISTS tidewheel;
 CREATE TABLE IF NOT EXISTS tidewheel.schema_version (
@@ -36,14 +42,14 @@ def prepare(
     """Make the schema if there is none; refuse another version than ours."""
     known = migrations or load_migrations("postgres")
     _refuse_unsafe_settings(connection)
-    found = schema_version(connection)
-    if found == 0:
+    applied = _applied(connection)
+    if not applied:
         # Whole, so that who starts at the same moment meets no schema that is half made.
         with connection.transaction():
             connection.execute(_LOCK)
             migrate(connection, known)
     else:
-        check_version(known, found)
+        check_version(known, applied)
 
 
 def migrate(
@@ -51,23 +57,25 @@ def migrate(
 ) -> MigrationReport:
     """Bring the schema to this program's version; each migration is one transaction."""
     known = migrations or load_migrations("postgres")
-    first = schema_version(connection)
-    pending(known, first)
+    applied = _applied(connection)
+    pending(known, applied)
     for migration in known:
         with connection.transaction():
             connection.execute(_LOCK)
             connection.execute(_VERSION_TABLE)
-            if migration in pending(known, schema_version(connection)):
+            connection.execute(_NOTEBOOKS_WERE_SIXTH)
+            if migration in pending(known, _applied(connection)):
                 connection.execute(migration.sql.encode())
                 connection.execute(_APPLIED, (migration.version,))
+    first = max(applied, default=0)
     return MigrationReport(from_version=first, to_version=known_version(known))
 
 
-def schema_version(connection: psycopg.Connection[Any]) -> int:
-    """The version in the database; 0 if it has none of our tables."""
+def _applied(connection: psycopg.Connection[Any]) -> set[int]:
+    """The migrations that were applied; none if the database has none of our tables."""
     if not _value(connection, _EXISTS):
-        return 0
-    return int(_value(connection, _VERSION))
+        return set()
+    return {version for (version,) in connection.execute(_VERSIONS)}
 
 
 def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:

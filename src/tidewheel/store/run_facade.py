@@ -7,7 +7,7 @@ tasks alone would start half as slowly again with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tidewheel.failpoints import Failpoint
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RunClaim,
         RunLease,
         StoredRun,
+        Undelivered,
     )
     from tidewheel.core.runs.views import (
         ChangesView,
@@ -142,6 +143,11 @@ class RunOperations(ABC):
 
         return await self.look(lambda tx: runs.claimable_runs(tx, count_max))
 
+    async def undelivered_runs(self, quiet_seconds: float, count_max: int) -> list[RunView]:
+        from tidewheel.store.scripts import runs
+
+        return await self.look(lambda tx: runs.undelivered_runs(tx, quiet_seconds, count_max))
+
     async def offer_run(self, number: int, given: RunOptions) -> RunView:
         from tidewheel.store.scripts import runs
 
@@ -178,6 +184,16 @@ class RunOperations(ABC):
                 tx, lease, batch, rows, effects, self._failpoint
             ),
         )
+
+    async def undelivered(self, number: int) -> list[Undelivered]:
+        from tidewheel.store.scripts import run_batch
+
+        return await self.look(lambda tx: run_batch.undelivered(tx, number))
+
+    async def delivered(self, number: int, events: Sequence[Undelivered]) -> None:
+        from tidewheel.store.scripts import run_batch
+
+        await self._write("delivered", lambda tx, _: run_batch.delivered(tx, number, events))
 
     def past(self, number: int) -> Past:
         return StoredPast(self.look_now, number)

@@ -125,6 +125,9 @@ class SqliteStore(ScriptedStore):
         super().__init__(settings.submit, chance, failpoint)
         self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # Whoever puts a job holds it, and so does whoever closes: nothing comes behind _STOP.
+        self._entrance = threading.Lock()
+        self._is_closed = False
         self._writer = self._connect()
         self._data_version = self._read_data_version()
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
@@ -138,13 +141,14 @@ class SqliteStore(ScriptedStore):
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         del news  # other processes watch the file
-        if not self._thread.is_alive():
-            raise StoreUnreachable(f"the store {self._path} is closed")
         future: Future[Result] = Future()
-        self._jobs.put(_Job(script, future))
+        with self._entrance:
+            self._refuse_if_closed()
+            self._jobs.put(_Job(script, future))
         return await asyncio.wrap_future(future)
 
     async def look(self, script: Script[Result]) -> Result:
+        self._refuse_if_closed()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._look, script)
 
@@ -171,12 +175,19 @@ class SqliteStore(ScriptedStore):
         return [*await super().figures(), Figure(name="wal_bytes", label="", value=size)]
 
     async def close(self) -> None:
-        if self._thread.is_alive():
-            self._jobs.put(_STOP)
-            await asyncio.to_thread(self._thread.join)
+        """Answers every write that was accepted, and refuses those that come meanwhile."""
+        with self._entrance:
+            if not self._is_closed:
+                self._is_closed = True
+                self._jobs.put(_STOP)
+        await asyncio.to_thread(self._thread.join)
         self._readers.shutdown(wait=True)
         for connection in (*self._reader_connections, self._writer):
             connection.close()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise StoreUnreachable(f"the store {self._path} is closed")
 
     # ---- reading ----
 
@@ -206,13 +217,27 @@ class SqliteStore(ScriptedStore):
     # ---- writing ----
 
     def _write_loop(self) -> None:
-        while True:
-            batch, stop = self._next_batch()
-            if batch:
-                self._commit_batch(batch)
-            if stop:
-                return
-            self._notice_others()
+        try:
+            while True:
+                batch, stop = self._next_batch()
+                if batch:
+                    self._commit_batch(batch)
+                if stop:
+                    return
+                self._notice_others()
+        finally:
+            self._refuse_what_is_left()
+
+    def _refuse_what_is_left(self) -> None:
+        """There is something only if the writer ended by a fault of its own."""
+        with self._entrance:
+            self._is_closed = True
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    job = self._jobs.get_nowait()
+                    if job is not _STOP and job.future.set_running_or_notify_cancel():
+                        gone = f"the store {self._path} is closed"
+                        job.future.set_exception(StoreUnreachable(gone))
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Wait for a job, then take all that came meanwhile."""
@@ -293,7 +318,9 @@ class SqliteStore(ScriptedStore):
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         # Wakes the writer from its endless sleep, so that it starts to look around.
-        self._jobs.put(_Job(lambda _: None, Future()))
+        with self._entrance:
+            if not self._is_closed:
+                self._jobs.put(_Job(lambda _: None, Future()))
         return stop
 
 

@@ -42,6 +42,13 @@ CREATE TABLE IF NOT EXISTS schema_version (
 ) STRICT
 """
 
+NOTEBOOKS_WERE_SIXTH = """
+UPDATE schema_version SET version = 8
+ WHERE version = 6
+   AND NOT EXISTS (SELECT 1 FROM schema_version WHERE version > 6)
+   AND EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'notebook')
+"""
+
 
 def file_path(url: str) -> Path:
     """The path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
@@ -132,11 +139,11 @@ def prepare(
     try:
         with translated(path):
             _refuse_damage(path, connection)
-            version = _own_version(path, connection)
-            if version == 0:
+            applied = _own_versions(path, connection)
+            if not applied:
                 _apply(connection, known)
             else:
-                check_version(known, version)
+                check_version(known, applied)
     finally:
         connection.close()
 
@@ -165,7 +172,7 @@ def migrate_sqlite(
     connection = connect(path, settings, clock=lambda: 0.0)
     try:
         with translated(path):
-            found = _own_version(path, connection)
+            found = max(_own_versions(path, connection), default=0)
 
             def back_up(version: int) -> None:
                 if version > 0 and not backups:
@@ -210,24 +217,23 @@ def _refuse_damage(path: Path, connection: apsw.Connection) -> None:
             raise CorruptStore(str(path), str(seen).splitlines()[-1])
 
 
-def _own_version(path: Path, connection: apsw.Connection) -> int:
-    """The version of the schema; 0 if there is nothing in the file yet."""
-    version = _schema_version(connection)
+def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
+    """The migrations that were applied; none if there is nothing in the file yet."""
+    applied = _applied(connection)
     others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
-    if version == 0 and connection.execute(others).get:
+    if not applied and connection.execute(others).get:
         raise UnsafeStore(
             f"{path} is a database of another program, and was left as it is. "
             "Name another file: sqlite:///PATH"
         )
-    return version
+    return applied
 
 
-def _schema_version(connection: apsw.Connection) -> int:
+def _applied(connection: apsw.Connection) -> set[int]:
     exists = "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'"
     if not connection.execute(exists).get:
-        return 0
-    found = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get
-    return int(found)
+        return set()
+    return {version for (version,) in connection.execute("SELECT version FROM schema_version")}
 
 
 def _apply(
@@ -241,11 +247,13 @@ def _apply(
     while True:
         connection.execute("BEGIN IMMEDIATE")
         with connection_rolled_back_on_error(connection):
-            found = _schema_version(connection)
-            todo = pending(migrations, found)
+            applied = _applied(connection)
+            todo = pending(migrations, applied)
             if todo:
-                before(found)
+                before(max(applied, default=0))
                 connection.execute(SCHEMA_VERSION_TABLE)
+                connection.execute(NOTEBOOKS_WERE_SIXTH)
+                todo = pending(migrations, _applied(connection))
                 # Fetched, or what follows a statement with rows would not be executed.
                 connection.execute(todo[0].sql).fetchall()
                 connection.execute(

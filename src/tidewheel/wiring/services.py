@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,6 +130,32 @@ async def driving(  # noqa: PLR0913 - each by name
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 
 
+async def deliver_left(
+    where: str | StoreSettings | None,
+    store: Store,
+    run: RunView,
+    home: Path,
+    on_report: OnReport | None = None,
+) -> int:
+    """Call the event handlers of a run that is over and whose scheduler died before it could;
+    of how many events."""
+    from tidewheel.services.scheduler.handlers_voice import handlers_voice
+    from tidewheel.services.scheduler.run_owner import take_folder
+    from tidewheel.services.scheduler.taking import SchedulerHome, deliver_left
+
+    take_folder(run, home)
+    limit = store_settings(where).submit.message_bytes_max
+    async with handlers_voice(store, run, home, limit) as environment:
+        scheduler_home = SchedulerHome(
+            store=store,
+            home=home,
+            environment=environment,
+            surroundings=surroundings(on_report),
+            smtp=scheduler_settings().smtp,
+        )
+        return await deliver_left(run, scheduler_home)
+
+
 def build_standby(
     where: str | StoreSettings | None,
     store: Store,
@@ -154,7 +180,10 @@ def build_standby(
             on_report=on_report,
         )
 
-    return Standby(store, drive, settings, surroundings(on_report))
+    def deliver(run: RunView) -> Awaitable[int]:
+        return deliver_left(where, store, run, home, on_report)
+
+    return Standby(store, drive, settings, surroundings(on_report), deliver)
 
 
 def build_monitor(

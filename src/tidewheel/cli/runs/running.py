@@ -61,8 +61,10 @@ from tidewheel.services.scheduler.choosing import (
 )
 from tidewheel.services.scheduler.run_driver import ERROR
 from tidewheel.services.scheduler.run_owner import last_numbered
+from tidewheel.services.scheduler.telling import DRAIN_SECONDS
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.services import deliver_left
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
 
 STAGES_TOLD_MAX = 5
 SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+UNDELIVERED_MAX = 100  # runs that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +308,13 @@ async def _run(
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
+        left = asyncio.create_task(_deliver_left(where, store, run, page))
         signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
+            if signals.last is not signal.SIGTERM:
+                await asyncio.wait((left,), timeout=DRAIN_SECONDS)
+            left.cancel()
             signals.over()
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
@@ -341,6 +348,14 @@ class _Signals:
         """Nobody waits for anybody any more."""
         if self._telling is not None:
             self._telling.cancel()
+
+
+async def _deliver_left(where: str | None, store: Store, run: RunView, page: RunPage) -> None:
+    """Call the handlers of earlier runs of the workflow that were killed at their very end."""
+    with suppress(Unavailable, Refused):
+        for one in await store.undelivered_runs(0.0, UNDELIVERED_MAX):
+            if one.workflow == run.workflow and one.number != run.number:
+                await deliver_left(where, store, one, home_directory(), page.on_report)
 
 
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:

@@ -142,6 +142,14 @@ class Broadcast(NamedTuple):
     value: str | None  # None: taken back
 
 
+class Undelivered(NamedTuple):
+    """An event that somebody is still to be told of: its batch, its place there, and JSON."""
+
+    batch: int
+    place: int
+    body: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     """All that follows from some happenings, written whole or not at all."""
@@ -159,6 +167,7 @@ class Batch:
     answers: Sequence[CommandAnswer] = ()
     xtriggers: Sequence[XtriggerResult] = ()
     broadcasts: Sequence[Broadcast] = ()
+    outbox: Sequence[str] = ()  # events that somebody is to be told of, as JSON
     definition: str | None = None  # a reload: the digest of the new one
     options: RunOptions | None = None  # carried on with others than it had
     ends: bool = False  # the scheduler lets the run go with this batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT, Holder
@@ -89,6 +90,16 @@ class Abilities:
 
 
 ANY_TASKS = Abilities()
+
+
+class ClaimedTasks(list["Claimed"]):
+    """The tasks that were claimed; and in how many seconds the next delayed one is due."""
+
+    def __init__(
+        self, tasks: Iterable[Claimed] = (), next_due_seconds: float | None = None
+    ) -> None:
+        super().__init__(tasks)
+        self.next_due_seconds = next_due_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,15 @@ from typing import Any
 
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.requests import ANY_RESOURCES, Claimed, ClaimRequest
+from tidewheel.core.tasks.lease import Holder
+from tidewheel.core.tasks.requests import (
+    ANY_RESOURCES,
+    Claimed,
+    ClaimedTasks,
+    ClaimRequest,
+    Report,
+)
+from tidewheel.core.tasks.steps import End, Ending
 from tidewheel.core.tasks.task import WorkerId
 from tidewheel.server.call import Call
 from tidewheel.server.listening import Listening
@@ -23,6 +31,7 @@ from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
 from tidewheel.server.wire.tasks import claimed_out
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
+DUE_SECONDS_MIN = 0.001  # to ask sooner would be in vain
 CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
 
 
@@ -78,23 +87,42 @@ async def claim(call: Call) -> object:
     )
     wait = min(form.wait_s, call.settings.wait_seconds_max)
     found = await _claim_or_wait(call, request, wait)
-    return ClaimsOut(tasks=[claimed_out(task) for task in found])
+    tasks = [claimed_out(task) for task in found]
+    return ClaimsOut(tasks=tasks, next_due_s=found.next_due_seconds)
 
 
-async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Claimed]:
-    found = await call.store.claim(request)
+async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> ClaimedTasks:
+    found = await _claim_for_caller(call, request)
     if found or not seconds:
         return found
     end = asyncio.get_running_loop().time() + seconds
     with Listening(call, lambda wake: wake.everything or request.queue in wake.queues) as ears:
-        found = await call.store.claim(request)  # for what came before we listened
+        found = await _claim_for_caller(call, request)  # for what came before we listened
         while not found and (left := end - asyncio.get_running_loop().time()) > 0:
-            await ears.heard(min(left, POLL_SECONDS))
-            # A task for nobody would wait until its lease is over.
+            due = found.next_due_seconds
+            rest = POLL_SECONDS if due is None else max(due, DUE_SECONDS_MIN)
+            await ears.heard(min(left, rest, POLL_SECONDS))
             if call.stopping.is_set() or await call.is_gone():
                 return found
-            found = await call.store.claim(request)
+            found = await _claim_for_caller(call, request)
     return found
+
+
+async def _claim_for_caller(call: Call, request: ClaimRequest) -> ClaimedTasks:
+    """Nothing for a caller who hung up, be it before anything was asked of the store or while
+    it answered: a task for nobody would wait until its lease is over, and lapse for nothing."""
+    if await call.is_gone():
+        return ClaimedTasks()
+    found = await call.store.claim(request)
+    if found and await call.is_gone():
+        await call.store.report([_given_back(task, request.worker) for task in found])
+        return ClaimedTasks()
+    return found
+
+
+def _given_back(task: Claimed, worker: WorkerId) -> Report:
+    holder = Holder(task_id=task.id, attempt=task.attempt, worker=worker)
+    return Report(holder=holder, end=End(ending=Ending.YIELDED))
 
 
 _QUEUE = f"{API}/queues/{{queue}}"

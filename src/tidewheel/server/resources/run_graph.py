@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.ports.runs import VIEWS
 from tidewheel.server.call import Call
 from tidewheel.server.resources.run_queries import TreeQuery
 from tidewheel.server.resources.runs import READS, RUN, Document, in_window, run_door
@@ -34,7 +35,7 @@ async def graph(call: Call) -> object:
 ROUTES = (
     Route(
         method="GET",
-        path=f"{RUN}/graph",
+        path=RUN + VIEWS["graph"],
         guard=READS,
         handler=graph,
         says="Tasks and edges around the live tasks; with since= what has changed of them.",

@@ -12,7 +12,7 @@ import msgspec
 
 from tidewheel.core.tasks.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports.runs import LogPart, RunDoor
+from tidewheel.ports.runs import VIEWS, LogPart, RunDoor
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.job_rules import own_run
 from tidewheel.server.patience import unless_stopping
@@ -205,69 +205,60 @@ async def definition(call: Call) -> object:
     raise NotFound("file of the definition", path)
 
 
-_View = tuple[str, str, Callable[[Call], Document], type[In] | None, str]
+_View = tuple[str, Callable[[Call], Document], type[In] | None, str]
 _VIEWS: tuple[_View, ...] = (
-    ("", "show", _ids, TasksQuery, "A run, or some of its tasks in full."),
-    ("/facts", "facts", _nothing, None, "A run without its tasks: status and options."),
-    ("/why", "why", _needed_ids, TasksQuery, "Why these tasks do not run."),
-    ("/tree", "tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
-    ("/pool", "tree", in_window, TreeQuery, "Everything within n edges of the live tasks."),
+    ("show", _ids, TasksQuery, "A run, or some of its tasks in full."),
+    ("facts", _nothing, None, "A run without its tasks: status and options."),
+    ("why", _needed_ids, TasksQuery, "Why these tasks do not run."),
+    ("tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
     (
-        "/tasks",
         "tasks",
         _nothing,
         None,
         "Every task as a row; cursor: where events go on.",
     ),
-    ("/summary", "summary", _nothing, None, "How far a run is, and what keeps it back."),
-    ("/dump", "dump", _nothing, None, "Every task of the pool, one by one."),
-    ("/select", "select", _select, SelectQuery, "The tasks that some ids mean."),
-    ("/broadcasts", "broadcasts", _nothing, None, "Settings that were changed by hand."),
+    ("summary", _nothing, None, "How far a run is, and what keeps it back."),
+    ("dump", _nothing, None, "Every task of the pool, one by one."),
+    ("select", _select, SelectQuery, "The tasks that some ids mean."),
+    ("broadcasts", _nothing, None, "Settings that were changed by hand."),
     (
-        "/workflow-state",
         "workflow-state",
         _as_given,
         StateQuery,
         "Which tasks have got so far, as other workflows ask.",
     ),
     (
-        "/history",
         "history",
         _counted,
         HistoryQuery,
         "What was asked of the run, newest first.",
     ),
     (
-        "/submissions",
         "submissions",
         _counted,
         SubmissionsQuery,
         "Every job: when it was queued, began and ended, and who ran it.",
     ),
     (
-        "/attempts",
         "attempts",
         _counted,
         AttemptsQuery,
         "Every attempt: when it waited and ran, what it asked for and what it used.",
     ),
     (
-        "/critical-path",
         "critical-path",
         _as_given,
         PathQuery,
         "The chain of jobs that made the run take as long as it took.",
     ),
     (
-        "/changes",
         "changes",
         _counted,
         ChangesQuery,
         "What happened to tasks, batch by batch, oldest first.",
     ),
-    ("/past", "past", _counted, PastQuery, "The run as it was, and what happened then."),
+    ("past", _counted, PastQuery, "The run as it was, and what happened then."),
     (
-        "/past/graph",
         "past-graph",
         _past_graph,
         PastGraphQuery,
@@ -287,18 +278,27 @@ ROUTES = (
     *(
         Route(
             method="GET",
-            path=RUN + part,
+            path=RUN + VIEWS[name],
             guard=READS,
             handler=_looking(name, arguments),
             says=says,
             query=query,
             answers=Document,
         )
-        for part, name, arguments, query, says in _VIEWS
+        for name, arguments, query, says in _VIEWS
     ),
     Route(
         method="GET",
-        path=f"{RUN}/log",
+        path=f"{RUN}/pool",
+        guard=READS,
+        handler=_looking("tree", in_window),
+        says="Everything within n edges of the live tasks.",
+        query=TreeQuery,
+        answers=Document,
+    ),
+    Route(
+        method="GET",
+        path=RUN + VIEWS["log"],
         guard=READS,
         handler=log,
         media_type="text/plain",

@@ -77,6 +77,7 @@ class ClaimsOut(Out):
     """None is no error."""
 
     tasks: list[ClaimedOut]
+    next_due_s: float | None = None  # until the next delayed task of the queue can be claimed
 
 
 class ClaimTaskIn(In):

@@ -6,7 +6,7 @@ The command line, jobs and REST ask here; the answer is a document for any of th
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from tidewheel.core.runs.commands import read_command
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
+from tidewheel.ports.runs import STATE, VIEWS, Arguments, no_view
 from tidewheel.ports.store import Store
 from tidewheel.services.run_views.attempts_document import attempts_document, repeated_attempts
 from tidewheel.services.run_views.critical_path import critical_path_document
@@ -52,10 +53,7 @@ from tidewheel.services.run_views.windows import window
 from tidewheel.services.state_documents import state_document
 from tidewheel.services.workflow_state import DefinitionOf
 
-STATE = "workflow-state"
 TREE_POINTS = 10  # the newest, unless more are asked for
-
-Arguments = Mapping[str, object]
 
 
 class Ground(NamedTuple):
@@ -91,8 +89,7 @@ async def look(store: Store, ground: Ground, name: str, arguments: Arguments) ->
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, ground.definition_of, arguments)
     if name not in LOOKS:
-        known = ", ".join(("runs", STATE, *LOOKS))
-        raise Refused(f"there is no view {name!r}; there are {known}")
+        raise no_view(name)
     view = await store.find_run(_text(arguments, "run"))
     return await LOOKS[name](store, ground, view, arguments)
 
@@ -284,6 +281,7 @@ LOOKS: dict[str, Look] = {
     "past": _past,
     "past-graph": _past_graph,
 }
+assert {*LOOKS, STATE} == set(VIEWS), "every view is shown near and through a server"
 
 
 def _text(arguments: Arguments, name: str) -> str:

@@ -242,6 +242,7 @@ class Drive:
             answers=work.answers,
             xtriggers=work.xtriggers,
             broadcasts=work.broadcasts,
+            outbox=work.outbox,
             definition=work.definition,
             options=work.options,
             ends=self.is_over,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -67,6 +67,24 @@ class HandledRun:
     port: int = 0
     owner: str = ""
     meta: Pairs = ()
+
+
+Done = Callable[[], None]  # everybody was told of an event
+
+
+def nobody_waits() -> None:
+    """The `done` of an event that is stored nowhere."""
+
+
+def after_all(count: int, done: Done) -> Done:
+    """To be called by each of so many; `done` is called by the last."""
+    left = iter(range(count - 1))
+
+    def one_done() -> None:
+        if next(left, None) is None:
+            done()
+
+    return one_done
 
 
 def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 Theory of operation. `wants` is asked for every event and is a look-up; nothing else is done for
 an event that nobody handles. What is wanted is queued by `notice`, which never waits. A command
 runs at most once for (event, task, submit) in this process, apart from its retries. Over a
-crash it is at most once, too: events are told after their batch is in the store, and what was
-queued or running when the process died is not begun again, as nothing of it is stored.
+crash it is at least once: the event lies in the run's outbox (`telling.py`) until `done` was
+called for it, which is when its commands have ended and its mail is out. Whatever was queued or
+running when the process died, or was cut off when it left, is begun again by the next one.
 
 A handler that fails is reported and logged; it never stops the run.
 """
@@ -21,12 +22,15 @@ from tidewheel.ports.clock import Clock
 from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.services.scheduler.handler_templates import (
     REPEATABLE,
+    Done,
     FilledCommand,
     HandledNotice,
     HandledRun,
     TaskFacts,
+    after_all,
     commands_for,
     filled,
+    nobody_waits,
 )
 from tidewheel.services.scheduler.mail import Mailer
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
@@ -70,6 +74,7 @@ class _Handling:
     notice: HandledNotice
     command: FilledCommand
     delays_seconds: tuple[float, ...]
+    done: Done
 
 
 class EventHandlers:
@@ -99,20 +104,28 @@ class EventHandlers:
             known = self._wanted[id(events)] = (events, _wanted(events))
         return event in known[1] and not self._is_disabled(node)
 
-    def notice(self, notice: HandledNotice) -> None:
-        """Something happened: begin what is wanted because of it; returns at once."""
+    def notice(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
+        """Something happened: begin what is wanted because of it; returns at once.
+
+        `done` is called when all of it was, whether it went well or not.
+        """
         task = notice.task
         if not self.wants(notice.event, None if task is None else task.node):
+            done()
             return
         if task is not None and notice.event not in REPEATABLE:
             if (notice.event, task.id, str(task.submit)) in self._handled:
+                done()
                 return
             self._remember(notice.event, task)
         events = self._events if task is None else task.node.events
-        if notice.event in events.mail_events:
-            self._around.mailer.post(notice)
-        for number, command in enumerate(commands_for(notice.event, events)):
-            self._begin(f"event-handler-{number:02}", notice, command)
+        commands = commands_for(notice.event, events)
+        is_mailed = notice.event in events.mail_events
+        part_done = after_all(is_mailed + len(commands), done)
+        if is_mailed:
+            self._around.mailer.post(notice, part_done)
+        for number, command in enumerate(commands):
+            self._begin(f"event-handler-{number:02}", notice, command, part_done)
 
     def redefine(self, events: WorkflowEvents) -> None:
         """The definition was reloaded."""
@@ -146,18 +159,19 @@ class EventHandlers:
         if len(self._handled) > self._around.settings.remembered_max:
             del self._handled[next(iter(self._handled))]
 
-    def _begin(self, name: str, notice: HandledNotice, template: str) -> None:
+    def _begin(self, name: str, notice: HandledNotice, template: str, done: Done) -> None:
         if len(self._running) >= self._around.settings.queued_max:
             self._tell("handler.dropped", event=notice.event, count=1)
-            return
+            return  # it stays in the outbox: whoever has the run next begins it
         try:
             command = filled(template, notice, self._around.run)
         except ValueError as error:
             self._tell("handler.failed", event=notice.event, error=str(error))
+            done()
             return
         # As in Cylc, the first delay is one before the first try.
         delays = () if notice.task is None else notice.task.node.events.handler_retry_delays
-        handling = _Handling(name, notice, command, delays or (0.0,))
+        handling = _Handling(name, notice, command, delays or (0.0,), done)
         task = asyncio.create_task(self._handle(handling), name=f"handler {notice.event}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -178,7 +192,7 @@ class EventHandlers:
                 )
             await asyncio.to_thread(_log, around.directory, one, end)
             if not end.reason:
-                return
+                break
             self._tell(
                 "handler.failed",
                 event=one.notice.event,
@@ -187,6 +201,7 @@ class EventHandlers:
                 error=end.reason,
                 output=end.output[-500:],
             )
+        one.done()
 
     def _tell(self, what: str, /, **facts: object) -> None:
         self._around.on_report(ServiceReport(service="scheduler", event=what, facts=facts))

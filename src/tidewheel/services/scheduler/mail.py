@@ -2,7 +2,8 @@
 
 The first event is mailed after a moment, so that those which come with it go into the same
 mail; what comes within the batch interval after that waits for its end. A mail that no server
-takes is tried again a few times, then given up: mail never stops a run.
+takes is tried again a few times, then given up: mail never stops a run. `done` of an event is
+called when its mail was taken or given up, not if the process left before.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.ports.clock import Clock
 from tidewheel.services.scheduler.handler_templates import (
+    Done,
     HandledNotice,
     HandledRun,
+    nobody_waits,
     words_of,
 )
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
@@ -61,6 +64,13 @@ def smtp_sender(settings: MailSettings) -> Send:
     return send
 
 
+class Posted(NamedTuple):
+    """An event that is to be mailed."""
+
+    notice: HandledNotice
+    done: Done
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """From whom and to whom; `to` may have several, with commas."""
@@ -92,23 +102,23 @@ class Mailer:
         self._interval_seconds = (
             settings.batch_interval_seconds if interval is None else interval
         )
-        self._waiting: dict[Addresses, list[HandledNotice]] = {}
+        self._waiting: dict[Addresses, list[Posted]] = {}
         self._next_at = float("-inf")
         self._gathering: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self._resting: set[asyncio.Task[None]] = set()  # until the next try
         self._is_draining = False
 
-    def post(self, notice: HandledNotice) -> None:
+    def post(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
         """Mail this event; returns at once."""
         addresses = self._addresses(notice)
         if notice.task is None:
-            self._begin_sending(addresses, [notice])
+            self._begin_sending(addresses, [Posted(notice, done)])
             return
         if sum(map(len, self._waiting.values())) >= self._settings.waiting_max:
             self._tell("mail.dropped", event=notice.event, id=notice.task.id)
             return
-        self._waiting.setdefault(addresses, []).append(notice)
+        self._waiting.setdefault(addresses, []).append(Posted(notice, done))
         if self._gathering is None:
             self._gathering = asyncio.create_task(self._gather(), name="mail")
 
@@ -135,28 +145,33 @@ class Mailer:
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
         self._next_at = self._clock.monotonic() + self._interval_seconds
-        for addresses, notices in waiting.items():
-            for first in range(0, len(notices), EVENTS_PER_MAIL_MAX):
-                self._begin_sending(addresses, notices[first : first + EVENTS_PER_MAIL_MAX])
+        for addresses, posted in waiting.items():
+            for first in range(0, len(posted), EVENTS_PER_MAIL_MAX):
+                self._begin_sending(addresses, posted[first : first + EVENTS_PER_MAIL_MAX])
 
-    def _begin_sending(self, addresses: Addresses, notices: Sequence[HandledNotice]) -> None:
-        work = self._compose_and_deliver(addresses, notices)
+    def _begin_sending(self, addresses: Addresses, posted: Sequence[Posted]) -> None:
+        work = self._compose_and_deliver(addresses, posted)
         task = asyncio.create_task(work, name="mail delivery")
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
     async def _compose_and_deliver(
-        self, addresses: Addresses, notices: Sequence[HandledNotice]
+        self, addresses: Addresses, posted: Sequence[Posted]
     ) -> None:
+        notices = [one.notice for one in posted]
         try:
             mail = compose(notices, addresses, self._run, self._mail.footer)
         except ValueError as error:  # bytes or addresses that no mail can have
             self._tell("mail.failed", to=addresses.to, error=str(error))
         else:
-            await self._deliver(mail)
+            if not await self._deliver(mail):
+                return
+        for one in posted:
+            one.done()
 
-    async def _deliver(self, mail: EmailMessage) -> None:
-        trouble = ""
+    async def _deliver(self, mail: EmailMessage) -> bool:
+        """False: there was no time for all tries, and whoever comes next may go on."""
+        trouble, is_cut_off = "", False
         for delay in (*self._settings.retry_delays_seconds, None):
             try:
                 await asyncio.to_thread(self._send, mail)
@@ -164,10 +179,12 @@ class Mailer:
                 trouble = str(error)
             else:
                 self._tell("mail.sent", subject=mail["Subject"], to=mail["To"])
-                return
-            if delay is None or not await self._rests(delay):
+                return True
+            is_cut_off = delay is not None and not await self._rests(delay)
+            if is_cut_off:
                 break
         self._tell("mail.failed", subject=mail["Subject"], to=mail["To"], error=trouble)
+        return not is_cut_off
 
     async def _rests(self, seconds: float) -> bool:
         """Wait before the next try; False: there is no time for one."""

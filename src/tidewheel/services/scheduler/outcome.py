@@ -39,6 +39,7 @@ class Work:
     goes_on: bool = False  # it had been let go
     steps: int = 0
     seconds: float = 0.0  # from reading what had happened to having written this
+    outbox: list[str] = field(default_factory=list)  # of what somebody is to be told
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)

@@ -193,6 +193,7 @@ class RunDriver(Service):
             self._is_half_done = False
             await self._renew_if_due(stage)
             return
+        stage.decide_whom_to_tell(now)
         batch = drive.batch(now, await self._reason(stage))
         if not await self._persist_batch(stage, batch):
             return

@@ -14,7 +14,7 @@ from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.runs.end_reasons import stopped_at
 from tidewheel.core.runs.point_texts import read_point
-from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
+from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun, Undelivered
 from tidewheel.core.runs.run_log import Line, RunLog
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
@@ -80,6 +80,7 @@ class Taken:
     restored: RestoredDefinition
     pool: Pool
     stored: StoredRun
+    undelivered: Sequence[Undelivered] = ()  # events of which somebody is still to be told
     anew: GivenAnew | None = None
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
@@ -129,7 +130,7 @@ class Stage:
         if anew is not None:
             self._own_stops.add(anew.restored.graph.cycling.stop)
         self.begun = False
-        self._is_begin_told = False
+        self._undelivered = taken.undelivered
         self.late_stages = LateStages(
             means, taken.restored.stages, self._submissions.new_stage_task
         )
@@ -290,6 +291,11 @@ class Stage:
     def _log_trigger(drive: Drive, one: Submit) -> None:
         drive.work.triggers.append(trigger_line(drive.pool, one))
 
+    def decide_whom_to_tell(self, now: Instant) -> None:
+        """The rows for that are part of the batch, which is written next."""
+        work = self.drive.work
+        work.outbox = self._telling.decide(self.drive, self.nodes, work, now)
+
     # ---- after it was written ----
 
     def reason(self) -> str:
@@ -314,10 +320,10 @@ class Stage:
     def tell(self, work: Work, now: Instant) -> None:
         self.files.write_log(work.log, now)
         self.files.write_triggers(work.triggers)
-        if not self._is_begin_told:  # not before the store has accepted us
-            self._is_begin_told = True
-            self._telling.begun(is_new=self.drive.lease.batch == 1)
-        self._telling.tell(self.drive, self.nodes, work, now)
+        if self._undelivered:  # not before the store has accepted us
+            self._telling.tell_again(self._undelivered, self.drive.graph, self.nodes)
+            self._undelivered = ()
+        self._telling.tell(self.drive.lease.batch)
 
     async def close(self, *, is_hurried: bool = False) -> None:
         await self.xtriggers.close()

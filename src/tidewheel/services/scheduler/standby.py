@@ -11,12 +11,15 @@ driver, and one that cannot even be opened is left for the time of a lease.
 A run that was begun through a server waits for whichever scheduler looks first; if it cannot be
 taken, that is tried again after the time of a lease.
 
+Where a scheduler died after it had ended its run, somebody may be left who was not told; that
+is made good once the run has been over for longer than its own scheduler would have needed.
+
 A service that is asked to stop gives its runs back at once, as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from tidewheel.config import SchedulerSettings
@@ -30,6 +33,9 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.
 Driving = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
+# Tells of a run that is over whoever was not told yet.
+Delivering = Callable[[RunView], Awaitable[object]]
+QUIET_SECONDS = 60.0  # twice as long as a scheduler waits for its handlers
 
 
 class Standby(Service):
@@ -41,8 +47,11 @@ class Standby(Service):
         driving: Driving,
         settings: SchedulerSettings,
         surroundings: Surroundings,
+        delivering: Delivering | None = None,
     ) -> None:
         super().__init__("scheduler", surroundings)
+        self._delivering = delivering
+        self._late: set[int] = set()  # runs whose events are being told
         self._store = store
         self._driving = driving
         self._settings = settings
@@ -75,7 +84,27 @@ class Standby(Service):
             for run in new[:room]:
                 self._drivers[run.number] = None
                 self._crew.add(self._drive(run))
+            await self._look_for_undelivered(room)
         return []
+
+    async def _look_for_undelivered(self, count: int) -> None:
+        if self._delivering is None:
+            return
+        for run in await self._store.undelivered_runs(QUIET_SECONDS, count):
+            number = run.number
+            if number not in self._late | self._drivers.keys() | self._put_off.keys():
+                self._late.add(number)
+                self._crew.add(self._deliver(run, self._delivering))
+
+    async def _deliver(self, run: RunView, deliver: Delivering) -> None:
+        try:
+            count = await deliver(run)
+            self.tell("run.told", run=run.name, count=count)
+        except Exception as error:
+            self.tell("run.not_told", run=run.name, error=repr(error))
+        finally:
+            self._late.discard(run.number)
+            self._try_later(run)
 
     async def _drive(self, run: RunView) -> None:
         """One run to its end; its troubles are told and are nobody else's."""

@@ -25,12 +25,13 @@ from tidewheel.services.home_folders import run_directory
 from tidewheel.services.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.services.scheduler.late_stages import LateMeans
 from tidewheel.services.scheduler.mail import MailSettings
+from tidewheel.services.scheduler.nodes import Nodes
 from tidewheel.services.scheduler.obeying import Commands
 from tidewheel.services.scheduler.pace import at_once
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.scheduler.run_files import RunFiles
 from tidewheel.services.scheduler.stage import GivenAnew, Stage, Taken
-from tidewheel.services.scheduler.telling import Telling
+from tidewheel.services.scheduler.telling import Outbox, Telling
 from tidewheel.services.scheduler.xtrigger_calls import RunContext
 from tidewheel.services.scheduler.xtrigger_watches import XtriggerSurroundings
 from tidewheel.services.scheduler.xtriggers import Xtriggers
@@ -105,16 +106,44 @@ async def _open_stage(
         files,
         _xtriggers(taken, files, home, wake),
         Commands(home.store),
-        Telling(
-            taken.run,
-            taken.restored,
-            files,
-            home.surroundings,
-            home.environment,
-            MailSettings(smtp=home.smtp),
-        ),
+        _telling(taken.run, taken.restored, files, home),
         LateMeans(home.store, home.surroundings.clock),
     )
+
+
+def _telling(
+    run: RunView, restored: RestoredDefinition, files: RunFiles, home: SchedulerHome
+) -> Telling:
+    return Telling(
+        run,
+        restored,
+        files,
+        home.surroundings,
+        home.environment,
+        MailSettings(smtp=home.smtp),
+        Outbox(home.store, run.number),
+    )
+
+
+async def deliver_left(run: RunView, home: SchedulerHome) -> int:
+    """Calls the handlers of a run that is over and whose scheduler died before it could.
+
+    Answers how many events there were. Who else does it at the same time tells them twice.
+    """
+    store = home.store
+    left = await store.undelivered(run.number)
+    definition = await store.definition(run.definition)
+    restored = await _read(definition, run.options, home, run)
+    stored = await store.read_run(run.number)
+    files = home.new_files(run_directory(home.home, run.name), None)
+    telling = _telling(run, restored, files, home)
+    try:
+        nodes = Nodes(restored.graph, run.options.mode, stored.broadcasts)
+        telling.tell_again(left, restored.graph, nodes)
+        await telling.settled()
+    finally:
+        await telling.close()
+    return len(left)
 
 
 async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) -> Taken:
@@ -149,6 +178,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         restored=restored,
         pool=pool,
         stored=stored,
+        undelivered=await store.undelivered(number),
         anew=anew,
         platforms=home.platforms,
     )

@@ -1,18 +1,34 @@
-"""Who is told what happens in a run: event handlers and mail, once it is in the store."""
+"""Who is told what happens in a run: event handlers and mail, at least once.
+
+Theory of operation. What somebody is to be told of is written with the batch that decided it,
+as rows of the run's outbox. Once the batch is in the store, handlers are called and mail is
+sent; when all of that is over for an event, its row is deleted. Whoever takes the run after a
+crash finds the rows that are left, and does them again: an event may be told twice, and is
+never lost. Of a run that was over by then, any scheduler of the store does it (`deliver_left`).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NO_EVENTS, RunMode
 from tidewheel.core.graph.outputs import STARTED, SUCCEEDED
+from tidewheel.core.runs.requests import Undelivered
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.states import Key
 from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Unavailable
+from tidewheel.ports.runs import RunStore
 from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.services.scheduler.driving import Drive
 from tidewheel.services.scheduler.handlers import (
@@ -59,12 +75,85 @@ class _Job(NamedTuple):
 
 
 _UNKNOWN = _Job(1, None)
+NO_POINT = Point(0)
+
+
+class _Decided(NamedTuple):
+    notice: HandledNotice
+    point: Point  # of its task
+
+
+class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An event as its row keeps it, of a task or, without a name, of the run.
+
+    Another version may know more fields, or fewer: those that are not known are passed over,
+    and those that are missing have the values that they have here.
+    """
+
+    event: str
+    message: str = ""
+    point: int = 0
+    name: str = ""
+    submit: int = 0
+    try_number: int = 1
+    submitted_at: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Outbox:
+    """The rows of one run: which events were told by now is written a moment later."""
+
+    def __init__(self, store: RunStore, run: int) -> None:
+        self._store, self._run = store, run
+        self._told: list[Undelivered] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._under_way = 0
+        self._settled = asyncio.Event()
+
+    def begun(self) -> None:
+        """Somebody is being told of an event."""
+        self._under_way += 1
+        self._settled.clear()
+
+    def done(self, one: Undelivered) -> None:
+        """Everybody was told of it."""
+        self._told.append(one)
+        self._under_way -= 1
+        if not self._under_way:
+            self._settled.set()
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write(), name="outbox")
+            self._writing.add_done_callback(self._wrote)
+
+    def _wrote(self, _: asyncio.Task[None]) -> None:
+        self._writing = None
+
+    async def _write(self) -> None:
+        while self._told:
+            told, self._told = self._told, []
+            try:
+                await self._store.delivered(self._run, told)
+            except Unavailable:  # with the next ones; if it never is, they are told twice
+                self._told = told + self._told
+                return
+
+    async def settled(self) -> None:
+        """Wait until everybody was told of everything."""
+        if self._under_way:
+            await self._settled.wait()
+
+    async def close(self) -> None:
+        if self._writing is not None:
+            await self._writing
+        with suppress(Unavailable):
+            await self._write()
 
 
 class Telling:
     """Of one run. What nobody handles costs a look-up."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - made in one place, by taking.py
         self,
         run: RunView,
         restored: RestoredDefinition,
@@ -72,8 +161,12 @@ class Telling:
         surroundings: Surroundings,
         environment: Mapping[str, str],
         mail: MailSettings,
+        outbox: Outbox,
     ) -> None:
         self._run = run
+        self._outbox = outbox
+        self._is_begun = False
+        self._decided: list[_Decided] = []  # in the batch that is being written
         settings = restored.settings
         handled = HandledRun(
             name=run.name,
@@ -105,39 +198,60 @@ class Telling:
     def reload(self, restored: RestoredDefinition) -> None:
         self._handlers.redefine(restored.settings.scheduler.events)
 
-    def begun(self, *, is_new: bool) -> None:
-        """The run is driven from now on."""
-        text = f"{self._run.name} {'was started' if is_new else 'is carried on'}"
-        self._handlers.notice(HandledNotice(event=STARTUP, message=text))
-
-    def tell(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
-        """A batch is in the store."""
+    def decide(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> list[str]:
+        """Before a batch is written: of what in it somebody is to be told, as rows of it."""
+        self._decided = []
+        if not self._is_begun:
+            how = "was started" if drive.lease.batch == 0 else "is carried on"
+            self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))
         for one in work.news:
             node = nodes.node(one.key) if one.key[1] in drive.graph.nodes else None
             if node is not None and self._handlers.wants(one.event, node):
-                self._tell_task(drive, nodes, one, now)
+                self._add_task(drive, nodes, one, now)
             self._note_course(one, now)
         self._note_submissions(drive, nodes, work, now)
         for notice in work.notices:
-            self._tell_notice(drive, nodes, notice, now)
+            self._add_notice(drive, nodes, notice, now)
         if drive.gave_up and drive.gave_up != RunStatus.STALLED:
-            self._handlers.notice(HandledNotice(event=ABORT, message=drive.gave_up))
+            self._add(HandledNotice(event=ABORT, message=drive.gave_up))
+        return [body_of(*one) for one in self._decided]
 
-    def _tell_notice(self, drive: Drive, nodes: Nodes, notice: Notice, now: Instant) -> None:
+    def tell(self, batch: int) -> None:
+        """The batch is in the store."""
+        self._is_begun = True
+        decided, self._decided = self._decided, []
+        for place, one in enumerate(decided):
+            self._notice(Undelivered(batch, place, ""), one.notice)
+
+    def tell_again(self, rows: Sequence[Undelivered], graph: Graph, nodes: Nodes) -> None:
+        """What a scheduler before us left."""
+        for row in rows:
+            self._notice(row, notice_of(row.body, graph, nodes))
+
+    def _notice(self, row: Undelivered, notice: HandledNotice) -> None:
+        self._outbox.begun()
+        self._handlers.notice(notice, lambda: self._outbox.done(row))
+
+    def _add(self, notice: HandledNotice, point: Point = NO_POINT) -> None:
+        node = None if notice.task is None else notice.task.node
+        if self._handlers.wants(notice.event, node):
+            self._decided.append(_Decided(notice, point))
+
+    def _add_notice(self, drive: Drive, nodes: Nodes, notice: Notice, now: Instant) -> None:
         if notice.task is None:
             event = _STATUS_EVENTS.get(notice.event, notice.event)  # type: ignore[call-overload]
-            self._handlers.notice(HandledNotice(event=event, message=notice.text))
+            self._add(HandledNotice(event=event, message=notice.text))
         elif notice.event.startswith(MESSAGE) and notice.task[1] in drive.graph.nodes:
             event = notice.event.removeprefix(MESSAGE).lower()
             task = drive.pool.tasks.get(notice.task)
             submit = 0 if task is None else task.submit
-            self._tell_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
+            self._add_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
         elif notice.event in TASK_TIMERS and notice.task in drive.pool.tasks:
             submit = drive.pool.tasks[notice.task].submit
             news = News(notice.event, notice.task, submit, notice.text)
-            self._tell_task(drive, nodes, news, now)
+            self._add_task(drive, nodes, news, now)
 
-    def _tell_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
+    def _add_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
         job = self._jobs.get(one.key, _UNKNOWN)
         facts = TaskFacts(
             node=nodes.node(one.key),
@@ -149,7 +263,7 @@ class Telling:
             ended_at=now if one.event in _ENDS else None,
         )
         message = one.text or f"job {one.event}"
-        self._handlers.notice(HandledNotice(event=one.event, message=message, task=facts))
+        self._add(HandledNotice(event=one.event, message=message, task=facts), one.key[0])
 
     def _note_submissions(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
         for task_id in work.submissions:
@@ -164,6 +278,50 @@ class Telling:
         elif one.event in _ENDS:
             self._jobs.pop(one.key, None)
 
+    async def settled(self) -> None:
+        """Wait until everybody was told, however long that takes."""
+        await self._outbox.settled()
+
     async def close(self, *, is_hurried: bool = False) -> None:
-        """Wait for what is under way."""
+        """Wait for what is under way, but not for long."""
         await self._handlers.drain(HURRIED_SECONDS if is_hurried else DRAIN_SECONDS)
+        await self._outbox.close()
+
+
+def body_of(notice: HandledNotice, point: Point) -> str:
+    """As a row of the outbox."""
+    task = notice.task
+    body = OutboxBody(event=notice.event, message=notice.message)
+    if task is not None:
+        body = OutboxBody(
+            event=notice.event,
+            message=notice.message,
+            point=point,
+            name=task.node.name,
+            submit=task.submit,
+            try_number=task.try_number,
+            submitted_at=task.submitted_at,
+            started_at=task.started_at,
+            ended_at=task.ended_at,
+        )
+    return msgspec.json.encode(body).decode()
+
+
+def notice_of(text: str, graph: Graph, nodes: Nodes) -> HandledNotice:
+    """With the node as it is now: its handlers are those of the definition in force."""
+    body = msgspec.json.decode(text, type=OutboxBody)
+    if not body.name:
+        return HandledNotice(event=body.event, message=body.message)
+    point = Point(body.point)
+    times = (body.submitted_at, body.started_at, body.ended_at)
+    submitted, started, ended = (None if at is None else Instant(at) for at in times)
+    facts = TaskFacts(
+        node=nodes.node((point, body.name)),
+        point=graph.cycling.style.text(point),
+        submit=body.submit,
+        try_number=body.try_number,
+        submitted_at=submitted,
+        started_at=started,
+        ended_at=ended,
+    )
+    return HandledNotice(event=body.event, message=body.message, task=facts)

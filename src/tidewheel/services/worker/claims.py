@@ -15,6 +15,7 @@ from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
     Abilities,
     Claimed,
+    ClaimedTasks,
     ClaimRequest,
     Page,
     Report,
@@ -36,6 +37,7 @@ from tidewheel.services.worker.trouble import Trouble
 from tidewheel.services.worker.workplace import Workplace
 
 CLAIMED_PER_CALL_MAX = 1_000
+DUE_SECONDS_MIN = 0.001  # clocks differ by so much that to ask sooner would be in vain
 POLL_JITTER = 0.2  # of the poll interval: workers that started together drift apart
 
 
@@ -64,6 +66,7 @@ class Claims(Service):
         # Only then an idle node is worth a claim at once: what else waits needs no idle ones.
         self._met_exclusive = False
         self._served = Served(settings.queues)
+        self._due: dict[str, float] = {}  # when the next delayed task of a queue can be claimed
         # No later than the poll itself, which is shorter by up to its jitter.
         self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
 
@@ -100,7 +103,10 @@ class Claims(Service):
         if self._trouble.rest_seconds > 0.0:
             return self._trouble.rest_seconds
         jitter = POLL_JITTER * self._surroundings.chance.random()
-        return self._settings.poll_seconds * (1.0 - jitter)
+        rest = self._settings.poll_seconds * (1.0 - jitter)
+        if self._due and not self._is_full:  # else the next slot that is free is what it needs
+            rest = min(rest, max(0.0, min(self._due.values()) - self._clock.monotonic()))
+        return rest
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if self._unsure:
@@ -108,12 +114,20 @@ class Claims(Service):
         await self._tell_trouble()
         claimed = 0
         self._is_full = False
+        self._hear_due()
         if self._open.must_look(self._clock.monotonic()):
             await self._look_for_queues()
         for queue in self._settings.queues:
             claim = self._claim_in_turns if is_pattern(queue) else self._claim_all
             claimed += await claim(queue)
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
+
+    def _hear_due(self) -> None:
+        """The time of delayed tasks has come: their queues are asked again."""
+        now = self._clock.monotonic()
+        for queue in [queue for queue, at in self._due.items() if at <= now]:
+            del self._due[queue]
+            self._open.hear((queue,))
 
     async def _look_for_queues(self) -> None:
         try:
@@ -154,6 +168,7 @@ class Claims(Service):
         async with self._workplace.room.machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
+            self._note_due(queue, tasks.next_due_seconds)
             if tasks and self._trouble.text is not None:
                 self._trouble.try_later()
             self._begin(tasks, asked_at)
@@ -163,6 +178,12 @@ class Claims(Service):
         self._met_exclusive |= last.exclusive
         is_short = len(tasks) < count and not self._workplace.room.machine.may_follow(last)
         return len(tasks), is_short
+
+    def _note_due(self, queue: str, seconds: float | None) -> None:
+        if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
+            self._due.pop(queue, None)
+        else:
+            self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
 
     def _claimable(self) -> int:
         if not self._workplace.room.machine.has_nodes:
@@ -176,7 +197,7 @@ class Claims(Service):
             await self._store.set_trouble(self._workplace.worker, text)
             trouble.text_told = text
 
-    async def _claim(self, queue: str, count: int) -> list[Claimed]:
+    async def _claim(self, queue: str, count: int) -> ClaimedTasks:
         request = ClaimRequest(
             queue=queue,
             worker=self._workplace.worker,
@@ -195,7 +216,7 @@ class Claims(Service):
         except NotFound:
             if not self._stop_asked:
                 raise
-            return []  # it was on its way for longer than the worker's farewell
+            return ClaimedTasks()  # it was on its way for longer than the worker's farewell
 
     def _begin(self, tasks: Sequence[Claimed], asked_at: float) -> None:
         workplace, jobs = self._workplace, self._jobs

@@ -40,6 +40,7 @@ __all__ = [
     "mark_started",
     "move_lease",
     "pause_queue",
+    "get_next_due",
     "plan_claim",
     "promote_due_tasks",
     "set_progress",
@@ -70,7 +71,7 @@ def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
             limited,
             settings["fence_kill"],
             settings["lease_seconds"],
-            bool(_due(t, queue)),
+            _next_due_seconds(t, queue),
         )
     ]
 
@@ -80,6 +81,21 @@ def can_be_claimed(t: Tables, task: Record) -> bool:
     run = None if task["run"] is None else t.run.get(task["run"])
     let_go = run is not None and run["status"] in (*LET_GO_STATUSES, "deleted")
     return task["status"] == Status.READY and not let_go
+
+
+def get_next_due(t: Tables, queue: str) -> list[Row]:
+    return [(_next_due_seconds(t, queue),)]
+
+
+def _next_due_seconds(t: Tables, queue: str) -> float | None:
+    due = [
+        task["due_at"]
+        for task in t.task.values()
+        if task["queue"] == queue
+        and task["status"] == Status.READY
+        and task["due_at"] is not None
+    ]
+    return min(due) - t.clock() if due else None
 
 
 def _due(t: Tables, queue: str) -> list[int]:

@@ -20,6 +20,7 @@ __all__ = [
     "delete_events",
     "drop_broadcasts",
     "drop_facts",
+    "drop_outbox",
     "drop_pool",
     "drop_timers",
     "drop_xtriggers",
@@ -33,6 +34,7 @@ __all__ = [
     "list_facts",
     "list_forgotten",
     "list_memory",
+    "list_outbox",
     "list_pool",
     "list_run_attempts",
     "list_run_changes",
@@ -42,6 +44,7 @@ __all__ = [
     "put_broadcasts",
     "put_facts",
     "put_memory",
+    "put_outbox",
     "put_pool",
     "put_timers",
     "put_xtriggers",
@@ -187,6 +190,7 @@ def _of(table: Table, run: int) -> list[tuple[Any, Record]]:
 
 _TASK, _FACT, _SIGNATURE = ("point", "name"), ("kind", "key"), ("signature",)
 _TIMER, _BROADCAST = ("point", "name", "timer"), ("point", "namespace", "setting")
+_EVENT_PLACE = ("batch", "place")
 
 
 def put_pool(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:
@@ -235,6 +239,14 @@ def put_broadcasts(t: Tables, *, run: int, broadcasts: Sequence[Record]) -> list
 
 def drop_broadcasts(t: Tables, *, run: int, broadcasts: Sequence[Record]) -> list[Row]:
     return _drop(t.broadcast, run, _BROADCAST, broadcasts)
+
+
+def put_outbox(t: Tables, *, run: int, events: Sequence[Record]) -> list[Row]:
+    return _put(t.outbox, run, _EVENT_PLACE, events)
+
+
+def drop_outbox(t: Tables, *, run: int, events: Sequence[Record]) -> list[Row]:
+    return _drop(t.outbox, run, _EVENT_PLACE, events)
 
 
 def add_run_change(t: Tables, *, run: int, batch: int, changes: str) -> list[Row]:
@@ -287,6 +299,10 @@ def list_timers(t: Tables, run: int) -> list[Row]:
 
 def list_xtriggers(t: Tables, run: int) -> list[Row]:
     return [(key[1], row["result"]) for key, row in _of(t.xtrigger, run)]
+
+
+def list_outbox(t: Tables, run: int) -> list[Row]:
+    return [(*key[1:], row["body"]) for key, row in _of(t.outbox, run)]
 
 
 def list_broadcasts(t: Tables, run: int) -> list[Row]:

@@ -42,6 +42,7 @@ __all__ = [
     "list_runs",
     "list_submissions",
     "lock_runs",
+    "list_undelivered_runs",
     "mark_run_deleted",
     "offer_run",
     "renew_run",
@@ -190,6 +191,20 @@ def list_claimable_runs(t: Tables, count: int) -> list[Row]:
     return [_row(run) for run in found[:count]]
 
 
+def list_undelivered_runs(t: Tables, *, quiet_seconds: float, count: int) -> list[Row]:
+    untold = {key[0] for key in t.outbox}
+    found = [
+        run
+        for number, run in sorted(t.run.items())
+        if number in untold
+        and run["status"] in ("completed", "stopped", "stalled", "error")
+        and run["deadline_at"] is None
+        and run["given"] is None
+        and run["updated_at"] <= t.clock() - quiet_seconds
+    ]
+    return [_row(run) for run in found[:count]]
+
+
 def renew_run(t: Tables, *, run: int, epoch: int, lease_seconds: float) -> list[Row]:
     row = t.run.get(run)
     if row is None or row["epoch"] != epoch or row["host"] is None:
@@ -316,7 +331,7 @@ def delete_run_events(t: Tables, run: int) -> list[Row]:
 
 
 def delete_run(t: Tables, run: int) -> list[Row]:
-    for table in ("broadcast", "xtrigger", "run_change"):
+    for table in ("broadcast", "xtrigger", "outbox", "run_change"):
         _delete_keys(t, table, run)
     for number in [n for n, command in t.command.items() if command["run"] == run]:
         del t.command[number]

@@ -66,6 +66,7 @@ class Tables:
         self.command = self._table()  # by number
         self.broadcast = self._table()  # by (run, point, namespace, setting)
         self.xtrigger = self._table()  # by (run, signature)
+        self.outbox = self._table()  # by (run, batch, place)
         self.run_change = self._table()  # by (run, batch)
         self.run_history = self._table()  # by number, in one row with history
         self.floor = self._table()  # the last number of which something was deleted

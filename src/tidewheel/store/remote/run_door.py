@@ -20,10 +20,13 @@ from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
+    STATE,
+    VIEWS,
     Answer,
     Arguments,
     Document,
     LogPart,
+    no_view,
 )
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.portions import BODY_BYTES_MAX
@@ -38,11 +41,6 @@ from tidewheel.store.remote.run_values import (
 )
 from tidewheel.store.remote.transport import Transport
 
-STATE = "workflow-state"
-VIEWS = (
-    *("show", "facts", "why", "tree", "dump", "history", "broadcasts", "select"),
-    *("submissions", "changes", STATE),
-)
 RUNS_MAX = 1_000
 SERVER_WAIT_SECONDS_MAX = 60.0
 LOG_WAIT_SECONDS_MAX = 25.0
@@ -75,11 +73,12 @@ class RemoteRunDoor:
         if name == "dry-run":
             return await self._tried(run, asked.get("command"))
         if name not in VIEWS:
-            known = ", ".join(("runs", *VIEWS, "log", "dry-run"))
-            raise Refused(f"there is no view {name!r}; there are {known}")
-        path = path_of("runs", run) + ("" if name == "show" else f"/{name}")
+            raise no_view(name)
         try:
-            return await self._get(path, query_of(asked))
+            found = await self._get(path_of("runs", run) + VIEWS[name], query_of(asked))
+            return {
+                key: value for key, value in found.items() if key not in told_to_pages(name)
+            }
         except NotFound as error:
             if name != STATE:
                 raise
@@ -205,6 +204,11 @@ class RemoteRunDoor:
         view = await self.find(run)
         await self._transport.call("DELETE", path_of("runs", view.name))
         return view
+
+
+def told_to_pages(name: str) -> tuple[str, ...]:
+    """What a server adds to a view for pages, which ask for differences to what they have."""
+    return ("version", "since", "gone") if name == "graph" else ()
 
 
 def bounded(body: Document) -> bytes:

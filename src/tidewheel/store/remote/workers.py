@@ -11,6 +11,7 @@ from tidewheel.core.tasks.lease import Answer, Holder, check_lease_seconds, chec
 from tidewheel.core.tasks.requests import (
     Beat,
     Claimed,
+    ClaimedTasks,
     ClaimRequest,
     HeldLease,
     NewWorker,
@@ -63,15 +64,17 @@ class RemoteWorkers(Asking):
         path = worker_path(worker, "trouble")
         await self.post_fields(path, {"trouble": told}, again=True)
 
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+    async def claim(self, request: ClaimRequest) -> ClaimedTasks:
         """Never asked twice: an answer that was lost may hold tasks."""
         if request.lease_seconds is not None:
             check_lease_seconds(request.lease_seconds)
         if not is_possible(request.queue):
-            return []
+            return ClaimedTasks()
         path = path_of("queues", request.queue, "claim")
         response = await self.transport.call("POST", path, body=claim_body(request))
-        return read_all(Claimed, response.part("tasks", list[Fields]))
+        tasks = read_all(Claimed, response.part("tasks", list[Fields]))
+        due = response.json.get("next_due_s")  # of an older server: not told
+        return ClaimedTasks(tasks, due)
 
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None

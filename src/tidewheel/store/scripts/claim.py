@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tidewheel.core.runs.views import LET_GO_STATUSES
 from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
-from tidewheel.core.tasks.requests import Claimed, ClaimRequest
+from tidewheel.core.tasks.requests import Claimed, ClaimedTasks, ClaimRequest
 from tidewheel.core.tasks.status import Signal, Status
 from tidewheel.core.tasks.steps import step
 from tidewheel.core.tasks.task import Instant, TaskId, TaskState, WorkerId
@@ -37,18 +37,24 @@ class _Plan(NamedTuple):
     limited: bool
     fence_kill: bool
     lease_seconds: float
-    any_due: bool
+    next_due_seconds: float | None  # until the next delayed task can be claimed
+
+    @property
+    def any_due(self) -> bool:
+        return self.next_due_seconds is not None and self.next_due_seconds <= 0.0
 
 
-def claim(tx: Transaction, request: ClaimRequest) -> list[Claimed]:
+def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
     """Up to ``count`` tasks of one queue, each leased to the worker; highest priority first."""
     plan = _plan(tx, request.queue, request.worker, request.lease_seconds)
     if plan.paused:
-        return []
+        return ClaimedTasks()
+    next_due = plan.next_due_seconds
     if plan.any_due:
         # Delayed tasks stay out of the claim index until they are due, so that a million of
         # them cost a claim nothing; the first claim after the time puts them in.
         tx.rows("promote_due_tasks", queue=request.queue)
+        next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
     if plan.limited:
         rows = _claim_limited(tx, request, plan)
     elif plan.aging:
@@ -57,7 +63,7 @@ def claim(tx: Transaction, request: ClaimRequest) -> list[Claimed]:
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
         rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
-    return [_claimed(row, plan) for row in rows]
+    return ClaimedTasks((_claimed(row, plan) for row in rows), next_due)
 
 
 def claim_by_id(

@@ -18,6 +18,7 @@ from tidewheel.core.runs.requests import (
     StoredRun,
     Timer,
     TimerKey,
+    Undelivered,
     XtriggerResult,
 )
 from tidewheel.core.runs.views import (
@@ -94,6 +95,9 @@ def write_batch(
     failpoint("retry_scheduled")
     _write_xtriggers(tx, run, batch.xtriggers)
     _write_broadcasts(tx, run, batch)
+    events = enumerate(batch.outbox)
+    outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
+    _put(tx, "put_outbox", run, "events", outbox)
     if batch.answers:
         answers = [answer._asdict() for answer in batch.answers]
         _put(tx, "answer_commands", run, "answers", answers)
@@ -237,6 +241,17 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
         xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
         broadcasts=[Broadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
     )
+
+
+def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
+    """Oldest first."""
+    return [Undelivered(*row) for row in tx.rows("list_outbox", run=number)]
+
+
+def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
+    """Whoever drives the run by now: it was told."""
+    places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
+    _put(tx, "drop_outbox", number, "events", places)
 
 
 def forgotten(

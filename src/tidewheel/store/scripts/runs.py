@@ -212,6 +212,13 @@ def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
     return [run_view(row) for row in rows]
 
 
+def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
+    """Oldest first."""
+    count = page_count(count_max)
+    rows = tx.rows("list_undelivered_runs", quiet_seconds=quiet_seconds, count=count)
+    return [run_view(row) for row in rows]
+
+
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
     """Whichever scheduler looks next may take it."""
     if (run := get_run(tx, number)).is_aborted:
