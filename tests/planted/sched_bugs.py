@@ -84,7 +84,7 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/absolute.py",
-                "                draft.to_start.append((node, flow, first))\n",
+                "                draft.to_start.append((node, flow, _first_point(pool, flow)))\n",
                 "                pass\n",
             ),
         ),

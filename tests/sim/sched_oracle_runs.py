@@ -88,12 +88,15 @@ class Driven:
 
     def runs_again(self, key: Key, job: Try) -> None:
         """Forget that a task ran, and run it once more: its job does this then."""
-        core = _core_key(key)
+        self._made.pop(key, None)
+        self._apply(events.Remove(tasks=(_core_key(key),), at=self.run.now))
+        self.mends(key, job)
+
+    def mends(self, key: Key, job: Try) -> None:
+        """Run a task that has run once more: its job does this then."""
         outcomes = {**self.case.outcomes, key: (*self.case.outcomes[key], job)}
         self._follow(Case(self.case.graph, outcomes))
-        self._made.pop(key, None)
-        self._apply(events.Remove(tasks=(core,), at=self.run.now))
-        self._apply(events.Trigger(tasks=(core,), at=self.run.now))
+        self._apply(events.Trigger(tasks=(_core_key(key),), at=self.run.now))
 
     def ran_once(self, key: Key) -> None:
         """What a task did before it ran for the last time is no part of the run."""

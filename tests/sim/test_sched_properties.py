@@ -22,7 +22,7 @@ from typing import cast
 import pytest
 
 from tests.sim.campaigns import campaigns_of
-from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Try, leaves
+from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Oracle, Try, leaves
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there, sometimes_missing
 from tests.sim.sched_oracle_runs import Broken, Driven
@@ -108,6 +108,55 @@ def run_again(seed: int) -> bool:
     found = [one for one in disagreements(run) if not _is_only_waiting(one)]
     assert not found, "; ".join(found)
     return True
+
+
+def mended(seed: int) -> bool:
+    """What failed and others are lost by, tried again or set: all run that it kept from it."""
+    rng, case = Random(seed), draw(seed)
+    if any(arrow.suicide for arrow in case.graph.arrows):
+        return False
+    graph = replace(case.graph, limit=None, runahead=None)
+    run = Driven(Case(graph, case.outcomes), rng.randrange)
+    for _ in range(rng.randint(3, 40)):
+        if not run.happens_next():
+            break
+    keys = sorted(filter(lambda key: _is_why_others_are_lost(run, key), run.submitted))
+    if not keys:
+        return False
+    key = rng.choice(keys)
+    job = Try(SUCCEEDED, graph.customs.get(key[1], ()))
+    if rng.random() < 0.5 and not job.customs and key[1] not in graph.optional():
+        run.sets(key)
+    else:
+        run.mends(key, job)
+    run.to_the_end()
+    well = Oracle(graph, {**case.outcomes, key: (job,)})
+    missing = well.submissions.keys() - run.submitted.keys()
+    assert not missing, f"did not run: {sorted(missing)}"
+    return True
+
+
+def _is_why_others_are_lost(run: Driven, key: Key) -> bool:
+    graph = run.case.graph
+    last = run.case.outcomes[key][-1]
+    ended = key not in run.pool and key[1] not in graph.retries and last.end != SUCCEEDED
+    lost = {one for one, word in run.verdicts.items() if word == "lost"}
+    lost |= {one for one, word in run.pool.items() if word == "blocked"}
+    made = last.outputs | {last.end}
+    return (
+        ended
+        and _is_remembered(run, key)
+        and any(
+            (point, name) in lost
+            for arrow in graph.arrows
+            for leaf in leaves(arrow.condition)
+            if key[1] in leaf.names and made.isdisjoint(leaf.outputs)
+            if leaf.every or len(leaf.names) == 1
+            for point in arrow.points
+            if leaf.parent_point(point) == key[0]
+            for name in arrow.targets
+        )
+    )
 
 
 def operated(seed: int) -> bool:
@@ -225,7 +274,7 @@ def _children(graph: Graph, key: Key) -> Iterator[Key]:
                         yield from ((point, name) for name in arrow.targets)
 
 
-PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again, operated)
+PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again, operated, mended)
 
 
 def play(seed: int) -> None:

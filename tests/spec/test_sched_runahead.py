@@ -153,3 +153,10 @@ def test_a_far_future_offset_lets_more_points_hold_tasks_that_count():
     graph = "P1 = a\nR1 = a[+P120] => b"
     run = Scenario(graph, final=300, scheduling="runahead limit = P200")
     assert len(run.pool) == 122  # 120 points beyond the first, and the head of the chain
+
+
+def test_who_needs_a_parent_off_its_sequence_is_seen_where_nothing_else_is_left():
+    graph = "R1 = a\nR2/2/P5 = a[-P1] => b"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P0").runs_to_the_end()
+    assert run.pool == {"7/b": "blocked"}
+    assert run.removes("7/b").restarts().triggers("1/a").succeeds("1/a").completed

@@ -124,7 +124,7 @@ def _judge_where_it_matters(
         if value <= _prunes(pool):
             front = pool.fronts[flow] = pool.last_released()
             # What it concerns is remembered until it is settled, and then no longer.
-            begin = first if is_first else max(first, _first_known(pool))
+            begin = first if is_first else max(first, first_known(pool))
             points.update(_points(node, begin, Point(front + pool.plan.lead)))
             points.update(_fixed_points(pool, node))
         if value is Value.LOST:
@@ -153,7 +153,7 @@ def move_front(draft: Draft, released: Point, flows: Flows) -> None:
         if front is not None and front >= released:
             continue
         pool.fronts[flow] = released
-        begin = _first_known(pool) if front is None else Point(front + plan.lead + 1)
+        begin = first_known(pool) if front is None else Point(front + plan.lead + 1)
         _judge_dead(draft, flow, begin, Point(released + plan.lead))
 
 
@@ -216,7 +216,7 @@ def _points(node: NodePlan, begin: Point, last: Point) -> list[Point]:
     return found
 
 
-def _first_known(pool: Pool) -> Point:
+def first_known(pool: Pool) -> Point:
     """The first point of which all parents are remembered."""
     horizon = pool.run.horizon
     if horizon is None:

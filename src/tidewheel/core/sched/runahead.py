@@ -7,17 +7,20 @@ point of the run is computed once, whatever the limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute import judge_dead_at, move_front
+from tidewheel.core.sched.absolute import first_known, judge_dead_at, move_front
 from tidewheel.core.sched.chains import move_on
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
+from tidewheel.core.sched.plan import Ask
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import (
     POINTS_MAX,
+    POINTS_SEARCHED_MAX,
     TIMERS,
     begin_checks,
     keeps_its_place,
@@ -35,14 +38,17 @@ def release_within_limit(draft: Draft) -> bool:
     pool = draft.pool
     pool.may_release = pool.counted.emptied = False
     base = pool.counted.earliest()
+    asks = pool.plan.asks and pool.plan.policy.deaths_are_judged
     if base is None:
+        if asks:
+            _judge_next_in_vain(draft)
         return _release_up_to(draft, max(pool.unreleased, default=pool.run.start))
     if base != pool.base:
         pool.base = base
         pool.limit = None
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
-    if pool.plan.asks and pool.plan.policy.deaths_are_judged:
+    if asks:
         _judge_in_vain(draft, base, _capped(pool, pool.limit))
     return _release_up_to(draft, pool.limit)
 
@@ -54,15 +60,45 @@ def _judge_in_vain(draft: Draft, base: Point, limit: Point) -> None:
     if looked_at == (base, limit):
         return
     pool.looked_at = (base, limit)
-    first = base
+    first = max(base, first_known(pool))
     if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
         first = Point(looked_at[1] + 1)
     for ask in pool.plan.asks:
-        point = ask.sequence.sequence.first_from(first)
-        while point is not None and point <= limit:
-            if ask.is_in_vain(point, pool.plan, pool.run.start):
+        for point in _points_in_vain(pool, ask, first, limit):
+            draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
+
+
+def _judge_next_in_vain(draft: Draft) -> None:
+    """Nothing holds the base, so there is no limit: the next who asks in vain comes into it."""
+    pool = draft.pool
+    first = first_known(pool)
+    if pool.looked_at is not None:
+        first = max(first, Point(pool.looked_at[1] + 1))
+    final, stop = pool.plan.final, pool.run.stop
+    last = final if stop is None or (final is not None and final < stop) else stop
+    found = [
+        (point, ask)
+        for ask in pool.plan.asks
+        if (point := next(_points_in_vain(pool, ask, first, last), None)) is not None
+    ]
+    if found:
+        point = min(one for one, _ in found)
+        pool.looked_at = (point, point)
+        pool.may_release = True
+        for one, ask in found:
+            if one == point:
                 draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
-            point = ask.sequence.sequence.next_after(point)
+
+
+def _points_in_vain(pool: Pool, ask: Ask, first: Point, last: Point | None) -> Iterator[Point]:
+    """The points from one to another at which parents are asked for that are never there."""
+    point = ask.sequence.sequence.first_from(first)
+    for _ in range(POINTS_SEARCHED_MAX):
+        if point is None or (last is not None and point > last):
+            return
+        if ask.is_in_vain(point, pool.plan, pool.run.start):
+            yield point
+        point = ask.sequence.sequence.next_after(point)
 
 
 def _release_up_to(draft: Draft, limit: Point) -> bool:
