@@ -155,6 +155,16 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
 
 def main() -> None:
     """The program."""
+    status = program()
+    if isinstance(status, FinalStatus):
+        # What said that the result is owed is gone: nothing may come between that and the exit.
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def program() -> int:
+    """The command that was typed, in a process of its own; its exit status."""
     # Modules that are being loaded leave nothing to collect; to look for it takes time.
     gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -162,11 +172,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     # Also where the caller ignores it, as a shell does for what it starts in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = run(sys.argv[1:])
-    if isinstance(status, FinalStatus):
-        sys.stderr.flush()
-        os._exit(status)  # the result is told: to be killed from here on would be a lie
-    sys.exit(status)
+    return run(sys.argv[1:])
 
 
 def run(arguments: Sequence[str]) -> int:
