@@ -1,5 +1,4 @@
--- Verify T6: exactly the ready tasks can be claimed, each for what it asks; those of a run that was let
--- go cannot (P22).
+-- Verify T6: exactly the ready tasks can be claimed, each for what it asks; not those of a run let go (P22).
 SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be claimed'
                      WHEN task.status <> 'ready' THEN task.status || ', but can be claimed'
                      ELSE 'ready otherwise than it was asked for' END
