@@ -303,6 +303,46 @@ def test_verify_finds_a_broken_promise(tidewheel):
     assert {violation["task"] for violation in violations} == {"a"}
 
 
+def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(tidewheel):
+    flow = tidewheel.folder / "flow"
+    flow.mkdir()
+    (flow / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
+    assert tidewheel("run", "flow").status == 0
+    worked(tidewheel, "--id", "good", "--", "true")
+    assert tidewheel("verify", "--files", "--json").json == {
+        "violations": [],
+        "orphans": [],
+        "removed": [],
+    }
+    known = sorted(path for path in (tidewheel.state / "runs").glob("*/*"))
+    orphan = tidewheel.state / "runs" / "gone" / "run7"
+    (orphan / "log" / "scheduler").mkdir(parents=True)
+    (orphan / "log" / "scheduler" / "log").write_text("12345")
+    theirs = tidewheel.state / "runs" / "theirs" / "run1"
+    (theirs / "log" / "config").mkdir(parents=True)
+    (theirs / "log" / "config" / "store").write_text("another store")
+    [tasks] = (tidewheel.state / "tasks").iterdir()
+    (tasks / "999" / "1").mkdir(parents=True)
+    shown = tidewheel("verify", "--files")
+    assert shown.status == 0
+    assert "runs/gone/run7" in shown.out and "2 folders" in shown.out
+    assert "theirs" not in shown.out
+    found = tidewheel("verify", "--files", "--json").json["orphans"]
+    assert {one["path"]: one["bytes"] for one in found} == {
+        str(orphan): 5,
+        str(tasks / "999"): 0,
+    }
+    refused = tidewheel("verify", "--files", "--delete")
+    assert (refused.status, orphan.exists()) == (2, True)
+    assert "--yes" in refused.err
+    assert tidewheel("verify", "--delete", "--yes").status == 2
+    removed = tidewheel("verify", "--files", "--delete", "--yes", "--json").json["removed"]
+    assert sorted(removed) == sorted([str(orphan), str(tasks / "999")])
+    assert not orphan.parent.exists() and theirs.exists()
+    assert sorted(path for path in (tidewheel.state / "runs").glob("flow/*")) == known
+    assert tidewheel("log", "flow").status == 0
+
+
 @pytest.mark.req("R002-78")
 def test_export_writes_a_line_per_task(tidewheel):
     worked(tidewheel, "--id", "good", "--", "true")

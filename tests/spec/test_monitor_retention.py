@@ -10,6 +10,12 @@ from tidewheel.core.runs.requests import Batch, RunClaim
 from tidewheel.core.tasks.requests import HostProcess, Page, TaskFilter, UsageSample
 from tidewheel.core.tasks.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
+from tidewheel.services.home_folders import (
+    attempt_directory,
+    run_directory,
+    tasks_directory,
+)
+from tidewheel.services.scheduler.run_owner import take_folder
 from tidewheel.testing.faulty_store import FaultyStore
 from tidewheel.testing.scripted_runner import Script
 from tidewheel.testing.small_world import SmallWorld
@@ -343,3 +349,35 @@ async def test_a_definition_goes_after_its_last_run_and_what_was_just_saved_stay
     with pytest.raises(NotFound):
         await world.store.definition("d")
     assert [one.facts for one in world.events("definitions.forgotten")] == [{"count": 1}]
+
+
+@in_virtual_time
+async def test_with_a_run_and_a_task_their_files_go_and_those_of_others_stay(tmp_path):
+    world = SmallWorld(at_once)
+    runs = [await run_of(world, name) for name in ("wf/run1", "wf/run2")]
+    await ended(world, "old")
+    for run in runs:
+        take_folder(run, tmp_path)
+    tasks = tasks_directory(tmp_path, await world.store.store_id())
+    old = (await world.task("old")).seq
+    for seq in (old, old + 1):
+        attempt_directory(tasks, seq, 1).mkdir(parents=True)
+    await world.passes(DAY)
+    await run_of(world, "young")
+    (run_directory(tmp_path, "young") / "log").mkdir(parents=True)
+    monitor = world.monitor(home=tmp_path, retention_seconds=0.5 * DAY, interval_seconds=60.0)
+    await monitor.start()
+    await eventually(lambda: not run_directory(tmp_path, "wf").exists(), world)
+    await eventually(lambda: not (tasks / str(old)).exists(), world)
+    assert run_directory(tmp_path, "young").is_dir()
+    assert (tasks / str(old + 1)).is_dir()
+    await monitor.stop()
+
+
+async def eventually(is_so, world):
+    """Files are removed by a thread, which knows nothing of virtual time."""
+    for _ in range(1_000):
+        if is_so():
+            return
+        await world.passes(60.0)
+    raise AssertionError("it never was so")

@@ -155,7 +155,8 @@ class RunHere:
         return settings.runners or found
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
-        monitor = build_monitor(self._store, monitor_settings(), self._on_report)
+        home = self._settings.home
+        monitor = build_monitor(self._store, monitor_settings(), self._on_report, home)
         main = asyncio.create_task(driver.run())
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)

@@ -2,11 +2,13 @@
 
 runs/<run>/                          a run: its definition's files, log, share, work
 runs/<run>/log/job/<point>/<name>/   its submissions, see ``core.runs.job_names``
+runs/<run>/log/scheduler/log         its log; log.<start> are earlier parts of it
 tasks/<store>/<task>/<attempt>/      an attempt of a task that belongs to no run
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tidewheel.core.runs.job_names import JobName
@@ -27,6 +29,22 @@ def run_directory(home: Path, run: str) -> Path:
 def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:
     """The files of an attempt of a submission, on the host that ran it."""
     return run_directory(home, job.run) / job.log_folder(attempt)
+
+
+def log_generations(path: Path) -> list[tuple[int, Path]]:
+    """The earlier parts of a log that was begun anew, oldest first; each with the place in the
+    whole log where it begins, which stands in its name."""
+    named = re.compile(re.escape(path.name) + r"\.([0-9]{15})")
+    try:
+        found = [(named.fullmatch(one.name), one) for one in path.parent.iterdir()]
+    except OSError:
+        return []
+    return sorted((int(match[1]), one) for match, one in found if match)
+
+
+def log_generation(path: Path, start: int) -> Path:
+    """How the part of a log is called that begins there."""
+    return path.with_name(f"{path.name}.{start:015d}")
 
 
 def store_name(store_id: str) -> str:

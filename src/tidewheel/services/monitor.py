@@ -11,8 +11,10 @@ a database clock that did not move as the local one did (the machine slept, or s
 clock).
 
 Any number of monitors may run: the store decides each lease once, and deleting twice is
-nothing. Every transaction is short: leases, expired tasks and runs, definitions that
-nothing names, and workers that are long gone are worked off in batches.
+nothing. With what retention removes from the store go its files, as far as they are on this
+host: `verify --files` finds those of others. Every transaction is short: leases, expired tasks
+and runs, definitions that nothing names, and workers that are long gone are worked off in
+batches.
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tidewheel.config import MonitorSettings
 from tidewheel.core.tasks.task import Instant
 from tidewheel.core.tasks.views import TaskView
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line
+from tidewheel.services.file_removal import remove_run_files, remove_task_files
+from tidewheel.services.home_folders import tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BATCHES_PER_PASS_MAX = 100
@@ -77,9 +83,14 @@ class Monitor(Service):
     """Takes back lapsed leases, and removes what retention lets go."""
 
     def __init__(
-        self, store: Store, settings: MonitorSettings, surroundings: Surroundings
+        self,
+        store: Store,
+        settings: MonitorSettings,
+        surroundings: Surroundings,
+        home: Path | None = None,  # where files are; None: nowhere
     ) -> None:
         super().__init__("monitor", surroundings)
+        self._home = home
         self._store = store
         self._settings = settings
         self._watch = Watch(STANDSTILL_SECONDS_MIN + 2 * settings.interval_seconds)
@@ -134,6 +145,7 @@ class Monitor(Service):
         self._surroundings.failpoint("retention_exported")
         deleted = await self._store.delete_tasks([task.seq for task in expired])
         self._answered()
+        await self._remove_task_files(expired)
         if deleted and len(expired) == count_max:
             self._retention_at = self._clock.monotonic()
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
@@ -147,11 +159,31 @@ class Monitor(Service):
         if not expired:
             return []
         self._retention_at = self._clock.monotonic()
+        run = None
+        with suppress(NotFound):  # of one whose deletion was interrupted the files went first
+            run = await self._store.run(expired[0])
         try:
             gone = await self._store.delete_run_part(expired[0])
         except Refused:  # somebody was faster: it is driven again, or gone
             return []
+        if run is not None and self._home is not None:
+            await asyncio.to_thread(remove_run_files, self._home, run)
         return [self.report("run.deleted", run=expired[0])] if gone else []
+
+    async def _remove_task_files(self, expired: Sequence[TaskView]) -> None:
+        """Of those that are gone: one may be needed by a task that came meanwhile."""
+        if self._home is None or not expired:
+            return
+        store_id = await self._store.store_id()
+        there = tasks_directory(self._home, store_id)
+        seqs = []
+        for task in expired:
+            if await asyncio.to_thread((there / str(task.seq)).is_dir):
+                try:
+                    await self._store.get(task.id)
+                except NotFound:
+                    seqs.append(task.seq)
+        await asyncio.to_thread(remove_task_files, self._home, store_id, seqs)
 
     async def _forget_definitions(self) -> list[ServiceReport]:
         """What was only saved, or whose runs are all gone."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from tidewheel.ports.runs import (
     LogPart,
 )
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import run_directory, runs_directory
+from tidewheel.services.file_removal import remove_run_files
 from tidewheel.services.run_answers import awaited_answer, post_command
 
 if TYPE_CHECKING:
@@ -150,8 +149,5 @@ class StoreRunDoor:
     async def delete(self, run: str) -> RunView:
         view = await self._store.find_run(run)
         await self._store.delete_run(view.number)
-        runs = runs_directory(self._home).resolve()
-        folder = run_directory(self._home, view.name).resolve()
-        if runs in folder.parents:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(remove_run_files, self._home, view)
         return view

@@ -92,6 +92,7 @@ class SmallWorld:
         *,
         clock: VirtualClock | None = None,
         store: Store | None = None,
+        home: Path | None = None,
         **settings: object,
     ) -> Monitor:
         """A monitor, not started."""
@@ -99,6 +100,7 @@ class SmallWorld:
             store or self.store,
             MonitorSettings(**settings),  # type: ignore[arg-type]
             self.surroundings(clock),
+            home,
         )
 
     def surroundings(self, clock: VirtualClock | None = None) -> Surroundings:

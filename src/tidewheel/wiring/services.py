@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.config import (
     StoreSettings,
+    home_directory,
     scheduler_settings,
 )
 from tidewheel.platforms import read_platforms
@@ -98,13 +99,14 @@ async def driving(  # noqa: PLR0913 - each by name
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.services.scheduler.handlers_voice import handlers_voice
     from tidewheel.services.scheduler.pace import as_compatible
-    from tidewheel.services.scheduler.run_owner import take_folder
+    from tidewheel.services.scheduler.run_owner import note_store, take_folder
     from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
     if given is not None:
         await check_given(run, given, home, store)
     make_private_directory(home)
     take_folder(run, home)
+    note_store(run, home, await store.store_id())
     how = settings or scheduler_settings()
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
@@ -187,12 +189,15 @@ def build_standby(
 
 
 def build_monitor(
-    store: Store, settings: MonitorSettings, on_report: OnReport | None = None
+    store: Store,
+    settings: MonitorSettings,
+    on_report: OnReport | None = None,
+    home: Path | None = None,
 ) -> Monitor:
-    """A monitor of this store."""
+    """A monitor of this store, which removes files below the home."""
     from tidewheel.services.monitor import Monitor
 
-    return Monitor(store, settings, surroundings(on_report))
+    return Monitor(store, settings, surroundings(on_report), home or home_directory())
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:

@@ -7,13 +7,17 @@ and from the names below; nothing else of what people write becomes part of it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
 from tidewheel.runners.plain_files import open_plain
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.home_folders import log_generations, run_directory
 
 TEXT_BYTES_MAX = 1024 * 1024
+TRIES_MAX = 3  # to open a log that begins anew at the same moment
 RUN_LOG = Path("log", "scheduler", "log")
 JOB_FILES = {
     "out": "job.out",
@@ -64,20 +68,66 @@ def part_of_file(
     outside is opened.
     """
     try:
-        opened = open_plain(root, path)
+        with _opened_parts(root, path) as parts:
+            return _read_parts(parts, offset, bytes_max)
     except (OSError, Refused):
         return None
-    with opened as file:
-        size = os.fstat(file.fileno()).st_size
-        start = max(0, size - bytes_max) if offset is None else min(offset, size)
-        file.seek(start)
-        return file.read(bytes_max), start, size
 
 
 def last_text(root: Path, path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
     """The end of a file below the root, and whether something before it was left out."""
-    with open_plain(root, path) as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - bytes_max))
-        content = file.read(bytes_max)
-    return content.decode(errors="replace"), size > bytes_max
+    with _opened_parts(root, path) as parts:
+        content, start, _ = _read_parts(parts, None, bytes_max)
+    return content.decode(errors="replace"), start > 0
+
+
+class _Part(NamedTuple):
+    """A file that is a part of a log: where in the whole it begins, and how long it is."""
+
+    start: int
+    size: int
+    file: BinaryIO
+
+
+@contextmanager
+def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
+    """The log of a run may have begun anew, also while it is being opened."""
+    with ExitStack() as stack:
+
+        def opened(start: int, one: Path) -> _Part:
+            file = stack.enter_context(open_plain(root, one))
+            return _Part(start, os.fstat(file.fileno()).st_size, file)
+
+        def all_parts() -> list[_Part]:
+            before = log_generations(path) if path.name == RUN_LOG.name else []
+            parts = [opened(*one) for one in before]
+            end = parts[-1].start + parts[-1].size if parts else 0
+            try:
+                parts.append(opened(end, path))
+            except OSError:
+                if not parts:
+                    raise
+            return parts if not before or before == log_generations(path) else []
+
+        parts: list[_Part] = []
+        for _ in range(TRIES_MAX):
+            if parts := all_parts():
+                break
+        yield parts
+
+
+def _read_parts(
+    parts: Sequence[_Part], offset: int | None, bytes_max: int
+) -> tuple[bytes, int, int]:
+    if not parts:  # it begins anew faster than it can be read
+        return b"", offset or 0, offset or 0
+    first, end = parts[0].start, parts[-1].start + parts[-1].size
+    start = end - bytes_max if offset is None else offset
+    start = max(first, min(start, end))
+    content = b""
+    for part in parts:
+        at = start + len(content) - part.start
+        if 0 <= at < part.size and len(content) < bytes_max:
+            part.file.seek(at)
+            content += part.file.read(min(bytes_max - len(content), part.size - at))
+    return content, start, end

@@ -13,12 +13,14 @@ from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.texts import printable
 from tidewheel.services.definitions.kept import unpack
+from tidewheel.services.home_folders import log_generation, log_generations
 from tidewheel.services.run_supplies import note_definition
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="
 STATUS_BYTES_MAX = 1024 * 1024  # of job.status, when a job is polled
-LOG_BYTES_MAX = 64 * 1024 * 1024  # then the log begins anew; one old one is kept
+LOG_BYTES_MAX = 16 * 1024 * 1024  # then the log begins anew
+LOGS_KEPT = 4  # of those before it
 
 
 class RunFolderUnusable(Unavailable):
@@ -36,8 +38,14 @@ class RunFolderUnusable(Unavailable):
 class RunFiles:
     """The files of one run. A disk that is full costs log lines, never the run."""
 
-    def __init__(self, directory: Path, trigger_log: Path | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        trigger_log: Path | None = None,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
         self.directory = directory
+        self._log_bytes_max = log_bytes_max
         self.log_path = directory / "log" / "scheduler" / "log"
         self._trigger_log = trigger_log
         self._troubles: dict[Path, str] = {}
@@ -97,12 +105,24 @@ class RunFiles:
             with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write("".join(lines))
                 size = log.tell()
-            if size > LOG_BYTES_MAX and path is self.log_path:
-                os.replace(path, path.with_suffix(".old"))
+            if size > self._log_bytes_max and path is self.log_path:
+                self._begin_anew(path)
         except OSError as error:
             self._troubles[path] = f"{path} cannot be written: {error.strerror}"
         else:
             self._troubles.pop(path, None)
+
+    @staticmethod
+    def _begin_anew(path: Path) -> None:
+        """Whoever reads the log goes on reading: a part says in its name where it begins."""
+        before = log_generations(path)
+        start = before[-1][0] + before[-1][1].stat().st_size if before else 0
+        os.replace(path, log_generation(path, start))
+        unwanted = [one for _, one in before[: max(0, len(before) + 1 - LOGS_KEPT)]]
+        if unwanted:  # an earlier version kept one under this name
+            unwanted.append(path.with_suffix(".old"))
+        for one in unwanted:
+            one.unlink(missing_ok=True)
 
 
 def _shown(text: str) -> str:

@@ -17,13 +17,19 @@ from tidewheel.runners.job_directory import write_whole
 from tidewheel.services.home_folders import run_directory
 
 OWNER = Path("log", "config", "run")
+STORE = Path("log", "config", "store")  # which store knows it, by its id
 _NUMBERED = re.compile(r"run([0-9]{1,9})")
+
+
+def owner_text(run: RunView) -> str:
+    """What the folder of a run says whose it is."""
+    return f"{run.number} {run.created_at!r}\n"
 
 
 def take_folder(run: RunView, home: Path) -> None:
     """Write down whose it is; refused if it is another's."""
     folder = run_directory(home, run.name)
-    path, mine = folder / OWNER, f"{run.number} {run.created_at!r}\n"
+    path, mine = folder / OWNER, owner_text(run)
     try:
         there = path.read_text(encoding="utf-8") if path.exists() else ""
         if not there:
@@ -36,6 +42,12 @@ def take_folder(run: RunView, home: Path) -> None:
             f"the folder {folder} belongs to another run of this name, which this store does "
             "not know; move it away, or name this one otherwise: --new --run-name NAME"
         )
+
+
+def note_store(run: RunView, home: Path, store_id: str) -> None:
+    """Write down which store knows the run: several may use one home."""
+    with suppress(OSError):
+        write_whole(run_directory(home, run.name) / STORE, store_id.encode(), mode=0o600)
 
 
 def last_numbered(workflow: str, home: Path) -> int:
