@@ -108,6 +108,24 @@ def test_a_claim_whose_caller_hung_up_takes_nothing(own_server):
     assert task["attempt"] == 1
 
 
+def test_claims_whose_callers_hung_up_before_they_were_looked_at_take_nothing(own_server):
+    """A server that is behind with its work finds them when the next task is there."""
+    worker = own_server.caller("worker", "submit", queues=["a"])
+    worker.id = register(worker, "a")
+    headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
+    body = json.dumps({"worker": worker.id, "wait_s": 60})
+    for number in range(1, 6):
+        for _ in range(20):
+            gone = http.client.HTTPConnection(own_server.address, timeout=allowed(20))
+            gone.request("POST", "/api/v1/queues/a/claim", body, headers)
+            gone.close()
+        eventually(lambda: connections(worker) == 1, "all hung up")
+        worker.post("/tasks", {"queue": "a", "id": f"t{number}", "spec": 1})
+        wanted = {"worker": worker.id, "wait_s": 30}
+        [task] = worker.post("/queues/a/claim", wanted).json["tasks"]
+        assert (task["id"], task["attempt"]) == (f"t{number}", 1)
+
+
 def test_a_request_that_comes_again_while_it_is_at_work_waits_for_its_answer(own_server):
     """Whoever lost patience, and asks once more with the same key, is given nothing more."""
     worker = own_server.caller("worker", "submit", queues=["a"])

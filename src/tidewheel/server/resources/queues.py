@@ -82,19 +82,26 @@ async def claim(call: Call) -> object:
 
 
 async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> list[Claimed]:
-    found = await call.store.claim(request)
+    found = await _claim_unless_gone(call, request)
     if found or not seconds:
-        return found
+        return found or []
     end = asyncio.get_running_loop().time() + seconds
     with Listening(call, lambda wake: wake.everything or request.queue in wake.queues) as ears:
-        found = await call.store.claim(request)  # for what came before we listened
-        while not found and (left := end - asyncio.get_running_loop().time()) > 0:
+        found = await _claim_unless_gone(call, request)  # for what came before we listened
+        while found == [] and (left := end - asyncio.get_running_loop().time()) > 0:
             await ears.heard(min(left, POLL_SECONDS))
-            # A task for nobody would wait until its lease is over.
-            if call.stopping.is_set() or await call.is_gone():
-                return found
-            found = await call.store.claim(request)
-    return found
+            if call.stopping.is_set():
+                break
+            found = await _claim_unless_gone(call, request)
+    return found or []
+
+
+async def _claim_unless_gone(call: Call, request: ClaimRequest) -> list[Claimed] | None:
+    """Returns what was claimed, or None if the caller hung up, however early that was.
+
+    A task for nobody would wait until its lease is over.
+    """
+    return None if await call.is_gone() else await call.store.claim(request)
 
 
 _QUEUE = f"{API}/queues/{{queue}}"
