@@ -13,8 +13,8 @@ HEAD = """# Command line
 
 Made from the program by `python docs/write_cli_page.py`; do not edit by hand.
 
-Exit status: 0 done, 1 the task failed or `verify` found something, 2 the request was refused,
-3 the store is not available. `--json` answers in JSON, on one line per document.
+Every exit status is explained in [Exit codes](exit_codes.md). `--json` answers in JSON, on one
+line per document.
 """
 
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from bench.scheduler.marks import marks_of_store
-from tidewheel.cli.main import main
+from tidewheel.cli.main import program
 
 FUNCTIONS_SHOWN = 45
 
@@ -62,7 +62,7 @@ def _run() -> None:
         profiler.begin()
     os.environ.setdefault("COLUMNS", "100")
     sys.argv = ["tidewheel", *arguments]
-    main()
+    sys.exit(program())  # not `main`, which does not wait for atexit
 
 
 if __name__ == "__main__":

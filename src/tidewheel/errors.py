@@ -216,6 +216,19 @@ class BadValues(Refused):
         super().__init__(f"the values cannot be handed on: {seen}")
 
 
+class NoStore(Refused):
+    """There is no store to look at."""
+
+    code = "no_store"
+
+    def __init__(self, url: str, path: str) -> None:
+        self.url, self.path = url, path
+        super().__init__(
+            f"there is no store {url}: no file {path}; check its name. Commands that write "
+            "make a store: tidewheel run, submit, up"
+        )
+
+
 class Unavailable(TidewheelError):
     """The world did not answer; the same request may succeed later."""
 
@@ -323,6 +336,18 @@ class RunHeld(Refused):
         super().__init__(
             f"{name} is driven by {owner}, whose lease runs for {seconds_left:.0f} s more; "
             "use its commands from here (tidewheel show, trigger, stop …), or stop it first"
+        )
+
+
+class RunUnderWay(Refused):
+    """The workflow that is to be run is being run."""
+
+    code = "run_under_way"
+
+    def __init__(self, name: str, status: str, who: str, look: str) -> None:
+        self.name, self.status = name, status
+        super().__init__(
+            f"{name} is {status} ({who}); {look}, or begin another run beside it: --new"
         )
 
 

@@ -56,6 +56,8 @@ WITHIN_BATCH = ("output_recorded", "children_spawned", "child_enqueued", "retry_
 AROUND_BATCH = ("run_opened", "batch_before_write", "batch_written", "batch_told")
 # Of a notifier: what it will send is in the store; somebody was told, and the store was not.
 NOTIFYING = ("diary_written", "notification_sent")
+# Of `tidewheel run`: the end of the run is printed, and nobody has the exit status.
+RUN_TOLD = ("result_told",)
 FAILPOINTS = (
     *(
         f"{one}_{when}_commit"
@@ -69,6 +71,7 @@ FAILPOINTS = (
     "job_exited_before_report",
     "retention_exported",  # written down, and still in the store
     *NOTIFYING,
+    *RUN_TOLD,
 )
 
 

@@ -1,5 +1,7 @@
 """Looking and acting while a run is on: from another terminal, and from its own jobs."""
 
+import json
+
 import pytest
 
 FLOW = """
@@ -95,3 +97,47 @@ def test_a_log_is_followed_until_the_job_has_ended(tidewheel):
             (tidewheel.state / "runs" / "waits" / "run1" / "share" / "go").touch()
             assert log.wait().out == "one\ntwo\n"
         assert running.wait().status == 0
+
+
+UNDONE = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 40
+    [[graph]]
+        P1 = \"\"\"
+            a => b => c
+            a:fail => mail
+            x? => y
+            x:fail? => z
+        \"\"\"
+[runtime]
+    [[a, x]]
+        script = test $CYLC_TASK_CYCLE_POINT != 2
+    [[b, c, mail, y, z]]
+        run mode = skip
+"""
+
+
+def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
+    """Also of points that its scheduler has long forgotten; z at other points is not taken."""
+    folder = tidewheel.folder / "undone"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(UNDONE)
+    with tidewheel.started("run", "undone", "--pause") as running:
+        running.read_until("paused")
+        assert tidewheel("remove", "undone", "1/x").status == 0
+        assert tidewheel("resume", "undone").status == 0
+        done = running.wait()
+    assert done.status == 0
+    last = next(line for line in done.out.splitlines() if " completed after " in line)
+    assert last.endswith("4 lost, 1 skipped")
+    [listed] = tidewheel("runs", "--json").json["runs"]
+    assert listed["undone"] == {"lost": 4, "skipped": 1}
+    assert "completed, 4 lost, 1 skipped" in tidewheel("runs").out
+    assert "completed, 4 lost, 1 skipped" in tidewheel("show", "undone").out
+    for kinds, status in ((["lost"], 1), (["skipped"], 0), (["skipped", "lost"], 1)):
+        words = [word for kind in kinds for word in ("--fail-on", kind)]
+        again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")
+        assert again.status == status
+        assert json.loads(again.out.splitlines()[-1])["undone"] == {"lost": 3, "skipped": 0}

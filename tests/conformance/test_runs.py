@@ -4,9 +4,11 @@ import pytest
 
 from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.runs.requests import CommandAnswer, NewCommand
 from tidewheel.core.sched.records import ForgetMemory
+from tidewheel.core.sched.states import Value, Verdict, VerdictKind
 from tidewheel.errors import (
     AmbiguousRun,
     BadSetting,
@@ -415,3 +417,21 @@ def test_the_past_knows_what_the_pool_has_forgotten(store):
     assert past.submits(1, "a") == 3, "a submit number is never given again"
     assert memory("a", 1, 0) in driver.changes()
     assert store.forgotten(driver.run.number) == []
+
+
+def test_what_was_not_done_is_found_among_what_is_forgotten(store):
+    driver = Driver.of(store)
+    lost = Verdict(VerdictKind.PRUNED, Value.LOST, cause=(Point(1), "a", "succeeded"))
+    kinds = {
+        "lost": lost,
+        "not taken": lost._replace(death=Value.NOT_TAKEN),
+        "removed": Verdict(VerdictKind.REMOVED, Value.LOST),
+        "suicide": Verdict(VerdictKind.SUICIDE, Value.NOT_TAKEN),
+        "expired": Verdict(VerdictKind.FINISHED, Value.LOST, ended="expired"),
+        "failed": Verdict(VerdictKind.FINISHED, Value.LOST, ended="failed"),
+    }
+    rows = [memory(name, 1, 0)._replace(verdicts=((1, one),)) for name, one in kinds.items()]
+    driver.write(changes=[ForgetMemory(row) for row in rows])
+    found = store.forgotten(driver.run.number, only_undone=True)
+    assert {row.key[1] for row in found} == {"lost", "removed", "expired"}
+    assert len(store.forgotten(driver.run.number)) == len(rows)

@@ -12,6 +12,7 @@ from tidewheel.failpoints import (
     AROUND_BATCH,
     FAILPOINTS,
     NOTIFYING,
+    RUN_TOLD,
     failpoint_named,
     go_on,
 )
@@ -76,7 +77,7 @@ def seen(client):
 
 def test_every_failpoint_is_walked_over():
     walked = (*CLIENT_PLACES, *WORKER_PLACES, *MONITOR_PLACES, *RUN_PLACES)
-    walked += (*AROUND_BATCH, *NOTIFYING)
+    walked += (*AROUND_BATCH, *NOTIFYING, *RUN_TOLD)
     assert sorted(walked) == sorted(FAILPOINTS)
 
 

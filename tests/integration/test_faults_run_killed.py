@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
+from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.failpoints import RUN_TOLD
 
 # Of everything something: dependence on the point before and on one point, xtriggers, a limit
 # group, a family, a suicide, a handled failure, retries, a task that is skipped, an output by
@@ -66,6 +68,7 @@ def mine(point):
     return (True, {"point": point})
 """
 JOBS_PER_POINT = 14
+FAILED, TERMINATED = ExitCode.FAILED, ExitCode.TERMINATED
 # Before the run is there a restart is a new start: see test_faults_run_store.
 AT_THE_START = [
     "create_run_after_commit",
@@ -244,3 +247,83 @@ def test_when_jobs_are_killed_with_it_they_have_failed_and_are_retried_as_define
         with crew.client() as client:
             [attempt] = client.attempts("flow/run1/1/long/1")
             assert "was killed while no" in attempt.error.description
+
+
+# ---- between the end of the run and the exit of its process ----
+
+
+def submissions_of(crew):
+    return [one for one, _ in crew.final_state("flow/run1")["submissions"]]
+
+
+@pytest.mark.parametrize("place", [*AT_THE_END, *RUN_TOLD])
+def test_the_same_command_tells_the_result_of_a_run_whose_exit_status_nobody_got(
+    tmp_path, place
+):
+    with run_crew(tmp_path) as crew:
+        crew.define("        R1 = a => b")
+        doomed = crew.run(TIDEWHEEL_FAILPOINT=place)
+        assert was_killed(doomed)
+        assert crew.view().status == "completed"
+        done = submissions_of(crew)
+
+        elsewhere = crew.run("--stopcp", "1", TIDEWHEEL_FAILPOINT=place)  # in other words
+        assert was_killed(elsewhere) and "flow/run2 starts" in elsewhere.log
+
+        for _ in range(2):  # told twice rather than never
+            again = crew.run("--stopcp", "1", TIDEWHEEL_FAILPOINT=RUN_TOLD[0])
+            assert was_killed(again)
+            assert "flow/run2 ended at" in again.log
+        told = crew.run("--stopcp", "1")
+        assert ended(told) == 0, told.log
+        assert "flow/run2 completed after" in told.log and "2 succeeded" in told.log
+        assert submissions_of(crew) == done
+
+        after = crew.run("--stopcp", "1")
+        assert ended(after) == 0 and "flow/run3 starts" in after.log
+        assert ended(crew.run("--stopcp", "1", "--new")) == 0
+
+
+def test_a_result_that_is_told_late_is_that_of_the_run(tmp_path):
+    with run_crew(tmp_path) as crew:
+        graph = "        R1 = '''\n a:fail => mail\n a => b\n'''"
+        crew.define(graph, "    [[a]]\n        script = false")
+        assert was_killed(crew.run("--fail-on", "lost", TIDEWHEEL_FAILPOINT=RUN_TOLD[0]))
+        told = crew.run("--fail-on", "lost")
+        assert ended(told) == FAILED, told.log
+        assert "flow/run1 completed after" in told.log and "1 lost" in told.log
+        assert "1/b will not run" in told.log
+
+
+def test_a_run_that_another_scheduler_ended_after_a_sigterm_is_told_and_not_begun_anew(
+    tmp_path,
+):
+    with run_crew(tmp_path) as crew:
+        gate = crew.folder / "gate"
+        os.mkfifo(gate)
+        crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+        left = crew.run()
+        eventually(crew.executions, "the job has begun")
+        left.send(signal.SIGTERM)
+        assert ended(left) == TERMINATED, left.log
+        crew.scheduler()
+        crew.worker("--queue", "run:*")
+        gate.write_text("go\n")
+        eventually(lambda: crew.view().status == "completed", "it is completed")
+        told = crew.run()
+        assert ended(told) == 0 and "flow/run1 ended at" in told.log, told.log
+        assert len(submissions_of(crew)) == 2
+
+
+def test_whoever_is_refused_a_run_takes_nobodys_result_away(tmp_path):
+    with run_crew(tmp_path) as crew:
+        gate = crew.folder / "gate"
+        os.mkfifo(gate)
+        crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+        doomed = crew.run(TIDEWHEEL_FAILPOINT=RUN_TOLD[0])
+        eventually(crew.executions, "the job has begun")
+        assert ended(crew.run("flow/run1")) == ExitCode.REFUSED
+        gate.write_text("go\n")
+        assert was_killed(doomed)
+        told = crew.run()
+        assert ended(told) == 0 and "flow/run1 ended at" in told.log, told.log

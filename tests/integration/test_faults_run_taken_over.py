@@ -8,10 +8,11 @@ import pytest
 
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import LEASE_SECONDS, ended, run_crew
+from tidewheel.cli.exit_codes import ExitCode
 
 GRAPH = "        P1 = a[-P1] => a => b"
 RUN = "flow/run1"
-LOST, HELD = 3, 2  # exit statuses
+LOST, HELD = ExitCode.STOPPED, ExitCode.REFUSED
 # What two busy cores may take for anything.
 SLACK_SECONDS = 10.0
 

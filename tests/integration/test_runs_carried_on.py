@@ -1,17 +1,19 @@
 """SEMANTICS §9, §10: a run that was left, in whatever way, is carried on where it was."""
 
 import os
+import resource
 import signal
 
 import pytest
 
 from tests.support.patience import eventually
 from tests.support.run_crew import ended, run_crew, was_killed
+from tidewheel.cli.exit_codes import ExitCode
 
 RUN = "flow/run1"
 CHAIN = "        P1 = a[-P1] => a => b"
 AT_ONCE = ("--stall-timeout", "0")
-STALLED, REFUSED = 1, 2
+STALLED, REFUSED = ExitCode.FAILED, ExitCode.REFUSED
 
 
 @pytest.fixture
@@ -46,9 +48,9 @@ def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
     program = crew.run()
     program.says("1/a started")
     program.send(signal.SIGINT)
-    program.says("stopping when active tasks have finished")
+    program.says("stopping: waiting for 1 active task; Ctrl-C again leaves at once")
     gate.write_text("go\n")
-    assert ended(program) == 0, program.log
+    assert ended(program) == ExitCode.INTERRUPTED, program.log
     assert crew.view().status == "stopped"
     assert submitted(crew) == ["1/a/1"]
     completes(crew, "flow")
@@ -56,7 +58,7 @@ def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
     crew.judge()
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "stop --now", "kill -9"])
+@pytest.mark.parametrize("how", ["ctrl-c", "SIGTERM", "stop --now", "kill -9"])
 def test_a_job_that_is_left_running_is_found_again(crew, gate, how):
     crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
     program = crew.run()
@@ -65,9 +67,13 @@ def test_a_job_that_is_left_running_is_found_again(crew, gate, how):
         program.send(signal.SIGINT)
         program.says("stopping")
         program.send(signal.SIGINT)
-        assert ended(program) == 0, program.log
+        assert ended(program) == ExitCode.INTERRUPTED, program.log
+    elif how == "SIGTERM":
+        program.send(signal.SIGTERM)
+        assert ended(program) == ExitCode.TERMINATED, program.log
     elif how == "stop --now":
         assert crew.ask("stop", RUN, "--now")[0] == 0  # it may be there for a moment yet
+        assert ended(program) == ExitCode.STOPPED, program.log
     else:
         program.kill()
     carried_on = crew.run(RUN, *AT_ONCE)
@@ -83,7 +89,7 @@ def test_a_run_stops_at_a_point_or_after_a_task_and_goes_on_beyond_it(crew):
     program.says("paused")
     assert crew.ask("stop", RUN, "--after", "1/b")[0] == 0
     assert crew.ask("resume", RUN)[0] == 0
-    assert ended(program) == 0, program.log
+    assert ended(program) == ExitCode.STOPPED, program.log
     assert crew.view().status == "stopped"
     assert "1/b/1" in submitted(crew) and "6/b/1" not in submitted(crew)
     at = crew.run(RUN, "--stopcp", "4")
@@ -92,6 +98,17 @@ def test_a_run_stops_at_a_point_or_after_a_task_and_goes_on_beyond_it(crew):
     assert max(submitted(crew)) == "4/b/1"
     completes(crew)
     assert len(submitted(crew)) == 12
+    crew.judge()
+
+
+def test_a_point_at_which_somebody_stops_a_run_is_not_where_it_was_to_end(crew):
+    crew.define(CHAIN, root="        script = sleep 0.1", final=6)
+    program = crew.run("--pause", "--stopcp", "4")
+    program.says("paused")
+    assert crew.ask("stop", RUN, "2")[0] == 0
+    assert crew.ask("resume", RUN)[0] == 0
+    assert ended(program) == ExitCode.STOPPED, program.log
+    assert (crew.view().status, crew.view().reason) == ("stopped", "stopped: after point 2")
     crew.judge()
 
 
@@ -170,7 +187,69 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     refused = crew.run(RUN)
     assert ended(refused) == REFUSED
     assert f"{RUN} is driven by process {program.pid} on" in refused.log
-    next_one = crew.run("flow")  # the folder stands for the next run then
+    beside = crew.run("flow")  # refused, too: only --new begins another
+    assert ended(beside) == REFUSED
+    assert f"{RUN} is running (process {program.pid} on" in beside.log
+    assert "or begin another run beside it: --new" in beside.log
+    next_one = crew.run("flow", "--new")
     next_one.says("flow/run2 starts")
     gate.touch()
     assert (ended(program), ended(next_one)) == (0, 0)
+
+
+def test_a_scheduler_that_is_terminated_leaves_at_once_and_jobs_are_adopted(crew, gate):
+    crew.define("        R1 = a => b", f"    [[a]]\n        script = read -r _ < {gate}")
+    first = crew.run()
+    eventually(crew.executions, "the job has begun")
+    first.send(signal.SIGTERM)
+    assert ended(first) == ExitCode.TERMINATED, first.log
+    assert crew.view().status == "running"
+    scheduler = crew.scheduler()
+    scheduler.says("run.taken")
+    scheduler.send(signal.SIGTERM)
+    assert ended(scheduler) == 0, scheduler.log
+    carried_on = crew.run(*AT_ONCE)
+    carried_on.says(f"{RUN}/1/a/1 was found running")
+    gate.write_text("go\n")
+    assert ended(carried_on) == 0, carried_on.log
+    assert submitted(crew) == ["1/a/1", "1/b/1"]
+    assert crew.judge()["claim"] == 2
+
+
+# ---- where no job can be started ----
+
+
+def takes_no_more_files(program):
+    """From now on the process can open one file at a time, and a job needs more: as with a
+    `ulimit -n` that is too small."""
+    there = {int(one) for one in os.listdir(f"/proc/{program.pid}/fd")}
+    lowest = next(number for number in range(len(there) + 1) if number not in there)
+    _, hard = resource.prlimit(program.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (lowest + 1, hard))
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ("stop", ExitCode.STOPPED),
+        ("ctrl-c", ExitCode.INTERRUPTED),
+        ("SIGTERM", ExitCode.TERMINATED),
+    ],
+)
+def test_a_run_whose_jobs_cannot_start_stops_when_it_is_told_to(crew, how, status):
+    crew.define("        R1 = a => b")
+    program = crew.run("--pause")
+    program.says("paused")
+    assert crew.ask("hold", RUN, "1/b")[0] == 0
+    assert crew.ask("resume", RUN)[0] == 0
+    program.says("1/a succeeded")
+    takes_no_more_files(program)
+    assert crew.ask("release", RUN, "1/b")[0] == 0, program.log
+    program.says("no file descriptors are left")
+    if how == "stop":
+        assert crew.ask("stop", RUN)[0] == 0
+    else:
+        program.send(signal.SIGTERM if how == "SIGTERM" else signal.SIGINT)
+    assert ended(program) == status, program.log
+    completes(crew)
+    assert submitted(crew) == ["1/a/1", "1/b/1"]

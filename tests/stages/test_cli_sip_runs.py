@@ -212,7 +212,7 @@ def test_containers_without_a_runner_are_told_at_once_and_by_why(tidewheel, flow
             interval_seconds=0.5,
         )
         running.send(signal.SIGINT)
-        running.read_until("stopping when active tasks have finished")
+        running.read_until("stopping: waiting for")
         running.read_until("1/make waits: No worker offers the label 'runner:containers'")
         running.send(signal.SIGINT)
         running.wait()

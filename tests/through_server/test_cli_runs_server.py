@@ -12,6 +12,7 @@ from tests.support.patience import eventually, eventually_told
 from tests.support.prepared_run import PreparedRun
 from tests.support.sips import definition
 from tests.support.workflow_folders import put
+from tidewheel.cli.exit_codes import ExitCode
 
 FLOW = """
 [scheduler]
@@ -73,7 +74,7 @@ def test_a_run_is_sent_driven_there_and_followed_here(here, there, scheduler):
     assert there("show", "tide", "--json").json == here("show", "tide", "--json").json
     rehearsed = here("rehearse", "tide")
     assert "the run time of earlier runs is assumed" in rehearsed.err  # those of the server
-    assert here("runs", "--delete", "tide/run1").status == 0
+    assert here("runs", "--delete", "tide/run1", "--yes").status == 0
     assert here("runs", "--json").json["runs"] == []
     assert not (there.state / "runs" / "tide" / "run1").exists()
 
@@ -155,7 +156,7 @@ def test_a_run_that_is_left_goes_on_and_is_found_again(here, scheduler, tmp_path
         running.read_until("1/b")
         running.send(signal.SIGINT)
         left = running.wait()
-    assert left.status == 3
+    assert left.status == ExitCode.INTERRUPTED
     assert "tidewheel run tide/run1" in left.out and "tidewheel stop tide/run1" in left.out
     assert here("show", "tide", "--json").json["run"]["driven"]
     refused = here("run", "tide/run1", "--stopcp", "1")
@@ -165,6 +166,42 @@ def test_a_run_that_is_left_goes_on_and_is_found_again(here, scheduler, tmp_path
         gate.touch()
         done = again.wait()
     assert done.status == 0 and "tide/run1 completed" in done.out
+
+
+def test_a_command_that_was_killed_follows_the_run_that_it_began(here, scheduler, tmp_path):
+    gate = tmp_path / "gate"
+    define(here, script=f"until test -e {gate}; do sleep 0.1; done")
+    scheduler("tide/run1")
+    words = ("run", "tide", "--stall-timeout", "1h")
+    with here.started(*words) as running:
+        running.read_until("1/b")
+        beside = here("run", "tide")  # other words
+        assert beside.status == 2 and "tide/run1 is running" in beside.err
+        assert "tidewheel run tide/run1" in beside.err and "--new" in beside.err
+        running.send(signal.SIGTERM)
+        assert running.wait().status == ExitCode.TERMINATED
+    with here.started(*words) as again:
+        again.read_until("tide/run1 is followed at")
+        again.send(signal.SIGKILL)
+        again.wait()
+    gate.touch()
+    eventually(
+        lambda: here("show", "tide", "--json").json["run"]["status"] == "completed", "its end"
+    )
+    told = here(*words)
+    assert told.status == 0 and "tide/run1 completed after" in told.out
+    assert "its result was not told yet" in told.out
+    assert [one["name"] for one in here("runs", "--json").json["runs"]] == ["tide/run1"]
+
+
+def test_a_run_that_somebody_stops_is_not_done_for_whoever_follows_it(here, scheduler):
+    define(here, script="until test -e gate; do sleep 0.1; done")
+    scheduler("tide/run1")
+    with here.started("run", "tide") as running:
+        running.read_until("1/b")
+        assert here("stop", "tide", "--now").status == 0
+        assert running.wait().status == ExitCode.STOPPED
+    assert here("kill", "tide", "1/b").status == 2  # it is stopped
 
 
 def test_a_run_is_begun_paused_resumed_stopped_and_carried_on(here, server, scheduler):
@@ -382,4 +419,4 @@ def test_a_stage_that_no_worker_can_take_is_named_while_it_is_followed_and_when_
         assert advice in stopped.err and "tidewheel stop vis/run1 --now" in stopped.err
         assert here("stop", "vis", "--json").json["answer"]["waits_for"] == ["1/make"]
         assert here("stop", "vis", "--now").status == 0
-        assert running.wait().status == 0
+        assert running.wait().status == ExitCode.STOPPED

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from markdown.extensions.toc import slugify, unique
 
+from tidewheel.cli.exit_codes import MEANINGS, ExitCode
 from tidewheel.core.tasks.status import TRANSITIONS
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,15 @@ def test_the_page_of_commands_is_what_the_commands_say():
     assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), (
         "run: .venv/bin/python docs/write_cli_page.py"
     )
+
+
+def test_the_page_of_exit_codes_is_the_table_of_the_program():
+    page = (ROOT / "docs" / "exit_codes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([a-z]+) \| (.+) \|$", page, re.MULTILINE)
+    assert rows == [
+        (str(code.value), code.name.lower(), meaning) for code, meaning in MEANINGS.items()
+    ]
+    assert list(MEANINGS) == list(ExitCode)
 
 
 def test_the_states_of_the_web_page_look_as_on_the_command_line():

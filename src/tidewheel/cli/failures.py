@@ -1,9 +1,12 @@
-"""Errors as people read them: one line of what happened, one of what to do; and exit codes."""
+"""Errors as people read them: what happened, what to do; and the exit status."""
 
 from __future__ import annotations
 
+import errno
+
 import click
 
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.printing import json_line, safe
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.errors import (
@@ -14,9 +17,6 @@ from tidewheel.errors import (
     TidewheelError,
     WrongStatus,
 )
-
-REFUSED = 2
-UNAVAILABLE = 3
 
 HELP = "See: tidewheel --help"
 LOOK_FOR = {
@@ -35,11 +35,15 @@ def tell(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, TidewheelError):
         what, advice = what_and_advice(error)
         _show(error.code, what, advice, as_json=as_json)
-        return REFUSED if isinstance(error, Refused) else UNAVAILABLE
+        return ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        what = f"no file descriptors are left: {error.strerror}"
+        _show("file", what, "Raise the limit and try again: ulimit -n 1024", as_json=as_json)
+        return ExitCode.UNAVAILABLE
     if isinstance(error, OSError) and error.filename is not None:
         what = f"{error.filename}: {error.strerror}"
         _show("file", what, "Check the path and its permissions", as_json=as_json)
-        return REFUSED
+        return ExitCode.REFUSED
     raise error
 
 
@@ -48,7 +52,7 @@ def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
     _show("usage", error.format_message(), advice, as_json=as_json)
-    return REFUSED
+    return ExitCode.REFUSED
 
 
 def what_and_advice(error: TidewheelError) -> tuple[str, str]:

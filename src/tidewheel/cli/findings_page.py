@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.failures import REFUSED
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.palette import PALETTE
 from tidewheel.cli.printing import json_line, note, plural, safe
 from tidewheel.core.graph.findings import (
@@ -81,7 +81,7 @@ def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> i
         note(json_line({"error": error}))
     else:
         show_findings(told, source, note)
-    return REFUSED
+    return ExitCode.REFUSED
 
 
 def _lines(finding: Finding, files: _Files) -> Iterable[str]:

@@ -1,13 +1,14 @@
-"""``tidewheel``: finds the command and turns its outcome into an exit status.
+"""``tidewheel``: finds the command and turns its outcome into an exit status (exit_codes.py).
 
-0 done, 1 the task failed or ``verify`` found something, 2 the request was refused,
-3 the store is not available. Nothing is imported before a command needs it.
+Nothing is imported before a command needs it.
 """
 
 from __future__ import annotations
 
 import gc
 import io
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,10 +16,9 @@ from importlib import import_module
 import click
 
 from tidewheel import __version__
+from tidewheel.cli.exit_codes import ExitCode, FinalStatus, settled
 from tidewheel.cli.session import GlobalOptions, stop_writing
 
-INTERRUPTED = 130  # as shells have it: 128 + SIGINT
-NOTHING_ASKED = 2
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
 # In the order of --help; the texts are here so that --help loads no command.
@@ -155,12 +155,24 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
 
 def main() -> None:
     """The program."""
+    status = program()
+    if isinstance(status, FinalStatus):
+        # What said that the result is owed is gone: nothing may come between that and the exit.
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def program() -> int:
+    """The command that was typed, in a process of its own; its exit status."""
     # Modules that are being loaded leave nothing to collect; to look for it takes time.
     gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A letter that this terminal does not know is spelled, not a reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    # Also where the caller ignores it, as a shell does for what it starts in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run(sys.argv[1:])
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -168,17 +180,17 @@ def run(arguments: Sequence[str]) -> int:
     try:
         outcome = cli.main(list(arguments), prog_name="tidewheel", standalone_mode=False)
         sys.stdout.flush()
-        return int(outcome or 0)
+        return settled(ExitCode.DONE if outcome is None else outcome)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        return NOTHING_ASKED
+        return ExitCode.REFUSED
     except click.ClickException as error:
         from tidewheel.cli.failures import tell_usage
 
         return tell_usage(error, as_json=_wants_json(arguments))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return stop_writing()
     except Exception as error:

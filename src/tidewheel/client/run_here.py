@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +19,19 @@ from tidewheel.config import (
 )
 from tidewheel.core.runs.commands import Stop, command_text
 from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.runs.end_reasons import Undone, undone_in
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.states import Stage as TaskStage
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
+from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.services.service import OnReport
+from tidewheel.services.scheduler.stage import Stage
+from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.services.worker.worker import Worker
 from tidewheel.wiring.services import build_monitor, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
@@ -35,6 +41,7 @@ STOP_MODES = ("clean", "now")  # for the first and the second request
 # Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
 GRACE_SECONDS = 10 * 365 * 86_400.0
 LOST, LEFT = "lost", "left"
+UNABLE, ABLE = "worker.unable", "worker.able"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +67,29 @@ class RunEnd:
     has_run_anything: bool
     was_aborted: bool = False
 
+    @property
+    def undone(self) -> Undone:
+        """What a completed run has not done."""
+        return undone_in(self.reason)
+
 
 class RunHere:
     """Drives one run until it is over, or until it is asked to stop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         where: str | StoreSettings | None,
         store: Store,
         run: RunView,
         settings: RunHereSettings,
         *,
+        on_claimed: Callable[[], None] = lambda: None,
         on_batch: OnBatch | None = None,
         on_report: OnReport | None = None,
     ) -> None:
+        """`on_claimed` is called when the run is ours, before anything is done with it."""
         self._where, self._store, self._run = where, store, run
+        self._on_claimed = on_claimed
         self._settings = settings
         self._on_batch, self._on_report = on_batch, on_report
         self._stops_asked = 0
@@ -82,6 +97,8 @@ class RunHere:
         self._asking: set[asyncio.Task[None]] = set()
         self._driver: RunDriver | None = None
         self._draining: Worker | None = None  # of a run that is lost to another scheduler
+        self._pool: Pool | None = None  # as of the last batch
+        self._is_unable = False  # whether this machine can start no job just now
 
     async def to_the_end(self) -> RunEnd:
         settings = self._settings
@@ -95,21 +112,24 @@ class RunHere:
                     home,
                     given=settings.given,
                     trigger_log=settings.trigger_log,
-                    on_batch=self._on_batch,
+                    on_batch=self._heed_batch,
                     on_report=self._on_report,
                 )
             )
+            self._on_claimed()
             worker = await stack.enter_async_context(
                 built_worker(
                     self._where,
                     self._store,
                     self._worker_settings(home),
-                    Fittings(on_report=self._on_report),
+                    Fittings(on_report=self._heed_worker),
                 )
             )
             if self._is_leaving:  # asked before there was anybody to ask
                 driver.ask_stop()
-            async with told_meanwhile(self._store, home, self._on_report):
+            async with told_meanwhile(
+                self._store, home, self._on_report, is_hurried=lambda: self._is_leaving
+            ):
                 await self._drive(driver, worker)
         return RunEnd(
             driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
@@ -151,6 +171,33 @@ class RunHere:
         for task in (main, *others):
             await task
 
+    # ---- stopping ----
+
+    def _heed_batch(self, stage: Stage, work: Work) -> None:
+        self._pool = stage.drive.pool
+        if self._on_batch is not None:
+            self._on_batch(stage, work)
+        self._stop_what_cannot_start()
+
+    def _heed_worker(self, report: ServiceReport) -> None:
+        if report.event in (UNABLE, ABLE):
+            self._is_unable = report.event == UNABLE
+        if self._on_report is not None:
+            self._on_report(report)
+        self._stop_what_cannot_start()
+
+    def _stop_what_cannot_start(self) -> None:
+        """Await no task that is only queued, where no job can be started: it would be for ever.
+
+        The next start of the run finds them in the queue.
+        """
+        pool = self._pool
+        if not self._is_unable or pool is None or pool.run.stopping != STOP_MODES[0]:
+            return
+        active = [task for task in pool.tasks.values() if task.is_active]
+        if all(task.stage is TaskStage.PREPARING for task in active):
+            self._ask(STOP_MODES[1])
+
     def ask_stop(self) -> None:
         """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on.
 
@@ -165,10 +212,18 @@ class RunHere:
         if self._stops_asked > len(STOP_MODES) or not is_heard:
             self._leave()
             return
-        mode = STOP_MODES[self._stops_asked - 1]
+        self._ask(STOP_MODES[self._stops_asked - 1])
+
+    def _ask(self, mode: str) -> None:
         task = asyncio.get_running_loop().create_task(self._post(mode))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
+
+    def leave(self) -> None:
+        """Go at once: the run stays as it is, and the next start adopts its jobs."""
+        if self._draining is not None:
+            self._draining.ask_stop(OnStop.LEAVE)
+        self._leave()
 
     async def _post(self, mode: str) -> None:
         body = command_text(Stop(mode=mode))

@@ -7,7 +7,7 @@ Whatever goes wrong with telling is reported and is no trouble of the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,11 +17,12 @@ from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.wiring.notifications import build_notifier
 
 END_SECONDS_MAX = 60.0
+HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is not sent
 
 
 @asynccontextmanager
 async def told_meanwhile(
-    store: Store, home: Path, on_report: OnReport | None
+    store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
 ) -> AsyncIterator[None]:
     """A notifier beside what is done in the block, if there are rules."""
     if not (home / RULES_FILE).exists():
@@ -36,14 +37,18 @@ async def told_meanwhile(
         yield
     finally:
         notifier.ask_stop()
+        seconds_max = HURRIED_SECONDS_MAX if is_hurried() else END_SECONDS_MAX
         for task in telling:
-            await _to_its_end(task, on_report)
-        await _to_its_end(asyncio.create_task(notifier.finish()), on_report)
+            await _to_its_end(task, on_report, seconds_max)
+        finishing = asyncio.create_task(notifier.finish())
+        await _to_its_end(finishing, on_report, seconds_max)
 
 
-async def _to_its_end(task: asyncio.Task[None], on_report: OnReport | None) -> None:
+async def _to_its_end(
+    task: asyncio.Task[None], on_report: OnReport | None, seconds_max: float
+) -> None:
     try:
-        async with asyncio.timeout(END_SECONDS_MAX):
+        async with asyncio.timeout(seconds_max):
             await task
     except Exception as error:  # a bug in telling must not end a run
         if on_report is not None:

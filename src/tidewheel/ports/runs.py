@@ -136,8 +136,13 @@ class RunStore(Protocol):
         self, run: int, after: int = 0, count: int = 100
     ) -> list[ChangesView]: ...
 
-    async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
-        """The last rows of tasks that the pool's memory has let go, newest points first."""
+    async def forgotten(
+        self, run: int, count: int = 10_000, *, only_undone: bool = False
+    ) -> list[PutMemory]:
+        """The last rows of tasks that the pool's memory has let go, newest points first.
+
+        With `only_undone` only those that may be lost, expired or removed by hand.
+        """
         ...
 
 

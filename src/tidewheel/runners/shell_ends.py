@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import resource
 import signal
 
 from tidewheel.core.tasks.steps import End, Ending
@@ -83,9 +84,16 @@ def host_trouble(error: OSError | ValueError, files: JobDirectory) -> RunnerUnab
     if not isinstance(error, OSError) or error.errno not in HOST_ERRNOS:
         return None
     return RunnerUnable(
-        f"no job can be started in {files.path.parent.parent}: "
-        f"{error.strerror or error}. Tasks go back until that is mended"
+        f"no job can be started in {files.path.parent.parent}: {_shortage(error)}. Tasks go "
+        "back until that is mended"
     )
+
+
+def _shortage(error: OSError) -> str:
+    if error.errno != errno.EMFILE:
+        return error.strerror or str(error)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return f"no file descriptors are left; this process may have {limit} (ulimit -n)"
 
 
 def _exit_error(status: int, last_words: str) -> TaskError:

@@ -222,7 +222,11 @@ class RunOperations(ABC):
 
         return await self.look(lambda tx: run_batch.run_changes(tx, run, after, count))
 
-    async def forgotten(self, run: int, count: int = 10_000) -> list[PutMemory]:
+    async def forgotten(
+        self, run: int, count: int = 10_000, *, only_undone: bool = False
+    ) -> list[PutMemory]:
         from tidewheel.store.scripts import run_batch
 
-        return await self.look(lambda tx: run_batch.forgotten(tx, run, count))
+        return await self.look(
+            lambda tx: run_batch.forgotten(tx, run, count, only_undone=only_undone)
+        )

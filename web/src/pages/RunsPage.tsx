@@ -102,6 +102,7 @@ function Trouble({ run, summary }: { run: RunFacts; summary: RunSummary | undefi
   if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits !== undefined && run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
+  if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done
   const [cause] = summary?.causes ?? [];
   if (summary === undefined || cause === undefined || isOver(run)) return null;
   const more = summary.causes_count - 1;

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
-from tidewheel.cli.failures import REFUSED
+from tidewheel.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,7 +96,7 @@ def command(
     )
     if definition.as_json:
         _say_json(shown, loaded, findings)
-        return REFUSED if findings.has_errors else 0
+        return ExitCode.REFUSED if findings.has_errors else 0
     _note_findings(findings, loaded)
     wishes = _wishes(loaded, drawing)
     if is_text:
@@ -105,7 +105,7 @@ def command(
         _say(_lines(shown, wishes, form), svg or STDOUT)
     if shown.window.cut:
         note(_how_far(shown))
-    return REFUSED if findings.has_errors else 0
+    return ExitCode.REFUSED if findings.has_errors else 0
 
 
 def _lines(shown: Shown, wishes: Wishes, form: str | None) -> Iterable[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 RULE_HEADERS = ("RULE", "ON", "WORKFLOW", "TASK", "TO")
 MESSAGE_HEADERS = ("MESSAGE", "RULE", "EVENT", "RUN", "TRIES", "STATE", "")
 MESSAGES_SHOWN = 20
-WRONG, NOT_SENT = 1, 1
 EPILOG = """\b
 Examples:
   tidewheel notify check
@@ -78,7 +78,7 @@ def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document
             say(safe(text))
         count = len(found["rules"])
         note(f"{safe(found['file'])}: {count} {'rule' if count == 1 else 'rules'} in force")
-    return WRONG if found["findings"] else 0
+    return ExitCode.FAILED if found["findings"] else 0
 
 
 def _list(session: Session, found: Any) -> int:  # noqa: ANN401
@@ -125,4 +125,4 @@ def _test(session: Session, rule: str | None) -> int:
             note(safe(text))
         if not tests:
             note("there is no rule to try: tidewheel notify check")
-    return 0 if tests and all(one["sent"] for one in tests) else NOT_SENT
+    return 0 if tests and all(one["sent"] for one in tests) else ExitCode.FAILED

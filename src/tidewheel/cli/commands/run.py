@@ -10,6 +10,7 @@ import click
 from tidewheel.cli.definitions import Definition, definition_command
 from tidewheel.cli.offering import offering_options
 from tidewheel.cli.parameters import DURATION
+from tidewheel.core.runs.end_reasons import UNDONE_KINDS
 
 EPILOG = """\b
 Examples:
@@ -20,8 +21,8 @@ Examples:
   tidewheel run vis-ingest-1.0.0.yaml.j2 -p nodes=4 -p site=north
   tidewheel run vis-ingest/1.0.0 -p nodes=4        one that is registered
   tidewheel run my-workflow --server https://tide.example.org
-Ctrl-C lets active tasks finish and stops; a second one leaves at once: jobs go on by
-themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
+Ctrl-C lets active tasks finish and stops; a second one, or SIGTERM, leaves at once: jobs go on
+by themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
 """
 
 
@@ -82,6 +83,13 @@ themselves and are found again. From another terminal: tidewheel show, why, trig
     help="How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
 )
 @click.option(
+    "--fail-on",
+    type=click.Choice(UNDONE_KINDS),
+    multiple=True,
+    help="Exit 1 also if the run completes with tasks that are lost (something they need "
+    "failed) or skipped (expired, or removed by hand); repeatable.",
+)
+@click.option(
     "--priority",
     type=click.IntRange(-1, 100),
     help="The priority of all its tasks: where workers serve many runs, higher goes first.",
@@ -115,9 +123,12 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
 
     Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
     The newest run of the definition is carried on if it was stopped, stalled or interrupted;
-    else a new one begins. A server is sent the definition; its schedulers drive the run, which
-    is followed here. Exit 0 if it completed or was stopped, 1 if it stalled or failed,
-    2 if the request or the definition was wrong.
+    else a new one begins. While one is running, only --new begins another. A server is sent the
+    definition; its schedulers drive the run, which is followed here.
+
+    Exit 0 if it completed or reached its stop point, 1 if it stalled or failed, 2 if the
+    request or the definition was wrong, 4 if it was stopped before its end, 130 after Ctrl-C,
+    143 after SIGTERM (docs/exit_codes.md).
     """
     from tidewheel.cli.runs.running import run_definition
 

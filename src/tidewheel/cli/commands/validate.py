@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.definitions import Definition, definition_command
-from tidewheel.cli.failures import REFUSED
+from tidewheel.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def command(definition: Definition, *, strict: bool) -> int:
                 "counts": counts(loaded),
             }
         )
-        return 0 if valid else REFUSED
+        return 0 if valid else ExitCode.REFUSED
     show_findings(judgement, loaded.source, say)
     if findings.left_out:
         say(f"… and {findings.left_out} more")
@@ -62,7 +62,7 @@ def command(definition: Definition, *, strict: bool) -> int:
     say(_verdict(size, judgement, valid=valid))
     if verdicts:
         say(verdicts.sentence(strict=strict))
-    return 0 if valid else REFUSED
+    return 0 if valid else ExitCode.REFUSED
 
 
 def note_places(graph: Graph, findings: Findings) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.failures import REFUSED
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -119,4 +119,4 @@ def _say(
         registry_page.say_rendered(told, stage)
     else:
         say(f"removed {safe(told['name'])}/{safe(told['version'])}")
-    return REFUSED if action == "check" and not told["runnable"] else 0
+    return ExitCode.REFUSED if action == "check" and not told["runnable"] else 0

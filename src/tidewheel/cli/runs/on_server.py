@@ -9,15 +9,17 @@ import asyncio
 import codecs
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidewheel.cli.printing import note, plural, safe, safe_lines, say_json
+from tidewheel.cli.printing import note, safe, safe_lines, say_json
 from tidewheel.cli.runs.log_lines import LogTelling
-from tidewheel.cli.runs.page import CAUSES_MAX, JsonPage, RunPage, print_line
+from tidewheel.cli.runs.owed import Owed, tell_again, under_way
+from tidewheel.cli.runs.page import JsonPage, RunPage, cause_lines, ended, print_line
 from tidewheel.cli.runs.registered import (
+    Origin,
     found_run,
     is_exactly,
     registered_far,
@@ -25,15 +27,15 @@ from tidewheel.cli.runs.registered import (
     the_run,
 )
 from tidewheel.cli.runs.waits import waits_in_vain
-from tidewheel.cli.runs.words import documents, texts
+from tidewheel.cli.runs.words import documents
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
+from tidewheel.config import home_directory
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.stall import NOTHING_RAN
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
-from tidewheel.services.scheduler.choosing import run_to_carry_on
+from tidewheel.services.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.running import Wanted
@@ -43,14 +45,6 @@ WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
 SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
 NOW = Instant(0.0)  # a server says itself whether a run is driven
-# States of tasks, and how the end of a run calls them.
-ENDS = {
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "submit-failed": "submission failed",
-    "expired": "expired",
-}
-ABORTED = "aborted: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,53 +72,73 @@ def folder_here(text: str) -> str:
     return text.removeprefix(f"{socket.gethostname()}:")
 
 
-async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> RunEnd | None:
-    """How it ended; None: it was only begun."""
+class FarRun(NamedTuple):
+    """A run as it was left: how it ended (None: it was only begun), and why if it did not."""
+
+    owed: Owed
+    end: RunEnd | None = None
+    signalled: signal.Signals | None = None
+
+
+class _Chosen(NamedTuple):
+    """The run that is meant."""
+
+    run: RunView
+    is_new: bool = False
+    is_ours: bool = False  # begun in the same words, by a process that was killed
+    is_over: bool = False  # and has ended since
+
+
+async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> FarRun:
+    """Begun or found, and followed until it ends or somebody wants to leave."""
     async with AsyncClient(where) as client:
         runs = client.runs
-        run, is_new = await _chosen(client, wanted)
+        chosen = await _chosen(client, wanted, manner)
+        run, is_new = chosen.run, chosen.is_new
+        owed = _owed(manner, run)
+        if chosen.is_over:
+            return FarRun(owed, await tell_again(runs.door, run, as_json=manner.as_json))
         offset = 0 if is_new else await _size(runs, run)
-        await _offer(runs, run, wanted, is_new=is_new)
+        if not chosen.is_ours:
+            await _offer(runs, run, wanted, is_new=is_new)
         if manner.detach:
             _say_begun(run, manner, is_new=is_new)
-            return None
+            return FarRun(owed)
+        owed.note(wanted.words)
         page = (FarJsonPage if manner.as_json else FarPage)(run, is_new=is_new)
         page.begins(manner)
-        if not await _followed(runs, run, offset, page):
+        signalled = await _followed(runs, run, offset, page)
+        if signalled is not None:
             page.leaves()
-            return RunEnd(LEFT, "", has_run_anything=True)
-        end = await _end(runs, run, page)
+            return FarRun(owed, RunEnd(LEFT, "", has_run_anything=True), signalled)
+        end = await ended(runs.door, run, page)
         page.show_end(end)
-        return end
+        return FarRun(owed, end)
 
 
 # ---- which run ----
 
 
-async def _chosen(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
-    """The run, and whether it was made now."""
+def _owed(manner: Manner, run: RunView) -> Owed:
+    return Owed.from_server(home_directory(), manner.server, run)
+
+
+async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
     runs = client.runs
     if wanted.captured is None:
-        return await _named(client, wanted)
+        return await _named(client, wanted, manner)
     await tell_of_namesake_far(client.workflows, wanted)
     definition, folder = wanted.captured.definition, folder_text(wanted.folder)
     if not wanted.is_new and not wanted.name:
-        newest = await _newest(runs, definition.workflow, folder)
-        found = run_to_carry_on(
-            newest,
-            folder,
-            NOW,
-            lambda _: True,
-            goes_further=bool(wanted.options.final),
-            request=wanted.request,
-        )
+        origin = Origin(folder, wanted.request, is_new=False)
+        found = await _earlier(runs, definition.workflow, origin, wanted, manner)
         if found is not None:
-            if found.definition != definition.digest:
+            if found.run.definition != definition.digest and not found.is_over:
                 note(
-                    f"the definition has changed since {found.name} took it, which goes on "
-                    f"with the old one; give it the new one: tidewheel reload {found.name}"
+                    f"the definition has changed since {found.run.name} took it, which goes on "
+                    f"with the old one; give it the new one: tidewheel reload {found.run.name}"
                 )
-            return found, False
+            return found
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,
@@ -132,30 +146,49 @@ async def _chosen(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
         options=wanted.options,
         folder=folder,
     )
-    return await runs.begin(new, definition), True
+    return _Chosen(await runs.begin(new, definition), is_new=True)
 
 
-async def _named(client: AsyncClient, wanted: Wanted) -> tuple[RunView, bool]:
+async def _named(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
     """A run, or one of a registered workflow."""
     named = await found_run(client.runs.find, wanted)
     if is_exactly(named, wanted.name):
-        return named, False
+        return _Chosen(named)
     asked = wanted.registered
-    found = None if asked is None else await registered_far(client.workflows, asked)
-    if asked is None or found is None:
-        return the_run(named), False
-    if not wanted.is_new and not found.is_new and not asked.name:
-        carried_on = run_to_carry_on(
-            await _newest(client.runs, asked.workflow, found.folder),
-            found.folder,
-            NOW,
-            lambda _: True,
-            goes_further=bool(wanted.options.final),
-            request=found.request,
-        )
-        if carried_on is not None:
-            return carried_on, False
-    return await client.workflows.door.begin(asked), True
+    origin = None if asked is None else await registered_far(client.workflows, asked)
+    if asked is None or origin is None:
+        return _Chosen(the_run(named))
+    if not wanted.is_new and not origin.is_new and not asked.name:
+        found = await _earlier(client.runs, asked.workflow, origin, wanted, manner)
+        if found is not None:
+            return found
+    return _Chosen(await client.workflows.door.begin(asked), is_new=True)
+
+
+async def _earlier(
+    runs: Runs, workflow: str, origin: Origin, wanted: Wanted, manner: Manner
+) -> _Chosen | None:
+    """The newest run, if it is to be carried on or its result is owed; None: begin one."""
+    views = await _newest(runs, workflow, origin.folder)
+    newest = newest_of(views, origin.folder)
+    if newest is None:
+        return None
+    is_ours = _owed(manner, newest).to(wanted.words)
+    if newest.is_driven(NOW) and is_same_request(newest, origin.request):
+        if not is_ours:
+            raise under_way(newest, f"follow it: tidewheel run {newest.name}{manner.option}")
+        return _Chosen(newest, is_ours=True)
+    carried_on = run_to_carry_on(
+        views,
+        origin.folder,
+        NOW,
+        lambda _: True,
+        goes_further=bool(wanted.options.final),
+        request=origin.request,
+    )
+    if carried_on is not None:
+        return _Chosen(carried_on)
+    return _Chosen(newest, is_over=True) if is_ours else None
 
 
 async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
@@ -199,20 +232,28 @@ async def _size(runs: Runs, run: RunView) -> int:
     return 0
 
 
-async def _followed(runs: Runs, run: RunView, offset: int, page: FarPage) -> bool:
-    """Whether it was followed to its end; Ctrl-C leaves it."""
+async def _followed(
+    runs: Runs, run: RunView, offset: int, page: FarPage
+) -> signal.Signals | None:
+    """None if it was followed to its end, else the signal that made us leave it."""
     loop = asyncio.get_running_loop()
     following = loop.create_task(_follow(runs, run, offset, page))
+    heard: list[signal.Signals] = []
+
+    def leave(number: signal.Signals) -> None:
+        heard.append(number)
+        following.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, following.cancel)
+        loop.add_signal_handler(number, leave, number)
     try:
         await following
     except asyncio.CancelledError:
-        return False
+        return heard[-1]
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-    return True
+    return None
 
 
 async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
@@ -254,18 +295,6 @@ async def _who_is_missing(runs: Runs, run: RunView) -> list[str]:
     return await waits_in_vain(runs.door, run.name)
 
 
-async def _end(runs: Runs, run: RunView, page: FarPage) -> RunEnd:
-    shown = await runs.show(run.name)
-    facts: Any = shown["run"]
-    page.takes(shown)
-    return RunEnd(
-        facts["status"],
-        facts["reason"],
-        has_run_anything=facts["reason"] != NOTHING_RAN,
-        was_aborted=str(facts["reason"]).startswith(ABORTED),
-    )
-
-
 # ---- what is seen ----
 
 
@@ -294,25 +323,8 @@ class FarPage(RunPage):
         """It does not go on by itself: why, and what would help."""
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
-        self._causes = list(_cause_lines(shown))
+        self._causes = list(cause_lines(shown))
         self.tell_stall("stalled", self.telling.stall_waits)
-
-    def takes(self, shown: dict[str, object]) -> None:
-        """What the end shows, from the view of the run."""
-        counts: Any = shown["counts"]
-        self._ends.update({ENDS[k]: v for k, v in counts.items() if k in ENDS})
-        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
-        self._causes = list(_cause_lines(shown))
-
-
-def _cause_lines(shown: dict[str, object]) -> Iterator[str]:
-    found = documents(shown, "causes")
-    for cause in found[:CAUSES_MAX]:
-        for reason in documents(cause, "reasons"):
-            yield str(reason["text"])
-            yield from (f"  {one}" for one in texts(reason, "commands"))
-    if len(found) > CAUSES_MAX:
-        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
 
 
 class FarJsonPage(JsonPage, FarPage):

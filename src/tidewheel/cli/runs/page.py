@@ -8,24 +8,39 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from typing import TextIO
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.stall import NOTHING_RAN
+from tidewheel.core.sched.states import Key, Standing
 from tidewheel.quantities import show_duration
 from tidewheel.services.scheduler.outcome import News, Work
 from tidewheel.services.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
+
+if TYPE_CHECKING:
+    from tidewheel.ports.runs import RunDoor
 
 JOB_FAILED = "job failed"  # the notice that says why
 RETRIES = ("retry", "submission retry")
 FAILURES = ("failed", "submission failed", *RETRIES)
 CAUSES_MAX = 10
 LOST_MAX = 20
-ENDS = ("succeeded", "failed", "submission failed", "expired")
+# States of tasks that have ended, and how news and the end of a run call them.
+STATES_OF_ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+ENDS = tuple(STATES_OF_ENDS.values())
+ABORTED = "aborted: "
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
 TROUBLE = {
@@ -70,6 +85,7 @@ class RunPage:
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
+        self._active_count = 0  # tasks
 
     def __enter__(self) -> RunPage:
         verb = "starts" if self._is_new else "is carried on"
@@ -91,6 +107,7 @@ class RunPage:
             if one.event == "lost":
                 self._lost[text(one.key)] = one.text
             self.on_news(stage, one)
+        self._active_count = stage.drive.pool.standings[Standing.ACTIVE]
         self._heed_status(stage)
 
     def on_news(self, stage: Stage, one: News) -> None:
@@ -142,18 +159,27 @@ class RunPage:
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            self._line("stopping when active tasks have finished; Ctrl-C again leaves at once")
-        elif self._status == "lost":
+            count = plural(self._active_count, "active task")
+            self._line(
+                f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
+            )
+        else:
+            self.leaving()
+
+    def leaving(self) -> None:
+        if self._status == "lost":
             self._line("leaving; jobs that run may be started again by others")
         else:
             self._line("leaving; jobs that run go on and are found again")
 
     # ---- the end ----
 
-    def show_end(self, end: RunEnd) -> None:
-        took = show_duration(time.monotonic() - self._begun_at)
-        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
-        ends = f": {counts}" if counts else ""
+    def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
+        """The last line, with how long it took here, or `seconds`."""
+        took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
+        counts = [f"{count} {word}" for word, count in sorted(self._ends.items())]
+        counts += [end.undone.text] if end.undone.text else []
+        ends = f": {', '.join(counts)}" if counts else ""
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for name, chain in list(self._lost.items())[:LOST_MAX]:
             note(f"warning: {chain or name}")
@@ -178,6 +204,15 @@ class RunPage:
             note(f"carry on with: tidewheel run {name}")
         elif end.status == "error":
             note(f"when that is mended, carry on with: tidewheel run {name}")
+
+    def takes(self, shown: Mapping[str, object]) -> None:
+        """What the end shows, from the view of the run."""
+        counts: Any = shown["counts"]
+        self._ends.update(
+            {STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS}
+        )
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+        self._causes = list(cause_lines(shown))
 
     def line(self, text: str) -> None:
         """Something that is no news of the run."""
@@ -210,7 +245,8 @@ class JsonPage(RunPage):
         }
         self._tell(document)
 
-    def show_end(self, end: RunEnd) -> None:
+    def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
+        del seconds
         document: dict[str, object] = {
             "event": "end",
             "run": self._run.name,
@@ -218,6 +254,7 @@ class JsonPage(RunPage):
             "reason": end.reason,
             "ends": dict(self._ends),
             "lost": self._lost,
+            "undone": asdict(end.undone),
             "causes": self._causes,
         }
         self._tell(document)
@@ -228,6 +265,30 @@ class JsonPage(RunPage):
     @staticmethod
     def _tell(document: dict[str, object]) -> None:
         print_line(json_line({"at": time.time_ns() / 1e9, **document}))
+
+
+def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
+    """Why a run does not go on by itself, from the view of it."""
+    found = documents(shown, "causes")
+    for cause in found[:CAUSES_MAX]:
+        for reason in documents(cause, "reasons"):
+            yield str(reason["text"])
+            yield from (f"  {one}" for one in texts(reason, "commands"))
+    if len(found) > CAUSES_MAX:
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
+
+
+async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
+    """How a run that nobody drives any more has ended, for the page and the shell."""
+    shown = await door.look("show", {"run": run.name})
+    facts: Any = shown["run"]
+    page.takes(shown)
+    return RunEnd(
+        facts["status"],
+        facts["reason"],
+        has_run_anything=facts["reason"] != NOTHING_RAN,
+        was_aborted=str(facts["reason"]).startswith(ABORTED),
+    )
 
 
 def causes(stage: Stage) -> list[str]:

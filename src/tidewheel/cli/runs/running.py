@@ -7,18 +7,20 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from tidewheel.cli.definitions import Definition
+from tidewheel.cli.exit_codes import ExitCode, FinalStatus
 from tidewheel.cli.findings_page import refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
 from tidewheel.cli.registry_page import tell_refusal
+from tidewheel.cli.runs.owed import Owed, tell_again, under_way, words_of
 from tidewheel.cli.runs.page import RunPage, page_for
 from tidewheel.cli.runs.registered import (
     TellOfStages,
@@ -32,17 +34,25 @@ from tidewheel.cli.runs.registered import (
 )
 from tidewheel.cli.runs.waits import waits_in_vain
 from tidewheel.cli.session import GlobalOptions
-from tidewheel.client.run_here import RunEnd, RunHere, RunHereSettings
+from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.runs.definition import SIP, NewRun, RunOptions, StoredDefinition
+from tidewheel.core.runs.end_reasons import UndoneKind, is_at_own_stop_point
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.services.definitions.kept import Captured
-from tidewheel.services.scheduler.choosing import run_to_carry_on
+from tidewheel.services.scheduler.choosing import (
+    is_driven,
+    is_same_request,
+    newest_of,
+    run_to_carry_on,
+)
+from tidewheel.services.scheduler.run_driver import ERROR
 from tidewheel.services.scheduler.run_owner import last_numbered
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
@@ -51,8 +61,8 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
 
-FAILED, UNAVAILABLE = 1, 3
 STAGES_TOLD_MAX = 5
+SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,16 @@ class Wanted:
     is_new: bool
     given: RunOptions  # what counts for a run that is carried on: a default is not given
     registered: RunRequest | None = None  # what the same words would ask of the registry
+    fail_on: tuple[UndoneKind, ...] = ()  # of a completed run
+
+    @property
+    def words(self) -> str:
+        """What the result of a run is owed to."""
+        if self.captured is not None:
+            variables = self.captured.definition.variables
+            return words_of(self.folder, self.options, variables)
+        variables = "" if self.registered is None else self.registered.parameters_text
+        return words_of(self.name, self.options, variables)
 
     @property
     def request(self) -> str | None:
@@ -124,8 +144,10 @@ def _run_far(
         as_json=as_json,
         is_named=where is not None,
     )
-    end = asyncio.run(run_on_server(where, wanted, manner))
-    return 0 if end is None else _exit_status(end)
+    far = asyncio.run(run_on_server(where, wanted, manner))
+    if far.end is None:
+        return ExitCode.DONE
+    return _settled(far.owed, far.end, far.signalled, wanted.fail_on)
 
 
 def _is_said(name: str) -> bool:
@@ -159,6 +181,7 @@ def _wanted(definition: Definition, options: dict[str, Any]) -> Wanted | int:
         is_new=options["is_new"],
         given=_without_defaults(given),
         registered=named_request(definition.path),
+        fail_on=options["fail_on"],
     )
 
 
@@ -178,6 +201,7 @@ def _wanted_by_name(
         is_new=options["is_new"],
         given=_without_defaults(given),
         registered=asked,
+        fail_on=options["fail_on"],
     )
 
 
@@ -239,41 +263,72 @@ def _without_defaults(options: RunOptions) -> RunOptions:
     return options if _is_said("mode") else replace(options, mode="")
 
 
+class Chosen(NamedTuple):
+    """The run that is meant: to be driven, or only to be told of since it has ended."""
+
+    run: RunView
+    is_new: bool = False
+    is_over: bool = False
+
+
 async def _run(
     where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
 ) -> int:
     async with opened_store(where) as store:
-        run, is_new = await _choose(
-            store, wanted, lambda stages: _tell_of_needs(stages, settings)
-        )
-        if not is_new:
+        chosen = await _choose(store, wanted, lambda stages: _tell_of_needs(stages, settings))
+        run, home = chosen.run, home_directory()
+        owed = Owed.here(home, run)
+        if chosen.is_over:
+            end = await tell_again(run_door(store, home), run, as_json=as_json)
+            return _settled(owed, end, None, wanted.fail_on)
+        if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
-        page = page_for(run, is_new=is_new, as_json=as_json, stream=sys.stdout)
+        page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
         here = RunHere(
             where,
             store,
             run,
             settings,
+            on_claimed=lambda: owed.note(wanted.words),
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
-        loop = asyncio.get_running_loop()
-        telling: list[asyncio.Task[None]] = []
-
-        def ask_stop() -> None:
-            page.stopping()
-            here.ask_stop()
-            if not telling:
-                telling.append(loop.create_task(_tell_who_waits(store, run, page)))
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, ask_stop)
+        signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
-            for task in telling:
-                task.cancel()
+            signals.over()
         page.show_end(end)
-        return _exit_status(end)
+        return _settled(owed, end, signals.last, wanted.fail_on)
+
+
+class _Signals:
+    """Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
+
+    def __init__(
+        self, here: RunHere, page: RunPage, tell: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self.last: signal.Signals | None = None
+        self._here, self._page, self._tell = here, page, tell
+        self._telling: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        for number in SIGNALLED:
+            loop.add_signal_handler(number, self._hear, number)
+
+    def _hear(self, number: signal.Signals) -> None:
+        self.last = number
+        if number is signal.SIGTERM:
+            self._page.leaving()
+            self._here.leave()
+            return
+        self._page.stopping()
+        self._here.ask_stop()
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    def over(self) -> None:
+        """Nobody waits for anybody any more."""
+        if self._telling is not None:
+            self._telling.cancel()
 
 
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
@@ -283,36 +338,45 @@ async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
             page.line(line)
 
 
-async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> tuple[RunView, bool]:
-    """The run to be driven, and whether it is new."""
+async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
     if wanted.captured is not None:
         await tell_of_namesake(store, wanted)
-        return await _chosen(store, wanted, wanted.captured.definition)
+        return await _chosen(store, wanted, wanted.captured.definition, wanted.words)
     named = await found_run(store.find_run, wanted)
     if is_exactly(named, wanted.name):
-        return named, False
+        return Chosen(named)
     found = await registered_here(store, wanted, tell)
     if found is not None and found.captured is not None:
-        return await _chosen(store, found, found.captured.definition)
-    return the_run(named), False
+        return await _chosen(store, found, found.captured.definition, wanted.words)
+    return Chosen(the_run(named))
 
 
 async def _chosen(
-    store: Store, wanted: Wanted, definition: StoredDefinition
-) -> tuple[RunView, bool]:
+    store: Store, wanted: Wanted, definition: StoredDefinition, words: str
+) -> Chosen:
     runs = await store.runs(workflow=definition.workflow)
     if not wanted.is_new and not wanted.name:
+        now, request = await store.now(), wanted.request
+        newest = newest_of(runs, wanted.folder)
+        if (
+            newest is not None
+            and is_same_request(newest, request)
+            and is_driven(newest, now, is_process_alive)
+        ):
+            raise under_way(newest, f"look at it: tidewheel show {newest.name}")
         found = run_to_carry_on(
             runs,
             wanted.folder,
-            await store.now(),
+            now,
             is_process_alive,
             goes_further=bool(wanted.options.final),
-            request=wanted.request,
+            request=request,
         )
         if found is not None:
             _tell_of_change(found, definition.digest)
-            return found, False
+            return Chosen(found)
+        if newest is not None and Owed.here(home_directory(), newest).to(words):
+            return Chosen(newest, is_over=True)
     await store.save_definition(definition)
     new = NewRun(
         workflow=definition.workflow,
@@ -321,7 +385,7 @@ async def _chosen(
         options=wanted.options,
         folder=wanted.folder,
     )
-    return await store.create_run(new), True
+    return Chosen(await store.create_run(new), is_new=True)
 
 
 def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
@@ -339,9 +403,27 @@ def _tell_of_change(run: RunView, digest: str) -> None:
         )
 
 
-def _exit_status(end: RunEnd) -> int:
-    if end.status in ("lost", "left"):
-        return UNAVAILABLE
-    if end.was_aborted or end.status in ("stalled", "error"):
-        return FAILED
-    return 0 if end.status != "completed" or end.has_run_anything else FAILED
+def _settled(
+    owed: Owed,
+    end: RunEnd,
+    signalled: signal.Signals | None,
+    fail_on: Sequence[UndoneKind],
+) -> int:
+    """The exit status; with it the result is told, unless the run goes on without us."""
+    status = _exit_status(end, signalled, fail_on)
+    goes_on = end.status in (LOST, LEFT) and signalled is not signal.SIGINT
+    return status if goes_on else FinalStatus(status, owed.settle)
+
+
+def _exit_status(
+    end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
+) -> ExitCode:
+    """docs/exit_codes.md"""
+    if end.status == RunStatus.COMPLETED:
+        is_done = end.has_run_anything and not any(map(end.undone.count, fail_on))
+        return ExitCode.DONE if is_done else ExitCode.FAILED
+    if end.was_aborted or end.status in (RunStatus.STALLED, ERROR):
+        return ExitCode.FAILED
+    if signalled is not None:
+        return SIGNALLED[signalled]
+    return ExitCode.DONE if is_at_own_stop_point(end.reason) else ExitCode.STOPPED

@@ -16,11 +16,11 @@ from tidewheel.cli.runs.words import (
     flows_text,
     moment,
     more_text,
+    run_cell,
     say_lines,
     say_more,
     section,
     state_cell,
-    status_cell,
     texts,
 )
 
@@ -35,7 +35,7 @@ def say_runs(page: Document) -> None:
         (
             str(one["name"]),
             str(one["number"]),
-            status_cell(one["status"]),
+            run_cell(one),
             "yes" if one["driven"] else "no",
             moment(one, "updated_at"),
             _list_reason(one),
@@ -52,13 +52,14 @@ def _list_reason(run: Document) -> str:
         return NO_SCHEDULER
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
-    return str(run["reason"]).removeprefix(f"{run['status']}: ")
+    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
+    return "" if reason == run_cell(run).word else reason
 
 
 def say_run(page: Document) -> None:
     """One run."""
     run = cast("Document", page["run"])
-    say(f"run {safe(run['name'])}  {looking_word(status_cell(run['status']))}")
+    say(f"run {safe(run['name'])}  {looking_word(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
     _say_active(page)
@@ -74,7 +75,7 @@ def _say_facts(run: Document, page: Document) -> None:
     scheduler = cast("Document | None", run["scheduler"])
     bounds = cast("Document", page["bounds"])
     reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
-    fact("because", reason if reason != run["status"] else "")
+    fact("because", reason if reason != run_cell(run).word else "")
     fact("number", run["number"])
     fact("folder", run["folder"])
     for wait in documents(page, "waits"):

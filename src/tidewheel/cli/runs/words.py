@@ -31,6 +31,13 @@ def status_cell(status: object) -> Looking:
     return Looking(str(status), RUN_STATUSES.get(str(status)))
 
 
+def run_cell(run: Document) -> Looking:
+    """The status of a run, with what was not done of it: `completed, 2 lost`."""
+    status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
+    undone = [f"{count} {kind}" for kind, count in counts.items() if count]
+    return status_cell(status)._replace(word=", ".join([status, *undone]))
+
+
 def state_cell(page: Document) -> Looking:
     """The state of a task, with its remarks."""
     state, remarks = str(page["state"]), texts(page, "remarks")

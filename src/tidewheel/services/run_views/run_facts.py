@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from tidewheel.core.runs.blocks import NeedState
+from tidewheel.core.runs.end_reasons import undone_in
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports.store import Store
@@ -25,6 +26,7 @@ def run_facts(view: RunView, now: Instant) -> Document:
         "workflow": view.workflow,
         "status": view.status,
         "reason": view.reason,
+        "undone": asdict(undone_in(view.reason)),
         "driven": view.is_driven(now),
         "offered": view.given is not None,
         "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},

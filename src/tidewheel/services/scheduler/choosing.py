@@ -27,7 +27,7 @@ def run_to_carry_on(
     ``request`` are the parameters of a SIP definition: with others it is another run, and one
     that has failed is over.
     """
-    newest = next((run for run in runs if run.folder == folder), None)
+    newest = newest_of(runs, folder)
     if newest is None or is_driven(newest, now, is_alive):
         return None
     if request is not None and not _is_answered_still(newest, request):
@@ -37,8 +37,18 @@ def run_to_carry_on(
     return newest if goes_further and newest.status == RunStatus.COMPLETED else None
 
 
+def newest_of(runs: Iterable[RunView], folder: str) -> RunView | None:
+    """The newest run of the definition in a folder."""
+    return next((run for run in runs if run.folder == folder), None)
+
+
+def is_same_request(run: RunView, request: str | None) -> bool:
+    """Whether a run does what is asked for; of a SIP definition, with the same parameters."""
+    return request is None or run.options.parameters == request
+
+
 def _is_answered_still(run: RunView, request: str) -> bool:
-    return run.options.parameters == request and run.status != RunStatus.STALLED
+    return is_same_request(run, request) and run.status != RunStatus.STALLED
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:

@@ -9,11 +9,13 @@ that cannot be done because another scheduler took over, the whole of it is drop
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.outputs import EXPIRED
+from tidewheel.core.runs.end_reasons import Undone
 from tidewheel.core.runs.requests import Batch, RunLease, StoredRun, TimerKey
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.effects import (
@@ -30,7 +32,7 @@ from tidewheel.core.sched.effects import (
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.records import changes
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.states import Key, Stage, Value, Verdict, VerdictKind
 from tidewheel.core.sched.step import Outcome, step
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.services.scheduler.agenda import Agenda
@@ -150,6 +152,11 @@ class Drive:
         return self.work.steps < STEPS_PER_BATCH_MAX
 
     @property
+    def status(self) -> str:
+        """Of the run, after this batch."""
+        return str(self.gave_up or self.pool.run.status)
+
+    @property
     def is_over(self) -> bool:
         return bool(self.gave_up) or self.pool.run.status in OVER
 
@@ -222,7 +229,7 @@ class Drive:
         return Batch(
             number=self.lease.batch + 1,
             at=now,
-            status=str(self.gave_up or self.pool.run.status),
+            status=self.status,
             reason=reason,
             consumed=work.consumed,
             changes=changes(self.pool, work.touched),
@@ -244,6 +251,28 @@ class Drive:
         self._past.written()
         work, self.work = self.work, Work()
         return work
+
+
+def undone(pool: Pool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
+    """What was not done of a run, counted over all that it remembers or once forgot."""
+    known = dict(forgotten)
+    for point, there in pool.memory.items():
+        known |= {(point, name): memory.verdicts for name, memory in there.items()}
+    last = [
+        verdicts[max(verdicts)]
+        for (_, name), verdicts in known.items()
+        if verdicts and name in pool.plan.nodes
+    ]
+    return Undone(lost=sum(map(_is_lost, last)), skipped=sum(map(_is_skipped, last)))
+
+
+def _is_lost(verdict: Verdict) -> bool:
+    return verdict.kind is VerdictKind.PRUNED and verdict.death is Value.LOST
+
+
+def _is_skipped(verdict: Verdict) -> bool:
+    expired = verdict.kind is VerdictKind.FINISHED and verdict.ended == EXPIRED
+    return expired or verdict.kind is VerdictKind.REMOVED
 
 
 def timer_key(task: Key | None, name: str) -> TimerKey:

@@ -23,13 +23,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from tidewheel.core.runs.end_reasons import with_undone
 from tidewheel.core.runs.requests import Batch, RunLease
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
+from tidewheel.services.scheduler.driving import undone
 from tidewheel.services.scheduler.hearing import (
     hear_happenings,
     hear_objects,
@@ -108,7 +111,7 @@ class RunDriver(Service):
     async def close(self) -> None:
         """Let go of what the run was driven with; in the store nothing changes."""
         if self._stage is not None:
-            await self._stage.close()
+            await self._stage.close(is_hurried=not self.status)
             self._stage = None
 
     async def _give_back(self) -> None:
@@ -187,7 +190,7 @@ class RunDriver(Service):
             self._is_half_done = False
             await self._renew_if_due(stage)
             return
-        batch = drive.batch(now, stage.reason())
+        batch = drive.batch(now, await self._reason(stage))
         if not await self._persist_batch(stage, batch):
             return
         work = drive.written()
@@ -204,6 +207,18 @@ class RunDriver(Service):
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()
+
+    async def _reason(self, stage: Stage) -> str:
+        """Why the run has its status; of one that completes, with what was not done."""
+        drive, reason = stage.drive, stage.reason()
+        if not drive.is_over or drive.status != RunStatus.COMPLETED:
+            return reason
+        rows = await self._store.forgotten(self._number, only_undone=True)
+        forgotten = {row.key: dict(row.verdicts) for row in rows}
+        forgotten |= {
+            key: memory.verdicts for key, memory in drive.work.touched.forgotten.items()
+        }
+        return with_undone(reason, undone(drive.pool, forgotten))
 
     def _heed_trouble(self, trouble: str) -> None:
         """A log that cannot be written is told once, and once when it is over."""

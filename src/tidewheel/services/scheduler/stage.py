@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
+from tidewheel.core.runs.end_reasons import stopped_at
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
 from tidewheel.core.runs.run_log import RunLog
@@ -113,6 +114,9 @@ class Stage:
             taken.platforms,
         )
         self._reason = taken.run.reason
+        self._own_stops = {graph.cycling.stop}  # as its definition and its options say
+        if anew is not None:
+            self._own_stops.add(anew.restored.graph.cycling.stop)
         self.begun = False
         self._is_begin_told = False
         self.late_stages = LateStages(
@@ -221,6 +225,7 @@ class Stage:
         self.late_stages.reload(restored.stages)
         self.drive.step(Reload(graph, now))
         self.restored = restored
+        self._own_stops.add(graph.cycling.stop)
         self.drive.graph = graph
         self._telling.reload(restored)
         self.xtriggers.redefine(graph, now)
@@ -258,8 +263,17 @@ class Stage:
             if notice.task is None and notice.event == status:
                 troubles = self.late_stages.trouble_text
                 self._reason = f"{notice.text} ({troubles})" if troubles else notice.text
-        reason = self.drive.aborted or self._reason
+        reason = self.drive.aborted or self._stop_point_text() or self._reason
         return reason if status != RunStatus.RUNNING else ""
+
+    def _stop_point_text(self) -> str:
+        """Why a run has stopped that nobody told to stop at once; empty if it has not."""
+        run, graph = self.drive.pool.run, self.drive.graph
+        if run.status is not RunStatus.STOPPED or run.stopping or run.stop is None:
+            return ""
+        return stopped_at(
+            graph.cycling.style.text(run.stop), is_own=run.stop in self._own_stops
+        )
 
     def tell(self, work: Work, now: Instant) -> None:
         self.files.write_log(work.log, now)
@@ -269,6 +283,6 @@ class Stage:
             self._telling.begun(is_new=self.drive.lease.batch == 1)
         self._telling.tell(self.drive, self.nodes, work, now)
 
-    async def close(self) -> None:
+    async def close(self, *, is_hurried: bool = False) -> None:
         await self.xtriggers.close()
-        await self._telling.close()
+        await self._telling.close(is_hurried=is_hurried)

@@ -36,6 +36,7 @@ from tidewheel.services.scheduler.task_timers import TASK_TIMERS
 from tidewheel.services.service import Surroundings
 
 DRAIN_SECONDS = 30.0
+HURRIED_SECONDS = 2.0  # for a scheduler that leaves a run which goes on
 STARTUP, SHUTDOWN, ABORT, STALL = "startup", "shutdown", "abort", "stall"
 MESSAGE = "message/"  # how notices of what jobs say begin
 # The statuses of a run that are events of the workflow, and how those are called.
@@ -163,6 +164,6 @@ class Telling:
         elif one.event in _ENDS:
             self._jobs.pop(one.key, None)
 
-    async def close(self) -> None:
+    async def close(self, *, is_hurried: bool = False) -> None:
         """Wait for what is under way."""
-        await self._handlers.drain(DRAIN_SECONDS)
+        await self._handlers.drain(HURRIED_SECONDS if is_hurried else DRAIN_SECONDS)

@@ -51,6 +51,8 @@ _EVENT = (
     "exit_status",
 )
 _STATUSES = {*RunStatus, "created", "error"}
+# What is remembered of a task that was lost, removed by hand, or has expired.
+_SIGNS_OF_UNDONE = ('["pruned",1,', '["removed",', ',"expired",null,')
 _COMMAND = ("number", "run", "at", "who", "body", "answered_at", "answer", "refused")
 
 
@@ -253,9 +255,12 @@ def list_memory(t: Tables, run: int) -> list[Row]:
     return [(row["body"],) for _, row in _of(t.memory, run) if not row["forgotten"]]
 
 
-def list_forgotten(t: Tables, *, run: int, count: int) -> list[Row]:
+def list_forgotten(t: Tables, *, run: int, count: int, only_undone: bool) -> list[Row]:
     found = [
-        (-key[1], key[2], row["body"]) for key, row in _of(t.memory, run) if row["forgotten"]
+        (-key[1], key[2], row["body"])
+        for key, row in _of(t.memory, run)
+        if row["forgotten"]
+        and (not only_undone or any(sign in row["body"] for sign in _SIGNS_OF_UNDONE))
     ]
     return [(body,) for _, _, body in sorted(found)[:count]]
 

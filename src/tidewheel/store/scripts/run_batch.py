@@ -213,10 +213,14 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
     )
 
 
-def forgotten(tx: Transaction, number: int, count: int) -> list[PutMemory]:
+def forgotten(
+    tx: Transaction, number: int, count: int, *, only_undone: bool
+) -> list[PutMemory]:
     """Newest points first."""
     get_run(tx, number)
-    rows = tx.rows("list_forgotten", run=number, count=page_count(count))
+    rows = tx.rows(
+        "list_forgotten", run=number, count=page_count(count), only_undone=only_undone
+    )
     return [memory_of(row[0]) for row in rows]
 
 

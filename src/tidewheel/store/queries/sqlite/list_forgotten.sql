@@ -1,2 +1,6 @@
--- Looking: what a run has forgotten, newest points first.
-SELECT body FROM memory WHERE run = :run AND forgotten ORDER BY point DESC, name LIMIT :count;
+-- Looking: what a run has forgotten, newest points first; or only what was lost, removed, or expired.
+SELECT body FROM memory
+ WHERE run = :run AND forgotten
+   AND (NOT :only_undone OR body LIKE '%["pruned",1,%' OR body LIKE '%["removed",%'
+        OR body LIKE '%,"expired",null,%')
+ ORDER BY point DESC, name LIMIT :count;

@@ -1,0 +1,50 @@
+"""What a command tells the shell: the exit statuses, each with its meaning, in one place.
+
+docs/exit_codes.md shows this table; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit status of every command, here and through a server."""
+
+    DONE = 0
+    FAILED = 1
+    REFUSED = 2
+    UNAVAILABLE = 3
+    STOPPED = 4
+    INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+    TERMINATED = 143  # 128 + SIGTERM
+
+
+MEANINGS = {
+    ExitCode.DONE: "What was asked for is done. A service was asked to stop, and has stopped.",
+    ExitCode.FAILED: "The run or the task failed, or a check found something.",
+    ExitCode.REFUSED: "The request or the definition is wrong; nothing was done.",
+    ExitCode.UNAVAILABLE: "The store or the server does not answer, or cannot be used.",
+    ExitCode.STOPPED: "The run was stopped before its end, or another scheduler has it now.",
+    ExitCode.INTERRUPTED: "Ctrl-C (SIGINT) ended the command before it was done.",
+    ExitCode.TERMINATED: "SIGTERM ended the command before it was done.",
+}
+
+
+class FinalStatus(int):
+    """An exit status with the step that comes last, when nothing else is left to do."""
+
+    last_step: Callable[[], None]
+
+    def __new__(cls, status: int, last_step: Callable[[], None]) -> FinalStatus:
+        made = super().__new__(cls, status)
+        made.last_step = last_step
+        return made
+
+
+def settled(status: int) -> int:
+    """The exit status, after its last step if it has one."""
+    if isinstance(status, FinalStatus):
+        status.last_step()
+    return status

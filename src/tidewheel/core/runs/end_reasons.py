@@ -1,0 +1,60 @@
+"""How a run ended, as the reason beside its status says it: written and read again here.
+
+A completed run may hold tasks whose work was not done. *Lost*: a task that did not run because
+something it needs failed and was handled (SEMANTICS §5). *Skipped*: a task that expired, or
+that somebody removed by hand. A branch that was not taken is neither, nor is a task that the
+graph removed (suicide), nor one that succeeds without a job because its run mode says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+UndoneKind = Literal["lost", "skipped"]
+UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
+
+_COMPLETED = re.compile(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
+_OWN_STOP_POINT = "stopped: at its stop point "
+_LATER_STOP_POINT = "stopped: after point "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """How many tasks of a completed run were not done, by why not."""
+
+    lost: int = 0
+    skipped: int = 0
+
+    @property
+    def text(self) -> str:
+        """`2 lost, 1 skipped`; empty if all was done."""
+        counts = [(kind, self.count(kind)) for kind in UNDONE_KINDS]
+        return ", ".join(f"{count} {kind}" for kind, count in counts if count)
+
+    def count(self, kind: UndoneKind) -> int:
+        return self.lost if kind == "lost" else self.skipped
+
+
+def with_undone(reason: str, undone: Undone) -> str:
+    """The reason of a completed run, with what was not done: `completed, 2 lost`."""
+    told = ", ".join(["completed", undone.text] if undone.text else ["completed"])
+    return _COMPLETED.sub(told, reason, count=1)
+
+
+def undone_in(reason: str) -> Undone:
+    """What `with_undone` wrote."""
+    found = _COMPLETED.match(reason)
+    counts = {} if found is None else found.groupdict(default="0")
+    return Undone(**{kind: int(counts.get(kind, "0")) for kind in UNDONE_KINDS})
+
+
+def stopped_at(point: str, *, is_own: bool) -> str:
+    """The reason of a run that has reached its stop point: its own, or one that it was told."""
+    return f"{_OWN_STOP_POINT if is_own else _LATER_STOP_POINT}{point}"
+
+
+def is_at_own_stop_point(reason: str) -> bool:
+    """Whether the run stopped where its definition or its options say."""
+    return reason.startswith(_OWN_STOP_POINT)
