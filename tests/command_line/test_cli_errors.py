@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+from tests.support.many_commands import answers
+from tidewheel.cli.exit_codes import ExitCode
+
 
 def two_lines(answer):
     what, advice = answer.err.splitlines()
@@ -25,9 +28,43 @@ def test_a_store_of_no_known_kind_is_refused_without_its_password(tidewheel):
 
 @pytest.mark.parametrize("store", ["sqlite:////proc/none/t.db", "sqlite:////dev/null/t.db"])
 def test_a_store_that_cannot_be_opened_is_unavailable(tidewheel, store):
-    failed = tidewheel("--store", store, "tasks")
+    failed = tidewheel("--store", store, "submit", "--", "true")
     assert failed.status == 3
     two_lines(failed)
+
+
+LOOKING = (
+    *("runs", "tasks", "workers", "queues", "workflows", "sbi", "blocks", "objects"),
+    *("verify", "show", "tree", "why", "log", "pause", "token list", "notify list"),
+    *("task x", "cancel x", "events --count 1", "export -", "tasks --watch"),
+)
+
+
+@pytest.mark.parametrize("how", ["--store", "TIDEWHEEL_STORE"])
+def test_a_store_that_was_named_and_is_not_there_is_refused_and_not_made(tidewheel, how):
+    url, path = "sqlite:///nodir/x.db", tidewheel.folder / "nodir" / "x.db"
+    if how == "TIDEWHEEL_STORE":
+        tidewheel.environment["TIDEWHEEL_STORE"] = url
+    named = [] if how == "TIDEWHEEL_STORE" else ["--store", url]
+    found = answers(tidewheel, [[*named, *words.split()] for words in LOOKING])
+    for words, refused in zip(LOOKING, found, strict=True):
+        assert refused.status == ExitCode.REFUSED, (words, refused)
+        assert f"there is no store {url}" in refused.err, (words, refused.err)
+        assert str(path) in refused.err and "tidewheel run" in refused.err
+    assert not path.parent.exists()
+    made = tidewheel(*named, "submit", "--", "true")
+    assert made.status == 0 and path.exists()
+
+
+def test_whoever_looks_before_there_is_anything_makes_nothing(tidewheel):
+    commands = ["runs", "tasks", "workers", "workflows", "objects", "show x", "verify"]
+    found = answers(tidewheel, [words.split() for words in commands])
+    runs, tasks, workers, workflows, objects, show, verify = found
+    assert "there are no runs yet; start one: tidewheel run DIR" in runs.err
+    assert [one.status for one in (runs, tasks, workers, workflows, objects)] == [0] * 5
+    assert show.status == 2 and "List the runs that are there" in show.err
+    assert verify.status == 2 and "there is no store" in verify.err
+    assert not tidewheel.state.exists()
 
 
 def test_a_database_that_does_not_answer_is_unavailable(tidewheel):

@@ -12,8 +12,10 @@ import click
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
+    from tidewheel.client.connection import Where
 
 Result = TypeVar("Result")
+Question = Callable[["AsyncClient"], Awaitable[Result]]
 
 
 class GlobalOptions(NamedTuple):
@@ -29,17 +31,36 @@ class Session(NamedTuple):
     store: str | None
     as_json: bool
 
-    def ask(self, question: Callable[[AsyncClient], Awaitable[Result]]) -> Result:
-        """Open the store, ask, close it."""
-        import asyncio
+    def ask(self, question: Question[Result]) -> Result:
+        """Open the store, ask, close it. No store is made: where this user has none yet, the
+        answer is that of an empty one, and one that was named and is not there is refused."""
+        from tidewheel.wiring.stores import store_to_read
 
-        from tidewheel.client import AsyncClient
+        return ask_client(store_to_read(self.store), question)
 
-        async def session() -> Result:
-            async with AsyncClient(self.store) as client:
-                return await question(client)
+    def ask_existing(self, question: Question[Result]) -> Result:
+        """The same, for a question that makes no sense without a store."""
+        from tidewheel.wiring.stores import require_store
 
-        return asyncio.run(session())
+        require_store(self.store)
+        return ask_client(self.store, question)
+
+    def ask_or_make(self, question: Question[Result]) -> Result:
+        """The same, for a command that writes: the store is made if there is none."""
+        return ask_client(self.store, question)
+
+
+def ask_client(where: Where, question: Question[Result]) -> Result:
+    """Open a store, ask, close it."""
+    import asyncio
+
+    from tidewheel.client import AsyncClient
+
+    async def session() -> Result:
+        async with AsyncClient(where) as client:
+            return await question(client)
+
+    return asyncio.run(session())
 
 
 def stop_writing() -> int:

@@ -20,7 +20,7 @@ from tidewheel.config import (
     store_url,
     submit_limits,
 )
-from tidewheel.errors import BadSetting, StoreUnreachable, UnsafeStore
+from tidewheel.errors import BadSetting, NoStore, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive
@@ -83,6 +83,30 @@ def store_exists(where: str | StoreSettings | None = None) -> bool:
     from tidewheel.store.sqlite_file import file_path
 
     return file_path(store_settings(where).url).exists()
+
+
+def require_store(where: str | StoreSettings | None = None) -> None:
+    """Refused if there is no store: what only looks makes none."""
+    if store_exists(where):
+        return
+    from tidewheel.store.sqlite_file import file_path
+
+    settings = store_settings(where)
+    origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
+    raise NoStore(settings.url + origin, str(file_path(settings.url)))
+
+
+def store_to_read(where: str | None = None) -> str | Store | None:
+    """What is asked by whoever only looks: an empty store where this user has none yet."""
+    if store_exists(where):
+        return where
+    if where or store_url():
+        require_store(where)
+    from time import time_ns
+
+    from tidewheel.store.memory import MemoryStore
+
+    return MemoryStore(lambda: time_ns() / 1e9)
 
 
 def open_store(where: str | StoreSettings | None = None) -> Store:

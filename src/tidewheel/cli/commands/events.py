@@ -37,7 +37,7 @@ def command(session: Session, count: int | None, **which: str | None) -> int:
     a while. If events were deleted meanwhile, you are told so.
     """
     with suppress(KeyboardInterrupt):  # which is how one stops watching
-        session.ask(lambda client: _print(client, session, count, which))
+        session.ask_existing(lambda client: _print(client, session, count, which))
     return 0
 
 

@@ -29,7 +29,7 @@ STANDARD_OUTPUT = "-"
 def command(session: Session, file: str, *, append: bool, **which: Unpack[Filters]) -> int:
     """Write tasks with their history, attempts, outputs and usage, newest first."""
     if file == STANDARD_OUTPUT:
-        session.ask(lambda client: _export(client, None, which))
+        session.ask_existing(lambda client: _export(client, None, which))
         return 0
     path = Path(file)
     if path.exists() and path.stat().st_size and not append:
@@ -38,7 +38,7 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
         raise Refused(
             f"there is no folder {path.absolute().parent}; make it, or choose another"
         )
-    count = session.ask(lambda client: _export(client, path, which))
+    count = session.ask_existing(lambda client: _export(client, path, which))
     if session.as_json:
         say_json({"exported": count, "file": str(path)})
     else:

@@ -64,7 +64,8 @@ def command(
             case _:
                 return await client.blocks.objects(after=after, count=limit)
 
-    _say(session, action, session.ask(ask))
+    told = session.ask_or_make(ask) if action == "post" else session.ask(ask)
+    _say(session, action, told)
     return 0
 
 

@@ -46,7 +46,7 @@ def command(
     from tidewheel.core.graph.findings import InvalidDefinition
 
     try:
-        told = session.ask(
+        told = session.ask_or_make(
             lambda client: client.workflows.register(
                 *paths, name=name, version=version, strict=strict
             )

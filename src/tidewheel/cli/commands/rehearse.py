@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tidewheel.services.rehearsal.record import Rehearsal
     from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
-DOES_NOT_COMPLETE = 1
 FAIL_ACCEPTED = "POINT/NAME or POINT/NAME@TRY, globs allowed: 3/model, '*/model@1'"
 GLOB_SIGNS = frozenset("*?[")
 
@@ -133,7 +133,7 @@ def command(
         )
     rehearsal, real_seconds = _play(loaded, assumptions, until, at)
     _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
-    return DOES_NOT_COMPLETE if rehearsal.is_stalled or rehearsal.is_cut else 0
+    return ExitCode.FAILED if rehearsal.is_stalled or rehearsal.is_cut else 0
 
 
 def _play(
@@ -208,10 +208,11 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.doors import run_door
-    from tidewheel.wiring.stores import opened_store, store_exists
+    from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
 
     assert loaded.workflow is not None
     if not store_exists(where):
+        store_to_read(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 

@@ -44,7 +44,8 @@ def command(session: Session, action: str, what: str, limit: int) -> int:
         missing = "FILE" if action == "submit" else "ID"
         raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
     try:
-        told = session.ask(lambda client: _ask(client, action, what, limit))
+        asked = session.ask_or_make if action == "submit" else session.ask
+        told = asked(lambda client: _ask(client, action, what, limit))
     except InvalidDefinition as error:
         return tell_refusal(error, as_json=session.as_json)
     _say(session, action, told)

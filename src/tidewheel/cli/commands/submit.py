@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tidewheel.cli import task_files
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
 from tidewheel.cli.printing import note, plural, safe, say, say_json
 from tidewheel.cli.session import Session, session_command
@@ -106,9 +107,11 @@ def command(
     if file is not None:
         _refuse_beside_file(argv, options)
         fields = task_files.read_tasks(file, str(options["queue"]))
-        return session.ask(lambda client: _submit_many(client, session, fields, atomic, wait))
+        return session.ask_or_make(
+            lambda client: _submit_many(client, session, fields, atomic, wait)
+        )
     task = _fields(argv, options)
-    return session.ask(lambda client: _submit_one(client, session, task, wait=wait))
+    return session.ask_or_make(lambda client: _submit_one(client, session, task, wait=wait))
 
 
 def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:
@@ -199,10 +202,10 @@ async def _submit_many(
     ids = [*batch.inserted, *batch.present]
     if wait and ids:
         ended = await _wait(client, session, ids)
-        return 2 if refused else _exit_status(ended)
+        return ExitCode.REFUSED if refused else _exit_status(ended)
     if ids and not session.as_json:
         await _explain(client, ids[:1], created=True)
-    return 2 if refused else 0
+    return ExitCode.REFUSED if refused else ExitCode.DONE
 
 
 def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
@@ -243,4 +246,5 @@ async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[T
 
 
 def _exit_status(tasks: list[Task]) -> int:
-    return 0 if all(task.status == "succeeded" for task in tasks) else 1
+    succeeded = all(task.status == "succeeded" for task in tasks)
+    return ExitCode.DONE if succeeded else ExitCode.FAILED

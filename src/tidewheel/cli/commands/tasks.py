@@ -74,7 +74,7 @@ def command(
     """List tasks, newest first."""
     if watch:
         with suppress(KeyboardInterrupt):  # which is how one stops watching
-            session.ask(lambda client: _watch(client, session, limit, which))
+            session.ask_existing(lambda client: _watch(client, session, limit, which))
         return 0
     return session.ask(lambda client: _list(client, session, (limit, before), which))
 

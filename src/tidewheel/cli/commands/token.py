@@ -76,7 +76,7 @@ def _create(session: Session, name: str, options: Options) -> int:
         queues=options["queue"] or ("*",),
         workflows=options["workflow"] or ("*",),
     )
-    text, view = session.ask(
+    text, view = session.ask_or_make(
         lambda client: make_token(_store(client), name, grant, options["lasts"])
     )
     if session.as_json:

@@ -75,12 +75,7 @@ def _call(call: Document) -> Document:
 
 
 def _outside(ask: Callable[[AsyncClient], Awaitable[Document]]) -> Document:
-    import asyncio
+    from tidewheel.cli.session import ask_client
+    from tidewheel.wiring.stores import store_to_read
 
-    from tidewheel.client import AsyncClient
-
-    async def session() -> Document:
-        async with AsyncClient(None) as client:
-            return await ask(client)
-
-    return asyncio.run(session())
+    return ask_client(store_to_read(), ask)
