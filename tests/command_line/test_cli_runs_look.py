@@ -37,7 +37,7 @@ def half_done(tidewheel):
 
 
 def test_runs_are_listed_newest_first(tidewheel):
-    assert "there are no runs; start one: tidewheel run DIR" in tidewheel("runs").err
+    assert "there are no runs yet; start one: tidewheel run DIR" in tidewheel("runs").err
     first = started(tidewheel)
     second = PreparedRun(tidewheel)
     rows = [line.split() for line in tidewheel("runs").out.splitlines()]
@@ -54,11 +54,22 @@ def test_runs_are_listed_newest_first(tidewheel):
 def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
     run = started(tidewheel)
     run.writes_log("1/prep", "job.out", "hello\n")
-    refused = tidewheel("runs", "--delete", run.name)
-    assert refused.status == 2
-    assert tidewheel("runs", "--json").json["runs"]
+    refused = tidewheel("runs", "--delete", run.name, "--yes")
+    assert refused.status == 2 and f"tidewheel stop {run.name}" in refused.err
     run.is_let_go()
-    assert tidewheel("runs", "--delete", run.name).out == f"{run.name} is deleted\n"
+    for part in (run.name.partition("/")[0], "1", run.name[:-1]):
+        refused = tidewheel("runs", "--delete", part, "--yes")
+        assert refused.status == 2
+        assert f"mean {run.name}: tidewheel runs --delete {run.name}" in refused.err
+    unasked = tidewheel("runs", "--delete", run.name)
+    assert unasked.status == 2 and "Say --yes" in unasked.err
+    folder = tidewheel.state / "runs" / run.name
+    assert f"{run.name}: " in unasked.err and f"{folder} (" in unasked.err
+    assert tidewheel("runs", "--json").json["runs"] and folder.exists()
+    kept = tidewheel.on_terminal("runs", "--delete", run.name, typed="n\n")
+    assert kept.status == 2 and "nothing was deleted" in kept.out and folder.exists()
+    gone = tidewheel.on_terminal("runs", "--delete", run.name, typed="y\n")
+    assert gone.status == 0 and f"{run.name} is deleted" in gone.out
     assert tidewheel("runs", "--json").json == {"runs": [], "next": None}
     assert not (tidewheel.state / "runs" / run.name).exists()
 

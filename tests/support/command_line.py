@@ -135,7 +135,7 @@ class CommandLine:
                 process.kill()
             running.wait(None)
 
-    def on_terminal(self, *arguments: str, columns: int = 100) -> Answer:
+    def on_terminal(self, *arguments: str, columns: int = 100, typed: str = "") -> Answer:
         """Run a command on a terminal; what it shows comes as one text."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
@@ -147,6 +147,7 @@ class CommandLine:
             env=self.environment | {"TERM": "xterm", "COLUMNS": str(columns)},
         )
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = b""
         with suppress(OSError):  # which is how a terminal says that nobody is left
             while chunk := os.read(ours, CHUNK):
