@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tidewheel.cli.exit_codes import ExitCode
+
 ROOT = Path(__file__).parents[2]
 
 HANDLERS = """
@@ -60,13 +62,45 @@ def test_handlers_come_from_a_module_of_the_folder(tidewheel):
     tidewheel("submit", "--id", "b", "--handler", "give up", "--retries", "5")
     tidewheel("submit", "--id", "c", "--handler", "nobody knows it")
     worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
-    assert worked.status == 0
+    assert worked.status == ExitCode.FAILED
+    assert "Idle, exiting. 1 task skipped: no handler 'nobody knows it'." in worked.out
     assert "a  attempt 1: double()" in worked.out
     document = tidewheel("task", "a", "--json").json
     assert document["attempts"][0]["metrics"] == 42
     assert document["outputs"][0]["output"] == "half done"
     assert tidewheel("task", "b", "--json").json["task"]["errors"][0]["code"] == "pointless"
     assert status_of(tidewheel, "c") == "ready"
+
+
+def test_a_worker_that_leaves_tasks_it_cannot_take_says_so(tidewheel):
+    tidewheel("submit", "--label", "moon", "--", "true")
+    tidewheel("submit", "--gpu", "9", "--", "true")
+    tidewheel("submit", "--handler", "x")
+    tidewheel("submit", "--handler", "x")
+    tidewheel("submit", "--id", "mine", "--", "true")
+    once = tidewheel("worker", "--once")
+    assert once.status == ExitCode.FAILED
+    for why in ("no label 'moon'", "too little gpu"):
+        assert f" 1 task skipped: {why}" in once.out
+    assert "2 tasks skipped: no handler 'x'." in once.out
+    assert status_of(tidewheel, "mine") == "succeeded"
+    said = [
+        json.loads(line) for line in tidewheel("worker", "--once", "--json").out.splitlines()
+    ]
+    [last] = [one for one in said if one["event"] == "worker.leaves"]
+    assert (last["skipped"], last["reasons"]["no handler 'x'"]) == (4, 2)
+    with tidewheel.started("worker") as worker:
+        worker.read_until("worker.registered")
+        worker.send(signal.SIGTERM)
+        ended = worker.wait()
+    assert ended.status == 0  # it is how workers end
+    assert "Exiting. " in ended.out and "no handler 'x'" in ended.out
+
+
+def test_a_worker_that_leaves_nothing_says_that(tidewheel):
+    tidewheel("submit", "--", "true")
+    done = tidewheel("worker", "--once")
+    assert done.status == 0 and done.out.endswith("Idle, exiting.\n")
 
 
 @pytest.mark.req("R002-73", "R002-71", "R002-72")
@@ -178,7 +212,9 @@ def test_resources_and_paused_queues_keep_an_idle_worker_from_waiting_for_ever(t
     tidewheel("submit", "--id", "held", "--queue", "q", "--", "true")
     tidewheel("queues", "q", "--pause")
     worked = tidewheel("worker", "--queue", "default", "--queue", "q", "--exit-when-idle")
-    assert worked.status == 0
+    assert worked.status == ExitCode.FAILED
+    assert "1 task skipped: too little memory" in worked.out
+    assert "1 task skipped: their queue is paused" in worked.out
     assert (status_of(tidewheel, "big"), status_of(tidewheel, "held")) == ("ready", "ready")
 
 
@@ -234,3 +270,16 @@ def test_a_service_gives_up_after_the_time_it_was_given(tidewheel, role):
     assert "the database does not answer" in failed.err
     failed = tidewheel(role, "--store", NOBODY_THERE, "--wait-for-store", "0")
     assert (failed.status, failed.out) == (3, "")
+
+
+def test_ctrl_c_is_heard_also_by_what_was_started_in_the_background(tidewheel):
+    """Where shells have SIGINT ignored, as `nohup make test &` has."""
+    deaf = tidewheel.folder / "deaf"
+    deaf.write_text(f"#!/bin/sh\ntrap '' INT\nexec {tidewheel.program} \"$@\"\n")
+    deaf.chmod(0o700)
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel.program = deaf
+    with tidewheel.started("submit", "--wait", "--", "true") as waiting:
+        waiting.read_until("ready")
+        waiting.send(signal.SIGINT)
+        assert waiting.wait().status == ExitCode.INTERRUPTED

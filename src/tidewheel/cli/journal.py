@@ -6,9 +6,9 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from tidewheel.cli.printing import json_line, safe, say
+from tidewheel.cli.printing import json_line, plural, safe, say
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.core.tasks.steps import End
 from tidewheel.quantities import show_duration
@@ -21,6 +21,7 @@ WORK_LENGTH_MAX = 60
 SENTENCES = {
     "worker.registered": "as {worker}",
     "worker.stopped": "{outcome}",
+    "worker.leaves": "{manner}.{skips}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
     "definitions.forgotten": "{count} definitions that nothing names any more",
@@ -96,6 +97,11 @@ class Journal:
             stopped=self._stopped.pop(key, None),
         )
 
+    def leaves(self, left: Mapping[str, int], *, idle: bool) -> None:
+        """A worker goes, and leaves what it cannot do: how many tasks, by why."""
+        skipped = sum(left.values())
+        self._say("worker.leaves", idle=idle, skipped=skipped, reasons=dict(left))
+
     def hear_logs(self) -> None:
         """Whatever this program's libraries log as an error becomes one line as well (S12)."""
         logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(self._error)])
@@ -131,6 +137,13 @@ def _outcome(facts: dict[str, object]) -> str:
     return "not everything could be reported; leases that are left run out"
 
 
+def _skips(reasons: object) -> str:
+    """What a worker leaves: ` 1 task skipped: no handler 'x'.`"""
+    assert isinstance(reasons, Mapping)
+    told = [f" {plural(count, 'task')} skipped: {safe(why)}." for why, count in reasons.items()]
+    return "".join(told)
+
+
 def _sentence(event: str, facts: dict[str, object]) -> str:
     """The facts as a person reads them; numbers stay numbers for the format."""
     shown = {
@@ -152,6 +165,9 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
         shown["outcome"] = _outcome(facts)
+    if event == "worker.leaves":
+        shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
+        shown["skips"] = _skips(facts["reasons"])
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())

@@ -7,19 +7,22 @@ import math
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.idle import until_idle
+from tidewheel.client.idle import left_behind, until_idle
 from tidewheel.client.told_runner import told
 from tidewheel.config import (
     JobLimits,
@@ -29,10 +32,12 @@ from tidewheel.config import (
     ServerSettings,
     monitor_settings,
 )
-from tidewheel.errors import BadSetting
+from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.handlers import Handlers
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store
+
+LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
@@ -62,7 +67,24 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     spare_garbage_collector()
     asyncio.run(_attend(worker, beside, until))
-    return 0
+    left = asyncio.run(_left_behind(session.store, worker, handlers))
+    if left or until is not None:
+        journal.leaves(left, idle=until is not None)
+    return ExitCode.FAILED if left and until is not None else ExitCode.DONE
+
+
+async def _left_behind(
+    store_url: str | None, worker: Worker, handlers: Handlers | None
+) -> Counter[str]:
+    """Why tasks are left that this worker cannot take; a store that is away says nothing."""
+    with suppress(Refused, Unavailable, TimeoutError):
+        async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
+            return await left_behind(store, worker.settings, _names(handlers))
+    return Counter()
+
+
+def _names(handlers: Handlers | None) -> frozenset[str]:
+    return handlers.names if handlers else frozenset()
 
 
 def open_journal(session: Session) -> Journal:
@@ -123,8 +145,7 @@ async def _wait_for_idle(
 ) -> None:
     await worker.until_started()
     async with opened_store(store_url) as store:
-        names = handlers.names if handlers else frozenset()
-        await until_idle(store, worker.settings, names)
+        await until_idle(store, worker.settings, _names(handlers))
 
 
 def monitor_settings_from(

@@ -1,12 +1,13 @@
-"""When a worker has nothing left to do."""
+"""When a worker has nothing left to do, and what it leaves because it cannot do it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.requests import Page, TaskFilter
-from tidewheel.core.tasks.resources import fits
+from tidewheel.core.tasks.resources import Resources, fits
 from tidewheel.core.tasks.serving import Served
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.views import QueueView, TaskView
@@ -14,6 +15,7 @@ from tidewheel.ports.tasks import TaskStore
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
+PAUSED = "their queue is paused"
 
 
 async def until_idle(
@@ -24,18 +26,34 @@ async def until_idle(
         await asyncio.sleep(LOOK_SECONDS)
 
 
+async def left_behind(
+    store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
+) -> Counter[str]:
+    """Why ready tasks of its queues are left by a worker that is idle, with how many each."""
+    found: Counter[str] = Counter()
+    for view in await _served(store, settings):
+        if view.settings.paused:
+            found[PAUSED] += view.counts.get(Status.READY, 0)
+            continue
+        reasons = [_why_not(one, settings, handlers) for one in await _ready(store, view)]
+        found.update(reason for reason in reasons if reason)
+    return +found
+
+
 async def _has_work(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> bool:
-    served = Served(settings.queues)
-    for view in await store.queues():
-        if view.queue not in served:
-            continue
+    for view in await _served(store, settings):
         if any(view.counts.get(status) for status in LEASED):
             return True
         if await _has_ready(store, view, settings, handlers):
             return True
     return False
+
+
+async def _served(store: TaskStore, settings: WorkerSettings) -> list[QueueView]:
+    served = Served(settings.queues)
+    return [view for view in await store.queues() if view.queue in served]
 
 
 async def _has_ready(
@@ -44,14 +62,35 @@ async def _has_ready(
     counted = view.counts.get(Status.READY, 0)
     if view.settings.paused or not counted:
         return False
-    which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
-    ready = await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
+    ready = await _ready(store, view)
     if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
         return True  # some were taken since they were counted, and may run now
-    return any(
-        fits(task.resources, settings.capacity) and _can_run(task, handlers) for task in ready
-    )
+    return not all(_why_not(task, settings, handlers) for task in ready)
 
 
-def _can_run(task: TaskView, handlers: frozenset[str]) -> bool:
-    return task.command is not None or task.handler in handlers
+async def _ready(store: TaskStore, view: QueueView) -> list[TaskView]:
+    which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
+    return await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
+
+
+def _why_not(task: TaskView, settings: WorkerSettings, handlers: frozenset[str]) -> str:
+    """What this worker lacks to run a task; empty if nothing."""
+    if task.command is None and task.handler not in handlers:
+        return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
+    if fits(task.resources, settings.capacity):
+        return ""
+    return _lack(task.resources, settings.capacity)
+
+
+def _lack(asked: Resources, offered: Resources) -> str:
+    if absent := sorted(asked.labels - offered.labels):
+        return f"no label {', '.join(map(repr, absent))}"
+    amounts = {
+        "cpu": (asked.cpu, offered.cpu),
+        "memory": (asked.memory_bytes, offered.memory_bytes),
+        "gpu": (asked.gpu, offered.gpu),
+        "nodes": (asked.nodes, offered.nodes),
+        "buffer": (asked.buffer_bytes, offered.buffer_bytes),
+    }
+    short = [name for name, (wanted, there) in amounts.items() if wanted > there]
+    return f"too little {', '.join(short) or 'of what they ask for'} (tidewheel worker --help)"

@@ -62,7 +62,8 @@ from tidewheel.client.fields import QUEUE_DEFAULT
     "--once",
     "exit_when_idle",
     is_flag=True,
-    help="Stop when there is nothing left to do.",
+    help="Stop when there is nothing left to do. Exit 1 if tasks are left that this worker "
+    "cannot take: it lacks the handler, a label or the resources.",
 )
 @click.option(
     "--wait-for-store",
