@@ -34,8 +34,8 @@ rows = st.builds(
     name=names,
     flows=flows,
     stage=st.sampled_from(Stage),
-    true=st.integers(0, 2**130),
-    missing=counts,
+    true=st.lists(st.tuples(points, names, words), max_size=3, unique=True).map(tuple),
+    missing=flags,
     waits=texts,
     outputs=texts,
     by_hand=texts,
@@ -50,6 +50,7 @@ rows = st.builds(
     try_number=counts,
     submit_try=counts,
     order=counts,
+    bits=st.none(),  # which only a row of format 1 has
 )
 verdicts = st.builds(
     Verdict,

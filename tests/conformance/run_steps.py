@@ -87,10 +87,7 @@ class Driver:
 
 def task_row(name: str, point: int = 1, **fields: Any) -> TaskRow:
     """A task that waits in the pool."""
-    plain = TaskRow(
-        *(Point(point), name, FIRST_FLOW, Stage.WAITING, 0, 1, (), (), ()),
-        *(False, False, False, False, False, False, "", 0, 1, 1, 0),
-    )
+    plain = TaskRow(Point(point), name, FIRST_FLOW, missing=True)
     return plain._replace(**fields)
 
 

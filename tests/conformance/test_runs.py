@@ -6,7 +6,10 @@ from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.runs.requests import CommandAnswer, NewCommand
-from tidewheel.core.sched.records import ForgetMemory
+from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, RunStarted, SetOutputs
+from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.records import ForgetMemory, rebuild
+from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import (
     AmbiguousRun,
     BadSetting,
@@ -17,6 +20,7 @@ from tidewheel.errors import (
     RunHeld,
     RunLost,
 )
+from tidewheel.testing.scenario import compile_graph
 
 DAY = 86_400.0
 
@@ -405,13 +409,45 @@ def test_the_past_knows_what_the_pool_has_forgotten(store):
     driver.write(changes=[memory("a", 1, 3), memory("b", 2, 1)])
     driver.write(changes=[ForgetMemory(memory("a", 1, 3, frozenset({1, 2})))])
     past = store.past(driver.run.number)
-    assert (past.submits(1, "a"), past.spawned(1, "a")) == (3, {1, 2})
-    assert (past.submits(2, "b"), past.spawned(2, "b")) == (1, {1})
-    assert (past.submits(3, "a"), past.spawned(3, "a")) == (0, frozenset())
-    assert store.past(other.run.number).submits(1, "a") == 0
+    assert (past.recall(1, "a").submits, past.recall(1, "a").spawned) == (3, {1, 2})
+    assert (past.recall(2, "b").submits, past.recall(2, "b").spawned) == (1, {1})
+    assert past.recall(3, "a") is None
+    assert store.past(other.run.number).recall(1, "a") is None
     assert driver.changes() == [memory("b", 2, 1)]
     assert store.forgotten(driver.run.number) == [memory("a", 1, 3, frozenset({1, 2}))]
     driver.write(changes=[memory("a", 1, 0)])
-    assert past.submits(1, "a") == 3, "a submit number is never given again"
+    assert past.recall(1, "a").submits == 3, "a submit number is never given again"
     assert memory("a", 1, 0) in driver.changes()
     assert store.forgotten(driver.run.number) == []
+
+
+def test_a_repair_where_the_pool_has_forgotten_finds_it_in_the_store(store):
+    """SEMANTICS §5: an intervention behind the oldest pooled point sees the past as it was."""
+    driver = Driver.of(store, options=RunOptions(mode="simulation"))
+    graph = compile_graph(
+        "P1 = a & b & FAM:succeed-all => c\nP1 = a:fail => mail",
+        "[[FAM]]\n[[m1, m2]]\ninherit = FAM",
+        scheduling="runahead limit = P0",
+        final=5,
+    )
+    pool = new_pool(graph, past=store.past(driver.run.number))
+
+    def happens(event) -> None:
+        driver.write(changes=step(graph, pool, event).changes)
+
+    def ends(point: int, *names: str, how: JobEnd = JobEnd.SUCCEEDED) -> None:
+        for name in names:
+            job = (point, name), pool.tasks[point, name].submit
+            happens(OutputMade(*job, "started", 0.0))
+            happens(JobEnded(*job, how, 0.0))
+
+    happens(RunStarted(0.0))
+    ends(1, "a", how=JobEnd.FAILED)
+    ends(1, "b", "m1", "m2", "mail")
+    for point in (2, 3):
+        ends(point, "a", "b", "m1", "m2", "c")
+    assert 1 not in pool.memory
+    happens(SetOutputs(task=(1, "a"), at=0.0))
+    assert pool.tasks[1, "c"].is_active
+    read = rebuild(pool.plan, driver.changes(), store.past(driver.run.number))
+    assert fingerprint(read) == fingerprint(pool)

@@ -141,11 +141,15 @@ SCHED_BUGS = (
     ),
     Bug(
         "a restart forgets an atom (prerequisites not saved)",
-        (Edit(RECORDS, "row.stage, row.true, row.missing", "row.stage, 0, row.missing"),),
+        (
+            Edit(
+                RECORDS, "return row.true if row.bits is None", "return () if row.bits is None"
+            ),
+        ),
     ),
     Bug(
         "a restart forgets that a parent finished",
-        (Edit(RECORDS, "dict(made), dict(verdicts)", "dict(made), {}"),),
+        (Edit(RECORDS, "dict(self.made), dict(self.verdicts)", "dict(self.made), {}"),),
     ),
     Bug(
         "a limit group leaks a place",

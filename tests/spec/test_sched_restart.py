@@ -7,6 +7,7 @@ from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
 from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.pool import NoPast
 from tidewheel.core.sched.records import Ledger, changes, everything, rebuild
+from tidewheel.core.sched.states import VerdictKind
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.testing.scenario import Scenario, compile_graph
 
@@ -75,10 +76,11 @@ def test_a_batch_of_steps_writes_the_last_of_each_thing_once():
 def test_what_is_forgotten_is_told_a_last_time():
     run = Scenario("a[-P1] => a => b", final=4).runs_to_the_end()
     assert 1 not in run.core.memory
-    assert run.core.past.submits(1, "b") == 1
-    assert run.core.past.spawned(1, "b") == frozenset({1})
-    assert NoPast().submits(1, "b") == 0
-    assert NoPast().spawned(1, "b") == frozenset()
+    past = run.core.past.recall(1, "b")
+    assert (past.submits, past.spawned) == (1, {1})
+    assert past.verdicts[1].kind is VerdictKind.FINISHED
+    assert run.core.past.recall(1, "a").made == {"succeeded": {1}}
+    assert NoPast().recall(1, "b") is None
 
 
 @pytest.mark.parametrize("restarts", [False, True])

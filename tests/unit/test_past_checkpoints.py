@@ -49,14 +49,14 @@ def test_a_replay_from_a_checkpoint_comes_to_the_same_as_one_from_the_beginning(
         assert rest.ledger.rows == whole.ledger.rows
         assert (rest.batch, rest.at, rest.recent) == (whole.batch, whole.at, whole.recent)
         assert rest.forgotten.points() == whole.forgotten.points() == set(range(1, 21))
-        assert rest.forgotten.submits(1, "a") == 20
+        assert rest.forgotten.recall(1, "a").submits == 20
 
 
 def test_what_was_forgotten_later_is_not_known_at_a_checkpoint():
     first, *_ = Replay().play(log(20))
     assert first.forgotten.points() == set(range(1, first.batch + 1))
-    assert first.forgotten.submits(1, "a") == first.batch
-    assert first.forgotten.spawned(first.batch + 1, "a") == frozenset()
+    assert first.forgotten.recall(1, "a").submits == first.batch
+    assert first.forgotten.recall(first.batch + 1, "a") is None
 
 
 def test_the_newest_that_were_forgotten_come_with_all_of_their_points():

@@ -2,6 +2,10 @@
 
 A row of the pool, of the memory or of a fact holds in its body all of one thing, as the core
 gave it. The log of changes holds the same bodies, batch by batch, each with its kind.
+
+Bodies name their fields and leave out what has its default. So a version that knows one field
+more reads rows that lack it, and one that knows one less reads past it. Bodies of format 1 were
+arrays, by position; they are read as they were, and never written.
 """
 
 from __future__ import annotations
@@ -9,11 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.pool import FlowState, RunState
 from tidewheel.core.sched.records import (
     Change,
@@ -27,7 +32,7 @@ from tidewheel.core.sched.records import (
     PutTask,
     TaskRow,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.states import Flows, Key, Stage, Value, Verdict, VerdictKind
 
 RUN, FLOW, CHAIN, ABSOLUTE = "run", "flow", "chain", "absolute"
 
@@ -35,9 +40,7 @@ Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class _Run(NamedTuple):
-    """A RunState as JSON can hold it: no keys that are tuples."""
-
+class _RunOfFormat1(NamedTuple):
     state: dict[str, Any]
     held_tasks: tuple[Key, ...]
 
@@ -46,22 +49,126 @@ _RUN_FIELDS = tuple(name for name in RunState.__slots__ if name != "held_tasks")
 
 
 def _run_body(run: RunState) -> bytes:
+    """As JSON can hold it: no keys that are tuples."""
     state = {name: getattr(run, name) for name in _RUN_FIELDS}
-    return _encode(_Run(state, tuple(run.held_tasks)))
+    return _encode(state | {"held_tasks": tuple(run.held_tasks)})
 
 
 def _read_run(body: str | bytes) -> RunState:
-    read = msgspec.json.decode(body, type=_Run)
-    run: RunState = msgspec.convert(read.state, RunState)
-    run.held_tasks = dict.fromkeys(read.held_tasks)
+    if body[:1] in ("[", b"["):
+        state, held_tasks = msgspec.json.decode(body, type=_RunOfFormat1)
+    else:
+        state = msgspec.json.decode(body)
+        held_tasks = msgspec.convert(state.pop("held_tasks", ()), tuple[Key, ...])
+    run: RunState = msgspec.convert(state, RunState)
+    run.held_tasks = dict.fromkeys(held_tasks)
     return run
 
 
-_read_task: Callable[[str | bytes], TaskRow] = msgspec.json.Decoder(TaskRow).decode
-_read_memory: Callable[[str | bytes], PutMemory] = msgspec.json.Decoder(PutMemory).decode
+Thing = TypeVar("Thing", bound=NamedTuple)
+
+
+def _named(thing: type[NamedTuple], **otherwise: tuple[Any, Any]) -> type[msgspec.Struct]:
+    """A tuple as an object with its fields, with other types or defaults where these are said.
+
+    A field without a type is left out.
+    """
+    hints = get_type_hints(thing)
+    defaults: dict[str, Any] = thing._field_defaults
+    fields: list[Any] = []
+    for name in thing._fields:
+        kind, default = hints[name], defaults.get(name, msgspec.NODEFAULT)
+        kind, default = otherwise.get(name, (kind, default))
+        if kind is not None:
+            fields.append((name, kind, default))
+    return msgspec.defstruct(thing.__name__, fields, omit_defaults=True, frozen=True)
+
+
+# Nearly all that is ever remembered is a task that finished because it succeeded.
+_Verdict = _named(
+    Verdict,
+    kind=(VerdictKind, VerdictKind.FINISHED),
+    death=(Value, Value.NOT_TAKEN),
+    ended=(str, SUCCEEDED),
+)
+_Task = _named(TaskRow, bits=(None, None))
+_Memory = _named(
+    PutMemory,
+    made=(tuple[tuple[str, Flows], ...], ()),
+    verdicts=(tuple[tuple[int, _Verdict], ...], ()),  # type: ignore[valid-type]
+    submits=(int, 0),
+)
+_Chain, _Absolute = _named(PutChain), _named(PutAbsolute)
+
+
+def _memory_body(memory: PutMemory) -> bytes:
+    key, spawned, made, found, submits, held_back = memory
+    verdicts = tuple([(flow, _Verdict(*verdict)) for flow, verdict in found]) if found else ()
+    return _encode(_Memory(key, spawned, made, verdicts, submits, held_back))
+
+
+class _TaskOfFormat1(NamedTuple):
+    point: Point
+    name: str
+    flows: Flows
+    stage: Stage
+    true: int  # bits of the compiler's numbering: `core.sched.old_numbering` knows it
+    missing: int
+    waits: tuple[str, ...]
+    outputs: tuple[str, ...]
+    by_hand: tuple[str, ...]
+    released: bool
+    held: bool
+    blocked: bool
+    manual: bool
+    satisfied_by_hand: bool
+    flow_wait: bool
+    ended: str
+    submit: int
+    try_number: int
+    submit_try: int
+    order: int
+
+
+def _reader(thing: type[Thing], body: type[msgspec.Struct]) -> Callable[[str | bytes], Thing]:
+    """From a body of either format; an array has the fields of a tuple in their order."""
+    named, positional = msgspec.json.Decoder(body), msgspec.json.Decoder(thing)
+
+    def read(text: str | bytes) -> Thing:
+        if text[:1] in ("[", b"["):
+            return positional.decode(text)
+        return thing(*msgspec.structs.astuple(named.decode(text)))
+
+    return read
+
+
+_named_task = msgspec.json.Decoder(_Task)
+_task_of_format_1 = msgspec.json.Decoder(_TaskOfFormat1)
+
+
+def _read_task(text: str | bytes) -> TaskRow:
+    if text[:1] not in ("[", b"["):
+        return TaskRow(*msgspec.structs.astuple(_named_task.decode(text)))
+    old = _task_of_format_1.decode(text)
+    return TaskRow(**old._asdict() | {"true": (), "missing": old.missing > 0, "bits": old.true})
+
+
+_any_memory = _reader(PutMemory, _Memory)
+
+
+def _read_memory(text: str | bytes) -> PutMemory:
+    memory = _any_memory(text)
+    read = ((flow, _verdict(verdict)) for flow, verdict in memory.verdicts)
+    return memory._replace(verdicts=tuple(read))
+
+
+def _verdict(found: Verdict | msgspec.Struct) -> Verdict:
+    return found if isinstance(found, Verdict) else Verdict(*msgspec.structs.astuple(found))
+
+
 _read_flow: Callable[[str | bytes], FlowState] = msgspec.json.Decoder(FlowState).decode
-_read_chain: Callable[[str | bytes], PutChain] = msgspec.json.Decoder(PutChain).decode
-_read_absolute: Callable[[str | bytes], PutAbsolute] = msgspec.json.Decoder(PutAbsolute).decode
+_read_chain = _reader(PutChain, _Chain)
+_read_absolute = _reader(PutAbsolute, _Absolute)
 _read_key: Callable[[str | bytes], Key] = msgspec.json.Decoder(tuple[Point, str]).decode
 
 
@@ -77,15 +184,17 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _body(change: Change) -> bytes:
-    """The thing that a change is about."""
-    match change:
-        case PutRun(run):
-            return _run_body(run)
-        case PutTask(thing) | DropTask(thing) | ForgetMemory(thing) | PutFlow(thing):
-            return _encode(thing)
-        case _:
-            return _encode(change)
+# The thing that a change is about; by its type, since this is done for every row.
+_BODIES: dict[type, Callable[[Any], bytes]] = {
+    PutTask: lambda change: _encode(_Task(*change.row[:-1])),
+    DropTask: lambda change: _encode(change.key),
+    PutMemory: _memory_body,
+    ForgetMemory: lambda change: _memory_body(change.row),
+    PutChain: lambda change: _encode(_Chain(*change)),
+    PutAbsolute: lambda change: _encode(_Absolute(*change)),
+    PutFlow: lambda change: _encode(change.flow),
+    PutRun: lambda change: _run_body(change.run),
+}
 
 
 _READERS: dict[str, Callable[[str | bytes], Change]] = {
@@ -136,7 +245,8 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     rows = ChangedRows()
     log: list[tuple[str, msgspec.Raw]] = []
     for change in changes:
-        kind, body = _KINDS[type(change)], _body(change)
+        of = type(change)
+        kind, body = _KINDS[of], _BODIES[of](change)
         log.append((kind, msgspec.Raw(body)))
         _put(rows, change, kind, body)
     rows.text = msgspec.json.encode(log).decode()
@@ -163,8 +273,8 @@ def _put(rows: ChangedRows, change: Change, kind: str, body: bytes) -> None:
         case PutChain(name, flow, point):
             chain = json.dumps([name, flow])
             rows.facts[kind, chain] = None if point is None else body.decode()
-        case PutAbsolute(absolute):
-            rows.facts[kind, json.dumps(absolute)] = body.decode()
+        case PutAbsolute(absolute, values):
+            rows.facts[kind, json.dumps(absolute)] = body.decode() if values else None
         case PutFlow(flow_state):
             rows.facts[kind, str(flow_state.number)] = body.decode()
         case PutRun():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
-    from tidewheel.core.sched.states import Flows
+    from tidewheel.core.sched.states import Memory
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -45,18 +45,12 @@ class StoredPast:
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
 
-    def submits(self, point: Point, name: str) -> int:
+    def recall(self, point: Point, name: str) -> Memory | None:
+        from tidewheel.core.sched.states import Memory
         from tidewheel.store.scripts import run_batch
 
-        found = self._look_now(lambda tx: run_batch.submits_of(tx, self._run, point, name))
-        assert isinstance(found, int)
-        return found
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        from tidewheel.store.scripts import run_batch
-
-        found = self._look_now(lambda tx: run_batch.spawned_of(tx, self._run, point, name))
-        assert isinstance(found, frozenset)
+        found = self._look_now(lambda tx: run_batch.remembered(tx, self._run, point, name))
+        assert found is None or isinstance(found, Memory)
         return found
 
 

@@ -22,10 +22,13 @@ from typing import Self, TypeVar
 
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs.commands import Command, command_text
 from tidewheel.core.runs.definition import NewRun, RunOptions
 from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease
 from tidewheel.core.runs.views import CommandView, RunView
+from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.plan import Plan
 from tidewheel.core.tasks.lease import Holder
 from tidewheel.core.tasks.requests import (
     ANY_RESOURCES,
@@ -96,6 +99,7 @@ class DrivenRun:
         self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
         self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
         self._heard: dict[str, int] = {}
+        self.plan_of: Callable[[Graph], Plan] = plan_of  # of the version that takes it next
         self._epoch: int | None = None
         self.submitted: list[str] = []
         self.jobs: dict[str, str] = {}  # the script of each submission
@@ -156,6 +160,7 @@ class DrivenRun:
             environment={"PATH": "/usr/bin:/bin", "USER": "me"},
             surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
             trigger_log=self.triggers,
+            plan_of=self.plan_of,
         )
         return driver_of(view, lease, home)
 

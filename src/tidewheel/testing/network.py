@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Flows
+from tidewheel.core.sched.states import Memory
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports.store import Store
@@ -213,13 +213,9 @@ class PastFromAfar:
     def __init__(self, past: Past, look: Callable[[], None]) -> None:
         self._past, self._look = past, look
 
-    def submits(self, point: Point, name: str) -> int:
+    def recall(self, point: Point, name: str) -> Memory | None:
         self._look()
-        return self._past.submits(point, name)
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        self._look()
-        return self._past.spawned(point, name)
+        return self._past.recall(point, name)
 
 
 class Link:

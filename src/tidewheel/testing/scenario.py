@@ -11,6 +11,7 @@ themselves unless `start_jobs=False`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -19,6 +20,7 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES
 from tidewheel.core.sched import events
+from tidewheel.core.sched.compile_plan import Order, plan_of
 from tidewheel.core.sched.effects import (
     CheckXtrigger,
     Effect,
@@ -31,9 +33,16 @@ from tidewheel.core.sched.events import Event, FlowChoice, JobEnd
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.invariants import check_invariants, fingerprint
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.records import Change, ForgetMemory, Ledger, PutMemory, rebuild
+from tidewheel.core.sched.records import (
+    Change,
+    ForgetMemory,
+    Ledger,
+    PutMemory,
+    reads_otherwise,
+    rebuild,
+)
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Key, Stage, Standing, Task, VerdictKind
+from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Standing, Task, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.tasks.task import Instant
 from tidewheel.sources.flow_cylc.points import PointTexts
@@ -91,13 +100,9 @@ class _Past:
             if isinstance(change, ForgetMemory):
                 self.rows[change.row.key] = change.row
 
-    def submits(self, point: Point, name: str) -> int:
+    def recall(self, point: Point, name: str) -> Memory | None:
         row = self.rows.get((point, name))
-        return 0 if row is None else row.submits
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        row = self.rows.get((point, name))
-        return frozenset() if row is None else row.spawned
+        return None if row is None else row.memory()
 
 
 class Scenario:
@@ -155,10 +160,21 @@ class Scenario:
                     self.starts(self.id_of(effect.task))
         return self
 
-    def restarts(self) -> Scenario:
-        """Go on with a pool rebuilt from what was written."""
-        self.core = rebuild(self.core.plan, self._ledger.rows.values(), self._past)
+    def restarts(self, order: Order | None = None) -> Scenario:
+        """Go on with a pool rebuilt from what was written; by a version with another numbering
+        of prerequisites if an `order` is given."""
+        plan = self.core.plan if order is None else plan_of(self.graph, order)
+        rows = self._ledger.rows.values()
+        self.core = rebuild(plan, rows, self._past)
+        assert not reads_otherwise(self.core, rows), "the same graph, and other prerequisites"
         return self
+
+    def takes_over(self, rows: Iterable[Change]) -> Scenario:
+        """Go on with a run of this graph that another version has stored in these rows."""
+        self._ledger, self._past = Ledger(), _Past()
+        self._ledger.write(rows)
+        self.effects.clear()
+        return self.restarts()
 
     def starts(self, *ids: str) -> Scenario:
         for one in ids:
@@ -320,8 +336,10 @@ class Scenario:
     def verdicts(self) -> dict[str, str]:
         """Every task that will not run in a flow, with the kind of verdict."""
         found: dict[str, str] = {}
-        rows = [row for row in self._ledger.rows.values() if isinstance(row, PutMemory)]
-        for row in sorted([*self._past.rows.values(), *rows], key=lambda one: one.key):
+        rows = {
+            row.key: row for row in self._ledger.rows.values() if isinstance(row, PutMemory)
+        }
+        for _, row in sorted((self._past.rows | rows).items()):
             for _, verdict in row.verdicts:
                 if verdict.kind is VerdictKind.PRUNED:
                     found[self.id_of(row.key)] = verdict.death.name.lower().replace("_", " ")

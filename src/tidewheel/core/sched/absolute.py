@@ -15,7 +15,7 @@ from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.plan import LinkPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.states import Flows, Standing, Value
+from tidewheel.core.sched.states import Flows, Standing, Value, VerdictKind
 
 
 def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> None:
@@ -35,6 +35,8 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
                 for node, _ in arrow.targets
             )
         return
+    if not is_first:
+        _judge_forgotten(draft, link, flow)
     for node, base in arrow.targets:
         if value is Value.TRUE:
             _tell(draft, link, node, base, flow)
@@ -47,6 +49,23 @@ def settle_absolute(draft: Draft, link: LinkPlan, flow: int, value: Value) -> No
                 draft.to_start.append((node, flow, first))
         else:
             _judge_where_it_matters(draft, link, node, flow, is_first=is_first)
+
+
+def _judge_forgotten(draft: Draft, link: LinkPlan, flow: int) -> None:
+    """An operator has changed what was settled: verdicts behind the horizon may follow from it.
+
+    Until it was settled for the first time nothing was forgotten that it concerns.
+    """
+    pool, horizon = draft.pool, draft.pool.run.horizon
+    first = first_child_point(draft, link, flow)
+    if horizon is None or first is None:
+        return
+    for node, _ in link.arrow.targets:
+        for point in _points(node, first, Point(horizon - 1)):
+            memory = pool.recall(point, node.name)
+            verdict = None if memory is None else memory.verdicts.get(flow)
+            if verdict is not None and verdict.kind is VerdictKind.PRUNED:
+                draft.to_judge.append(((point, node.name), flow))
 
 
 def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) -> None:

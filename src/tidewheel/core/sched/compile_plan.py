@@ -1,6 +1,13 @@
-"""From a compiled graph to the scheduler's plan of it."""
+"""From a compiled graph to the scheduler's plan of it.
+
+In which order arrows and their terms get their numbers is of no consequence: numbers never
+leave the process. Tests make plans with another `Order` and go on with runs under them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
 from tidewheel.core.cycling.interval import Interval
@@ -13,6 +20,7 @@ from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEED
 from tidewheel.core.sched.plan import (
     Any,
     ArrowPlan,
+    AtomMeaning,
     Every,
     Expression,
     GroupPlan,
@@ -32,12 +40,21 @@ BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
 _DAYS_PER_MONTH_MAX = 31
 _DAYS_PER_YEAR_MAX = 366
 
+One = TypeVar("One")
+
+
+class Order(Protocol):
+    """In which order things of one kind are numbered."""
+
+    def __call__(self, things: tuple[One, ...], /) -> Iterable[One]: ...
+
 
 class _Planner:
     """Holds what is shared between arrows while they are read."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, order: Order) -> None:
         self.graph = graph
+        self.order = order
         self.sequences: dict[Sequence, SequencePlan] = {}
         self.groups: dict[tuple[str, tuple[str, ...], bool], GroupPlan] = {}
         self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
@@ -121,7 +138,7 @@ class _Planner:
                 found[condition] = self._leaf(condition, len(found))
             return found[condition].number
         assert not isinstance(condition, Xtrigger), "xtriggers are waited for beside the arrows"
-        terms = tuple(self._expression(term, found) for term in condition.terms)
+        terms = tuple(self._expression(term, found) for term in self.order(condition.terms))
         return Every(terms) if isinstance(condition, AllOf) else Any(terms)
 
     def _leaf(self, term: Atom | Group, number: int) -> Leaf:
@@ -170,10 +187,10 @@ class _Planner:
         return ahead
 
 
-def plan_of(graph: Graph) -> Plan:
+def plan_of(graph: Graph, order: Order = iter) -> Plan:
     """The plan of a graph; a run makes it once, and again after a reload."""
-    planner = _Planner(graph)
-    for index, arrow in enumerate(graph.arrows):
+    planner = _Planner(graph, order)
+    for index, arrow in order(tuple(enumerate(graph.arrows))):
         planner.read_arrow(index, arrow)
     for name in sorted(graph.special.sequential & planner.nodes.keys()):
         _make_sequential(planner, name)
@@ -202,14 +219,12 @@ def plan_of(graph: Graph) -> Plan:
 
 def _absolute(planner: _Planner) -> list[tuple[Leaf, tuple[NodePlan, ...]]]:
     """What is waited for at fixed points, and by whom."""
-    found: dict[tuple[object, ...], tuple[Leaf, dict[str, NodePlan]]] = {}
+    found: dict[AtomMeaning, tuple[Leaf, dict[str, NodePlan]]] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves:
             if leaf.absolute is None:
                 continue
-            family = -1 if leaf.group is None else leaf.group.index
-            key = (leaf.absolute, leaf.node, family, leaf.output)
-            _, nodes = found.setdefault(key, (leaf, {}))
+            _, nodes = found.setdefault((leaf.absolute, *leaf.term), (leaf, {}))
             if not arrow.suicide:
                 nodes.update((node.name, node) for node, _ in arrow.targets)
     return [(leaf, tuple(nodes.values())) for leaf, nodes in found.values()]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED
 from tidewheel.core.sched.compile_plan import BAD_ENDS
+from tidewheel.core.sched.counting import GroupCount
 from tidewheel.core.sched.plan import Any, ArrowPlan, Expression, GroupPlan, Leaf, NodePlan
 from tidewheel.core.sched.pool import AbsoluteKey, Pool
-from tidewheel.core.sched.states import Flows, Memory, Value, Verdict
+from tidewheel.core.sched.states import Flows, Memory, Task, Value, Verdict
 
 TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
 
@@ -40,6 +41,12 @@ def is_true(arrow: ArrowPlan, base: int, true: int) -> bool:
     if arrow.is_conjunction:
         return mask == arrow.full
     return holds(arrow.expression, mask)
+
+
+def missing_arrows(task: Task) -> int:
+    """How many arrows into a task are not true."""
+    arrows = task.plan.arrows_at(task.point)
+    return sum(not is_true(arrow, base, task.true) for arrow, base in arrows)
 
 
 def worth(expression: Expression, values: list[Value]) -> Value:
@@ -83,8 +90,9 @@ def member_value(memory: Memory | None, group: GroupPlan, flows: Flows) -> Value
 
 def absolute_key(leaf: Leaf) -> AbsoluteKey:
     assert leaf.absolute is not None
-    name = leaf.node if leaf.group is None else f"{leaf.group.family}:{leaf.group.index}"
-    return (leaf.absolute, name, leaf.output)
+    if leaf.group is None:
+        return (leaf.absolute, leaf.node, leaf.output)
+    return (leaf.absolute, *leaf.group.term)
 
 
 def outside_value(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value | None:
@@ -148,13 +156,36 @@ def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
 def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Value:
     if len(flows) == 1:
         (flow,) = flows
-        return pool.group_count(group, point, flow).value(group.every)
+        return group_count(pool, group, point, flow).value(group.every)
     # Several flows together know more than each for itself; this is rare, so it is looked up.
     values = []
     for member in group.members:
         at = pool.node(member).is_at(point)
         values.append(member_value(pool.recall(point, member), group, flows) if at else LOST)
     return min(values) if group.every else max(values)
+
+
+def group_count(
+    pool: Pool, group: GroupPlan, point: Point, flow: int, changing: str = ""
+) -> GroupCount:
+    """The counts of a family at a point in a flow, begun if there are none.
+
+    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile:
+    then all are counted by what is known of them, one that is `changing` as it was before.
+    """
+    by_flow = pool.groups.setdefault((group.index, point), {})
+    count = by_flow.get(flow)
+    if count is None:
+        count = by_flow[flow] = GroupCount(len(group.members))
+        horizon, flows = pool.run.horizon, frozenset({flow})
+        is_forgotten = horizon is not None and point < horizon
+        for member in group.members:
+            if not pool.node(member).is_at(point):
+                count.put(member, LOST)
+            elif is_forgotten:
+                source = pool.past if member == changing else pool
+                count.put(member, member_value(source.recall(point, member), group, flows))
+    return count
 
 
 def count_remembered(pool: Pool, point: Point) -> None:
@@ -168,7 +199,7 @@ def count_remembered(pool: Pool, point: Point) -> None:
             for flow in flows:
                 value = member_value(memory, group, frozenset({flow}))
                 if value is TRUE or pool.plan.policy.deaths_are_judged:
-                    pool.group_count(group, point, flow).put(name, value)
+                    group_count(pool, group, point, flow).put(name, value)
 
 
 def task_values(

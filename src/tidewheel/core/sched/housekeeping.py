@@ -2,14 +2,16 @@
 
 Every event concerns a pooled task or follows from one, so what lies further back than the
 earliest pooled point and the offsets of the graph reach is only needed by operators, and they
-are answered from the store. An atom at a fixed point may start or condemn its children at any
-point, back to the first: until it is settled, all that they could be judged by is remembered.
+are answered from the store: it keeps the last that was known of every task, outputs and
+verdicts included, as long as the run itself (SEMANTICS §5). An atom at a fixed point may start
+or condemn its children at any point, back to the first: until it is settled, all that they
+could be judged by is remembered.
 """
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key, count_remembered
+from tidewheel.core.sched.conditions import absolute_key
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.pool import Pool
 
@@ -34,6 +36,9 @@ def forget(draft: Draft) -> None:
     needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
         _forget_point(draft, point, needed)
+    # Whoever asks for a family there has it counted again from all that is known.
+    for counted in [one for one in pool.groups if one[1] < horizon]:
+        del pool.groups[counted]
 
 
 def _forget_point(draft: Draft, point: Point, needed: frozenset[str]) -> None:
@@ -46,10 +51,6 @@ def _forget_point(draft: Draft, point: Point, needed: frozenset[str]) -> None:
         draft.touched.memory.pop((point, name), None)
     if not there:
         del pool.memory[point]
-    if dropped:
-        for group in pool.plan.groups:
-            pool.groups.pop((group.index, point), None)
-        count_remembered(pool, point)
 
 
 def _may_be_settled(pool: Pool, horizon: Point) -> bool:

@@ -136,6 +136,8 @@ def fingerprint(pool: Pool) -> dict[str, object]:
         "groups": {
             (index, point, flow, member): value
             for (index, point), flows in pool.groups.items()
+            # Behind the horizon they are counted when somebody asks.
+            if pool.run.horizon is None or point >= pool.run.horizon
             for flow, count in flows.items()
             for member, value in count.values.items()
             if value is not Value.OPEN and pool.recall(point, member) is not None

@@ -44,6 +44,7 @@ from tidewheel.core.sched.states import (
 )
 
 ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
+CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
 
 Cause = tuple[Point, str, str]
 
@@ -242,7 +243,9 @@ def failed_cause(pool: Pool, key: Key, flow: int) -> Key | None:
 def _chain(pool: Pool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
     """A task and what it was condemned by, up to one that was condemned by no other."""
     here: Key | None = key
-    while here is not None:
+    for _ in range(CHAIN_MAX):
+        if here is None:
+            return
         memory = pool.recall(*here)
         verdict = None if memory is None else memory.verdicts.get(flow)
         yield here, verdict

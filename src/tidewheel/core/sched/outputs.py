@@ -17,7 +17,12 @@ from collections.abc import Iterable
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
 from tidewheel.core.sched.absolute import first_child_point, settle_absolute
-from tidewheel.core.sched.conditions import group_value, member_value, never_comes
+from tidewheel.core.sched.conditions import (
+    group_count,
+    group_value,
+    member_value,
+    never_comes,
+)
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.flow_bounds import going_on, may_spawn
 from tidewheel.core.sched.plan import GroupPlan, LinkPlan, NodePlan
@@ -146,7 +151,7 @@ def count_member(draft: Draft, group: GroupPlan, member: Key, flows: Flows) -> N
         return
     memory = pool.recall(point, name)
     for flow in sorted(flows):
-        count = pool.group_count(group, point, flow)
+        count = group_count(pool, group, point, flow, name)
         before = count.value(group.every)
         one = frozenset({flow})
         value = member_value(memory, group, one)

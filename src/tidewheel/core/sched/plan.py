@@ -6,13 +6,17 @@ arrow into a node a base, and `base + number` is the bit of that atom in `Task.t
 belong to arrows and not to targets, so an arrow of N atoms into M tasks is N + M here, too. A
 family on the left is one leaf, however many members it has (SEMANTICS §2).
 
+Bits live in memory only: another version may number the same graph otherwise. What is stored of
+a task are its atoms by what they mean (`NodePlan.atoms_of` and `mask_of`): the point and the
+name of a task, and its output; for a family its name, and what of all or any of its members.
+
 Whether a point lies on a sequence is asked several times per task and always about the same few
 points; the answers are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -28,6 +32,8 @@ from tidewheel.core.graph.outputs import ENDS, SUCCEEDED
 from tidewheel.core.sched.policy import SchedulingPolicy
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
+# What is waited for, by what it means: point of the parent, task or family, output or outputs.
+AtomMeaning = tuple[Point, str, str]
 ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
@@ -81,6 +87,12 @@ class Leaf:
     shift: int | None
     absolute: Point | None = None
     group: GroupPlan | None = None
+    # What it means besides the point of the parent: (task, output), or a family's.
+    term: tuple[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        term = (self.node, self.output) if self.group is None else self.group.term
+        self.term = term if self.absolute is None else fixed_term(*term)
 
     def parent_point(self, point: Point, initial: Point) -> Point:
         if self.shift is not None:
@@ -139,6 +151,11 @@ class GroupPlan:
     every: bool
     links: list[LinkPlan] = field(default_factory=list)
 
+    @property
+    def term(self) -> tuple[str, str]:
+        """What it means, in a form that no task and no output of one has."""
+        return group_term(self.family, self.outputs, every=self.every)
+
 
 @dataclass(slots=True, eq=False)
 class NodePlan:
@@ -181,6 +198,33 @@ class NodePlan:
     def next_after(self, point: Point) -> Point | None:
         found = (one.sequence.next_after(point) for one in self.sequences)
         return min((one for one in found if one is not None), default=None)
+
+    def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
+        """What the bits of a task at this point mean."""
+        found: dict[AtomMeaning, None] = {}
+        for arrow, base in self.arrows:
+            mask = true >> base & arrow.full
+            if not mask:
+                continue
+            for leaf in arrow.leaves:
+                if mask >> leaf.number & 1:
+                    shift = leaf.shift
+                    parent = (
+                        leaf.parent_point(point, initial) if shift is None else point + shift
+                    )
+                    found[(Point(parent), *leaf.term)] = None
+        return tuple(found)
+
+    def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
+        """The bits of these atoms; those that nothing here asks for have none."""
+        wanted = frozenset(atoms)
+        mask = 0
+        if wanted:
+            for arrow, base in self.arrows_at(point):
+                for leaf in arrow.leaves:
+                    if (leaf.parent_point(point, initial), *leaf.term) in wanted:
+                        mask |= 1 << (base + leaf.number)
+        return mask
 
 
 @dataclass(slots=True, eq=False)
@@ -231,6 +275,16 @@ class Plan:
 @lru_cache(maxsize=4096)
 def _point_text(style: PointStyle, point: Point) -> str:
     return style.text(point)
+
+
+def fixed_term(name: str, output: str) -> tuple[str, str]:
+    """The same at a fixed point: such an atom has a value of its own (SEMANTICS §4.6)."""
+    return (name, f"fixed:{output}")
+
+
+def group_term(family: str, outputs: tuple[str, ...], *, every: bool) -> tuple[str, str]:
+    """The name and the outputs of a family's atom, as they are stored."""
+    return (family, f"{'all' if every else 'any'}:{'|'.join(sorted(outputs))}")
 
 
 def shift_of(offset: Offset | PreviousInstance | None) -> int | None:

@@ -17,13 +17,12 @@ from typing import Protocol
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.counting import GroupCount, PointCounter
-from tidewheel.core.sched.plan import GroupPlan, NodePlan, Plan
-from tidewheel.core.sched.states import Flows, Key, Memory, Standing, Task, Value
+from tidewheel.core.sched.plan import AtomMeaning, NodePlan, Plan
+from tidewheel.core.sched.states import Key, Memory, Standing, Task, Value
 
 _WAITING, _UNRELEASED = Standing.WAITING, Standing.UNRELEASED
 
-# (point, name, output) of an absolute atom; a group has the name `family:number`.
-AbsoluteKey = tuple[Point, str, str]
+AbsoluteKey = AtomMeaning  # of an atom at a fixed point
 
 
 class RunStatus(StrEnum):
@@ -41,23 +40,16 @@ class RunStatus(StrEnum):
 class Past(Protocol):
     """What the store knows of tasks whose memory the pool has dropped. Asked, never told."""
 
-    def submits(self, point: Point, name: str) -> int:
-        """The last submit number; 0 if it never ran."""
-        ...
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        """The flows in which it was spawned."""
+    def recall(self, point: Point, name: str) -> Memory | None:
+        """All that was last known of a task, for the pool to keep and change."""
         ...
 
 
 class NoPast:
     """Of a run that has forgotten nothing yet."""
 
-    def submits(self, point: Point, name: str) -> int:  # noqa: ARG002
-        return 0
-
-    def spawned(self, point: Point, name: str) -> Flows:  # noqa: ARG002
-        return frozenset()
+    def recall(self, point: Point, name: str) -> Memory | None:  # noqa: ARG002
+        return None
 
 
 @dataclass(slots=True)
@@ -145,15 +137,7 @@ class Pool:
         there = self.memory.get(point)
         memory = None if there is None else there.get(name)
         if memory is None and self.run.horizon is not None and point < self.run.horizon:
-            return self._from_the_past(point, name)
-        return memory
-
-    def _from_the_past(self, point: Point, name: str) -> Memory | None:
-        spawned, submits = self.past.spawned(point, name), self.past.submits(point, name)
-        if not spawned and not submits:
-            return None
-        memory = Memory()
-        memory.spawned, memory.submits = spawned, submits
+            return self.past.recall(point, name)
         return memory
 
     def remember(self, point: Point, name: str) -> Memory:
@@ -165,7 +149,7 @@ class Pool:
         if memory is None:
             horizon = self.run.horizon
             if horizon is not None and point < horizon:
-                memory = self._from_the_past(point, name)
+                memory = self.past.recall(point, name)
             memory = there[name] = memory or Memory()
         return memory
 
@@ -234,17 +218,6 @@ class Pool:
             ),
             default=self.run.start,
         )
-
-    def group_count(self, group: GroupPlan, point: Point, flow: int) -> GroupCount:
-        """The counts of a family at a point in a flow, begun if there are none."""
-        by_flow = self.groups.setdefault((group.index, point), {})
-        count = by_flow.get(flow)
-        if count is None:
-            count = by_flow[flow] = GroupCount(len(group.members))
-            for member in group.members:
-                if not self.plan.nodes[member].is_at(point):
-                    count.put(member, Value.LOST)
-        return count
 
     def node(self, name: str) -> NodePlan:
         return self.plan.nodes[name]

@@ -2,20 +2,29 @@
 
 Changes are the persistence format. A row is a frozen value that holds all of one thing; writing
 the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
-counts are not stored: they follow.
+counts are not stored: they follow. Nothing in a row is a number that the compiler gave: what a
+task has of its prerequisites are atoms by what they mean, so that a version which numbers them
+otherwise goes on with the same run. Rows of format 1 had bits; `old_numbering` reads those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from heapq import heappush
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import absolute_key, count_remembered
+from tidewheel.core.sched.conditions import (
+    absolute_key,
+    count_remembered,
+    leaf_value,
+    missing_arrows,
+)
 from tidewheel.core.sched.draft import Touched
-from tidewheel.core.sched.plan import Plan, orphan
+from tidewheel.core.sched.old_numbering import is_old_key, new_absolute_key, old_atoms
+from tidewheel.core.sched.plan import AtomMeaning, Plan, orphan
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, Pool, RunState
 from tidewheel.core.sched.spawning import standing_of
 from tidewheel.core.sched.states import (
@@ -31,28 +40,29 @@ from tidewheel.core.sched.states import (
 
 
 class TaskRow(NamedTuple):
-    """An entry of the pool."""
+    """An entry of the pool. Defaults are not stored, and what a stored row lacks has them."""
 
     point: Point
     name: str
     flows: Flows
-    stage: Stage
-    true: int
-    missing: int
-    waits: tuple[str, ...]
-    outputs: tuple[str, ...]
-    by_hand: tuple[str, ...]
-    released: bool
-    held: bool
-    blocked: bool
-    manual: bool
-    satisfied_by_hand: bool
-    flow_wait: bool
-    ended: str
-    submit: int
-    try_number: int
-    submit_try: int
-    order: int
+    stage: Stage = Stage.WAITING
+    true: tuple[AtomMeaning, ...] = ()  # of its prerequisites, those that are true
+    missing: bool = False  # whether it waits for others
+    waits: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+    released: bool = False
+    held: bool = False
+    blocked: bool = False
+    manual: bool = False
+    satisfied_by_hand: bool = False
+    flow_wait: bool = False
+    ended: str = ""
+    submit: int = 0
+    try_number: int = 1
+    submit_try: int = 1
+    order: int = 0
+    bits: int | None = None  # instead of `true` in a row of format 1; never written
 
 
 class PutTask(NamedTuple):
@@ -73,6 +83,13 @@ class PutMemory(NamedTuple):
     submits: int
     held_back: tuple[str, ...] = ()
 
+    def memory(self) -> Memory:
+        memory = Memory()
+        memory.spawned, memory.submits = self.spawned, self.submits
+        memory.made, memory.verdicts = dict(self.made), dict(self.verdicts)
+        memory.held_back = self.held_back
+        return memory
+
 
 class ForgetMemory(NamedTuple):
     """It left the pool's memory; the store keeps its last row as history."""
@@ -89,6 +106,8 @@ class PutChain(NamedTuple):
 
 
 class PutAbsolute(NamedTuple):
+    """The values of an atom at a fixed point by flow; none: it is no longer spoken of."""
+
     key: AbsoluteKey
     values: tuple[tuple[int, Value], ...]
 
@@ -109,10 +128,10 @@ Change = (
 def changes(pool: Pool, touched: Touched) -> list[Change]:
     """Rows for everything that was touched, as it is now."""
     found: list[Change] = []
-    tasks = pool.tasks
+    tasks, initial = pool.tasks, pool.plan.initial
     for key in touched.tasks:
         task = tasks.get(key)
-        found.append(DropTask(key) if task is None else PutTask(row_of(task)))
+        found.append(DropTask(key) if task is None else PutTask(row_of(task, initial)))
     for key, memory in touched.forgotten.items():
         found.append(ForgetMemory(_memory_row(key, memory)))
     for key in touched.memory:
@@ -143,14 +162,15 @@ def everything(pool: Pool) -> list[Change]:
     return changes(pool, touched)
 
 
-def row_of(task: Task) -> TaskRow:
+def row_of(task: Task, initial: Point) -> TaskRow:
+    true = task.true
     return TaskRow(
         task.point,
         task.plan.name,
         task.flows,
         task.stage,
-        task.true,
-        task.missing,
+        task.plan.atoms_of(task.point, true, initial) if true else (),
+        task.missing > 0,
         tuple(task.waits),
         tuple(task.outputs),
         task.by_hand,
@@ -203,8 +223,11 @@ class Ledger:
                 self.rows.pop(("memory", point, name), None)
             case PutChain(name, flow):
                 self.rows["chain", name, flow] = change
-            case PutAbsolute(key):
-                self.rows["absolute", key] = change
+            case PutAbsolute(key, values):
+                if values:
+                    self.rows["absolute", key] = change
+                else:
+                    self.rows.pop(("absolute", key), None)
             case PutFlow(flow_state):
                 self.rows["flow", flow_state.number] = change
             case PutRun():
@@ -224,15 +247,58 @@ def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Poo
         plan.nodes[name] = orphan(name, len(plan.nodes))
     for row in rows:
         _put(pool, row)
-    for task in _tasks(rows, pool):
+    for task in map(partial(_task, pool), _task_rows(rows)):
         if task.plan.name in gone and not task.is_active:
             continue
         _admit(pool, task)
     for point in pool.memory:
-        count_remembered(pool, point)
+        if run.horizon is None or point >= run.horizon:
+            count_remembered(pool, point)
     pool.base = pool.counted.earliest()
     _look_ahead(pool)
     return pool
+
+
+def outdated(plan: Plan, rows: Iterable[Change]) -> Touched:
+    """What stands in rows of an old format: written once more, it does not."""
+    touched = Touched()
+    for row in rows:
+        match row:
+            case PutTask(TaskRow(bits=int()) as old):
+                touched.tasks[old.point, old.name] = None
+            case PutAbsolute(key) if is_old_key(key):
+                touched.absolute[key] = None
+                touched.absolute[new_absolute_key(plan.graph, key)] = None
+            case _:
+                pass
+    return touched
+
+
+def reads_otherwise(pool: Pool, rows: Iterable[Change]) -> bool:
+    """Whether a task that waits has other prerequisites here than in the version that wrote it.
+
+    Then an atom of its row is asked for by nothing, or one is recorded that its row has not.
+    """
+    initial = pool.plan.initial
+    for row in _task_rows(rows):
+        task = pool.tasks.get((row.point, row.name))
+        if task is None or task.stage is not Stage.WAITING:
+            continue
+        known = task.plan.atoms_of(task.point, task.true, initial)
+        if set(known) != set(_atoms(pool.plan, row)):
+            return True
+        if task.missing and not task.outputs and _missed_one(pool, task):
+            return True
+    return False
+
+
+def _missed_one(pool: Pool, task: Task) -> bool:
+    return missing_arrows(task) == 0 or any(
+        not task.true >> (base + leaf.number) & 1
+        and leaf_value(pool, leaf, task.point, task.flows) is Value.TRUE
+        for arrow, base in task.plan.arrows_at(task.point)
+        for leaf in arrow.leaves
+    )
 
 
 def _look_ahead(pool: Pool) -> None:
@@ -268,43 +334,44 @@ def _names(rows: list[Change]) -> set[str]:
 
 def _put(pool: Pool, row: Change) -> None:
     match row:
-        case PutMemory((point, name), spawned, made, verdicts, submits, held_back):
-            memory = Memory()
-            memory.spawned, memory.submits, memory.held_back = spawned, submits, held_back
-            memory.made, memory.verdicts = dict(made), dict(verdicts)
-            pool.memory.setdefault(point, {})[name] = memory
+        case PutMemory((point, name)):
+            pool.memory.setdefault(point, {})[name] = row.memory()
         case PutChain(name, flow, point):
             if point is not None:
                 pool.chains[(name, flow)] = point
         case PutAbsolute(key, values):
-            pool.absolute[key] = dict(values)
+            pool.absolute[new_absolute_key(pool.plan.graph, key)] = dict(values)
         case PutFlow(flow_state):
             pool.flows[flow_state.number] = replace(flow_state)
         case _:
             pass
 
 
-def _tasks(rows: list[Change], pool: Pool) -> Iterator[Task]:
-    for change in rows:
-        if not isinstance(change, PutTask):
-            continue
-        row = change.row
-        memory = pool.remember(row.point, row.name)
-        task = Task(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
-        task.stage, task.true, task.missing = row.stage, row.true, row.missing
-        task.waits = dict.fromkeys(row.waits)
-        task.outputs = dict.fromkeys(row.outputs)
-        task.by_hand = row.by_hand
-        task.released, task.held, task.blocked = row.released, row.held, row.blocked
-        task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
-        task.flow_wait, task.ended = row.flow_wait, row.ended
-        task.submit, task.try_number, task.submit_try = (
-            row.submit,
-            row.try_number,
-            row.submit_try,
-        )
-        task.order = row.order
-        yield task
+def _task_rows(rows: Iterable[Change]) -> Iterator[TaskRow]:
+    return (change.row for change in rows if isinstance(change, PutTask))
+
+
+def _task(pool: Pool, row: TaskRow) -> Task:
+    """The task that a row describes."""
+    memory = pool.remember(row.point, row.name)
+    task = Task(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
+    task.stage = row.stage
+    task.true = task.plan.mask_of(row.point, _atoms(pool.plan, row), pool.plan.initial)
+    # Were nothing missing now, it would be ready without anybody having said so.
+    task.missing = max(1, missing_arrows(task)) if row.missing else 0
+    task.waits = dict.fromkeys(row.waits)
+    task.outputs = dict.fromkeys(row.outputs)
+    task.by_hand = row.by_hand
+    task.released, task.held, task.blocked = row.released, row.held, row.blocked
+    task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
+    task.flow_wait, task.ended = row.flow_wait, row.ended
+    task.submit, task.try_number, task.submit_try = row.submit, row.try_number, row.submit_try
+    task.order = row.order
+    return task
+
+
+def _atoms(plan: Plan, row: TaskRow) -> tuple[AtomMeaning, ...]:
+    return row.true if row.bits is None else old_atoms(plan.graph, row)
 
 
 def _admit(pool: Pool, task: Task) -> None:

@@ -34,13 +34,14 @@ def reloaded(draft: Draft, event: Reload) -> None:
     plan = plan_of(event.graph)
     for name in sorted(old.nodes.keys() - plan.nodes.keys()):
         plan.nodes[name] = orphan(name, len(plan.nodes))
+    known = {key: _true_atoms(old, task) for key, task in pool.tasks.items()}
     _replace(pool, rebuild(plan, everything(pool), pool.past))
     draft.plan = plan
     draft.touched.tasks.update(dict.fromkeys(pool.tasks))
     _drop_removed(draft, plan)
     kept = list(pool.tasks.values())
     for task in kept:
-        _look_up_again(draft, task, _true_atoms(old, task))
+        _look_up_again(draft, task, known[task.key])
     for task in kept:
         _tell_of_outputs(draft, task)
     if plan.policy.deaths_are_judged:
@@ -128,7 +129,7 @@ def _look_up_again(draft: Draft, task: Task, known: set[Atom]) -> None:
 
 
 def _true_atoms(old: Plan, task: Task) -> set[Atom]:
-    """The atoms of a task that were true, by what they mean: their bits mean nothing now."""
+    """The atoms of a task that were true; of a family also who its members were."""
     return {
         _atom(old, leaf, task.point)
         for arrow, base in old.nodes[task.plan.name].arrows_at(task.point)

@@ -95,6 +95,14 @@ class Memory:
         # Outputs of a task triggered with --wait: they are made when another flow arrives.
         self.held_back: tuple[str, ...] = ()
 
+    def copy(self) -> Memory:
+        """For somebody else to change."""
+        other = Memory()
+        other.spawned, other.submits = self.spawned, self.submits
+        other.made, other.verdicts = dict(self.made), dict(self.verdicts)
+        other.held_back = self.held_back
+        return other
+
 
 class Task:
     """A task in the pool. Mutable, owned by the pool; what leaves the core is a `TaskRow`.

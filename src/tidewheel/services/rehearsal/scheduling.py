@@ -25,7 +25,7 @@ from tidewheel.core.sched.effects import (
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.spawning import EXPIRY, RETRY
 from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
-from tidewheel.core.sched.states import Flows, Key, Standing, Task
+from tidewheel.core.sched.states import FIRST_FLOW, Flows, Key, Memory, Standing, Task
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.trigger_log import triggered_off
 from tidewheel.core.tasks.task import Instant
@@ -168,8 +168,10 @@ class Scheduling:
 
     # What the store would know of tasks that the core has forgotten.
 
-    def submits(self, point: Point, name: str) -> int:
-        return self._submits.get((point, name), 0)
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        return frozenset({1}) if (point, name) in self._submits else frozenset()
+    def recall(self, point: Point, name: str) -> Memory | None:
+        """That it ran is enough: here nobody intervenes."""
+        if (point, name) not in self._submits:
+            return None
+        memory = Memory()
+        memory.spawned, memory.submits = FIRST_FLOW, self._submits[point, name]
+        return memory

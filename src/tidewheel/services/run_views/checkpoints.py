@@ -27,7 +27,7 @@ from tidewheel.core.sched.records import (
     PutMemory,
     PutTask,
 )
-from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.sched.states import Key, Memory
 from tidewheel.core.tasks.task import Instant
 from tidewheel.store.change_rows import read_changes
 
@@ -62,13 +62,9 @@ class Forgotten:
             last = {key: row for key, row in layer.rows.items() if key[0] in points} | last
         return list(last.values())
 
-    def submits(self, point: Point, name: str) -> int:
+    def recall(self, point: Point, name: str) -> Memory | None:
         row = self.row((point, name))
-        return 0 if row is None else row.submits
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        row = self.row((point, name))
-        return frozenset() if row is None else row.spawned
+        return None if row is None else row.memory()
 
     def _layers(self) -> Iterator[Forgotten]:
         layer: Forgotten | None = self

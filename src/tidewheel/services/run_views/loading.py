@@ -15,7 +15,7 @@ from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.pool import Past, Pool
 from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.tasks.task import Instant
 from tidewheel.ports.store import Store
@@ -82,10 +82,7 @@ def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:
         point, name = row.key
         if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
             continue
-        memory = pool.memory.setdefault(point, {})[name] = Memory()
-        memory.spawned, memory.submits = row.spawned, row.submits
-        memory.held_back = row.held_back
-        memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
+        pool.memory.setdefault(point, {})[name] = row.memory()
 
 
 def pool_of(

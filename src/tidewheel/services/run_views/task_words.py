@@ -89,10 +89,7 @@ def row_words(row: TaskRow) -> TaskWords:
 
 def memory_words(row: PutMemory) -> TaskWords:
     """Where a task is that has left the pool, from what is remembered of it."""
-    memory = Memory()
-    memory.spawned, memory.submits = row.spawned, row.submits
-    memory.made, memory.verdicts = dict(row.made), dict(row.verdicts)
-    return TaskWords(_remembered_state(memory), (), row.spawned)
+    return TaskWords(_remembered_state(row.memory()), (), row.spawned)
 
 
 def pooled_state(task: Task | TaskRow) -> str:

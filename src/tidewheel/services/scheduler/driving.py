@@ -29,7 +29,7 @@ from tidewheel.core.sched.effects import (
 )
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import changes
+from tidewheel.core.sched.records import changes, outdated
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.sched.step import Outcome, step
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
@@ -93,6 +93,8 @@ class Drive:
         pool.past = self._past
         self.agenda = Agenda(stored.timers)
         self.work = Work()
+        # What is stored in an old format is written anew with the first batch.
+        self.work.touched.add(outdated(pool.plan, stored.changes))
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
         self.todo: deque[Event] = deque()
         self.due: dict[Key, Submit] = {}  # submitted, and not made into tasks yet

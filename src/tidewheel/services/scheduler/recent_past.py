@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Flows, Key, Memory
+from tidewheel.core.sched.states import Key, Memory
 
 
 class RecentPast:
-    """Asked first here, then in the store."""
+    """Asked first here, then in the store, and there once while a batch is in the making."""
 
     def __init__(self, stored: Past) -> None:
         self._stored = stored
-        self._recent: dict[Key, Memory] = {}
+        self._recent: dict[Key, Memory | None] = {}
 
     def forgotten(self, memories: dict[Key, Memory]) -> None:
         self._recent |= memories
@@ -21,10 +21,9 @@ class RecentPast:
         """The store knows all of it now."""
         self._recent.clear()
 
-    def submits(self, point: Point, name: str) -> int:
-        memory = self._recent.get((point, name))
-        return self._stored.submits(point, name) if memory is None else memory.submits
-
-    def spawned(self, point: Point, name: str) -> Flows:
-        memory = self._recent.get((point, name))
-        return self._stored.spawned(point, name) if memory is None else memory.spawned
+    def recall(self, point: Point, name: str) -> Memory | None:
+        key = (point, name)
+        if key not in self._recent:
+            self._recent[key] = self._stored.recall(point, name)
+        memory = self._recent[key]
+        return None if memory is None else memory.copy()

@@ -12,7 +12,7 @@ from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun
-from tidewheel.core.runs.run_log import RunLog
+from tidewheel.core.runs.run_log import Line, RunLog
 from tidewheel.core.runs.selecting import select
 from tidewheel.core.runs.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.sched.effects import Submit
@@ -26,6 +26,7 @@ from tidewheel.core.sched.events import (
     StopAtPoint,
 )
 from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.records import reads_otherwise
 from tidewheel.core.sched.spawning import TIMERS
 from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import Outcome
@@ -49,6 +50,11 @@ from tidewheel.services.scheduler.submitting import Submissions
 from tidewheel.services.scheduler.task_timers import TaskTimers
 from tidewheel.services.scheduler.telling import Telling
 from tidewheel.services.scheduler.xtriggers import Xtriggers
+
+READS_OTHERWISE = (
+    "this version reads prerequisites otherwise than the one that stored them: "
+    "they are looked up in what is known of the run"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,7 @@ class Stage:
             xtriggers.results_for,
             taken.platforms,
         )
+        self._reads_otherwise = reads_otherwise(taken.pool, taken.stored.changes)
         self._reason = taken.run.reason
         self.begun = False
         self._is_begin_told = False
@@ -166,6 +173,9 @@ class Stage:
         """With what was given anew; a run that was only taken over knows nothing of it."""
         drive, anew = self.drive, self._anew
         drive.work.steps += 1  # let everybody see who has it now
+        if self._reads_otherwise:
+            drive.work.log.append(Line("WARNING", READS_OTHERWISE))
+            drive.step(Reload(drive.graph, now))
         given = None
         if anew is not None:
             drive.work.options = anew.options

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidewheel.config import SMTP_DEFAULT
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs.definition import RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import RunLease
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.records import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
@@ -58,6 +60,7 @@ class SchedulerHome:
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
+    plan_of: Callable[[Graph], Plan] = plan_of  # a test may number prerequisites otherwise
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
@@ -136,7 +139,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         across = across or restored.settings.scheduler.prune_across_points
         pool = new_pool(restored.graph, past=past, prune_across_points=across)
     else:
-        pool = rebuild(plan_of(restored.graph), stored.changes, past)
+        pool = rebuild(home.plan_of(restored.graph), stored.changes, past)
     return Taken(
         run=run,
         lease=RunLease(

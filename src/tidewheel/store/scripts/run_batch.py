@@ -22,7 +22,7 @@ from tidewheel.core.runs.requests import (
 )
 from tidewheel.core.runs.views import ChangesView, CommandView, RunAttempt, SubmissionView
 from tidewheel.core.sched.records import Change, PutMemory
-from tidewheel.core.sched.states import Flows
+from tidewheel.core.sched.states import Memory
 from tidewheel.core.tasks.status import Status
 from tidewheel.core.tasks.task import Instant, NewTask
 from tidewheel.errors import NotFound
@@ -220,16 +220,13 @@ def forgotten(tx: Transaction, number: int, count: int) -> list[PutMemory]:
     return [memory_of(row[0]) for row in rows]
 
 
-def submits_of(tx: Transaction, run: int, point: Point, name: str) -> int:
-    """The highest submit number that a task ever had."""
-    found = tx.rows("find_memory", run=run, point=point, name=name)
-    return found[0][0] if found else 0
-
-
-def spawned_of(tx: Transaction, run: int, point: Point, name: str) -> Flows:
-    """The flows in which it was spawned."""
-    found = tx.rows("find_memory", run=run, point=point, name=name)
-    return memory_of(found[0][1]).spawned if found else frozenset()
+def remembered(tx: Transaction, run: int, point: Point, name: str) -> Memory | None:
+    """What is known of a task, forgotten or not, with its highest submit number."""
+    for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
+        memory = memory_of(body).memory()
+        memory.submits = submits
+        return memory
+    return None
 
 
 def submissions(
