@@ -79,8 +79,8 @@ SERVICE_BUGS = (
         (
             Edit(
                 CLAIMS,
-                "        return self._settings.poll_seconds * (1.0 - jitter)",
-                "        return None if jitter >= 0.0 else 1.0",
+                "        rest = self._settings.poll_seconds * (1.0 - jitter)\n",
+                "        return None if jitter >= 0.0 else 1.0\n        rest = 0.0\n",
             ),
         ),
     ),

@@ -215,7 +215,7 @@ CLAIM_BUGS = (
     ),
     Bug(
         "a paused queue hands out tasks",
-        (Edit(CLAIM, "    if plan.paused:\n        return []\n", ""),),
+        (Edit(CLAIM, "    if plan.paused:\n        return ClaimedTasks()\n", ""),),
     ),
     Bug(
         "priorities are compared as text (Scylla)",
