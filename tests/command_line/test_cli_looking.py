@@ -304,6 +304,8 @@ def test_verify_finds_a_broken_promise(tidewheel):
 
 
 def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(tidewheel):
+    tidewheel("submit", "--id", "nowhere", "--queue", "nobody's", "--", "true")
+    assert "belongs to something" in tidewheel("verify", "--files").out  # no folder at all
     flow = tidewheel.folder / "flow"
     flow.mkdir()
     (flow / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")

@@ -181,6 +181,8 @@ def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], s
     """Every folder of a run below the home, by its parts, and whose it says to be; not those
     that say that they belong to another store."""
     root = runs_directory(home)
+    if not root.is_dir():  # nothing has run here yet
+        return
     for where, names, _, _ in os.fwalk(root):
         folder = Path(where)
         parts = folder.relative_to(root).parts
