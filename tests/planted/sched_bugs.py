@@ -84,8 +84,8 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/absolute.py",
-                "                draft.to_start.append((node, flow, _first_point(pool, flow)))\n",
-                "                pass\n",
+                "draft.to_start.append((node, flow, _first_point(pool, flow)))\n",
+                "pass\n",
             ),
         ),
     ),
