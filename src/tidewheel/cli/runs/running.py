@@ -62,6 +62,7 @@ from tidewheel.services.scheduler.choosing import (
 from tidewheel.services.scheduler.run_driver import ERROR
 from tidewheel.services.scheduler.run_owner import last_numbered
 from tidewheel.services.scheduler.telling import DRAIN_SECONDS
+from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import deliver_left
@@ -294,6 +295,7 @@ async def _run(
             raise Aborted(run.name, run.reason)
         owed = Owed.here(home, run)
         if chosen.is_over:
+            await _deliver_left(where, store, run.workflow)
             end = await tell_again(run_door(store, home), run, as_json=as_json)
             return _settled(owed, end, None, wanted.fail_on)
         if not chosen.is_new:
@@ -308,7 +310,10 @@ async def _run(
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
-        left = asyncio.create_task(_deliver_left(where, store, run, page))
+        # What this run has left itself is told by those who drive it.
+        left = asyncio.create_task(
+            _deliver_left(where, store, run.workflow, run.number, page.on_report)
+        )
         signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
@@ -350,12 +355,18 @@ class _Signals:
             self._telling.cancel()
 
 
-async def _deliver_left(where: str | None, store: Store, run: RunView, page: RunPage) -> None:
-    """Call the handlers of earlier runs of the workflow that were killed at their very end."""
+async def _deliver_left(
+    where: str | None,
+    store: Store,
+    workflow: str,
+    but: int | None = None,
+    on_report: OnReport | None = None,
+) -> None:
+    """Call the handlers of runs of the workflow that were killed at their very end."""
     with suppress(Unavailable, Refused):
         for one in await store.undelivered_runs(0.0, UNDELIVERED_MAX):
-            if one.workflow == run.workflow and one.number != run.number:
-                await deliver_left(where, store, one, home_directory(), page.on_report)
+            if one.workflow == workflow and one.number != but:
+                await deliver_left(where, store, one, home_directory(), on_report)
 
 
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
