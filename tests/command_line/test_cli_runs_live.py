@@ -53,9 +53,12 @@ def test_a_job_looks_and_acts_through_its_worker_and_others_from_outside(tidewhe
         assert tidewheel("release", "1/second").out == "1/second runs now in flow 1\n"
         assert running.wait().status == 0
     assert tidewheel("runs", "--json").json["runs"][0]["status"] == "completed"
-    refused = tidewheel("trigger", "1/second")
+    refused = tidewheel("hold", "1/second")
     assert refused.status == 2
     assert "tidewheel run flow/run1" in refused.err
+    kept = tidewheel("trigger", "1/second")
+    assert kept.status == 0
+    assert "trigger is kept" in kept.out and "tidewheel run flow/run1" in kept.out
 
 
 def test_stop_and_reload_from_another_terminal(tidewheel, flow):

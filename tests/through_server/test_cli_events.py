@@ -13,7 +13,7 @@ from tests.support.prepared_run import PreparedRun
 @pytest.fixture(params=["store", "server"])
 def where(request, tidewheel):
     """Options and environment with which a command reaches the same tasks."""
-    tidewheel("tasks")  # makes the store
+    tidewheel("submit", "--", "true")  # makes the store
     if request.param == "store":
         yield (), {}
         return

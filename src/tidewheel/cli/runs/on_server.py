@@ -335,8 +335,9 @@ class FarPage(RunPage):
         self._causes = list(cause_lines(shown))
         stall: Any = shown["stall"]
         waits, until = self.telling.stall_waits, stall and stall["until"]
-        if waits and until:
-            waits = stall_words(waits, datetime.fromisoformat(until).timestamp())
+        if waits:
+            at = None if until is None else datetime.fromisoformat(until).timestamp()
+            waits = stall_words(waits, at)
         self.tell_stall("stalled", waits)
 
 

@@ -347,8 +347,10 @@ def stall_text(stage: Stage) -> str:
     return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
 
 
-def stall_words(waits: str, until: float) -> str:
-    return f"{waits} for you, then stops, at {show_instant(math.ceil(until))}"
+def stall_words(waits: str, until: float | None) -> str:
+    """Say for how long, and until when if that is still to come."""
+    at = "" if until is None else f", at {show_instant(math.ceil(until))}"
+    return f"{waits} for you, then stops{at}"
 
 
 def waited_for_text(stage: Stage) -> str:

@@ -56,7 +56,7 @@ _EVENT = (
 )
 _STATUSES = {*RunStatus, "created", "error"}
 # What is remembered of a task that was lost, removed by hand, or has expired.
-_SIGNS_OF_UNDONE = ('["pruned",1,', '["removed",', ',"expired",null,')
+_SIGNS_OF_UNDONE = ('"kind":"pruned","death":1,', '"kind":"removed",', '"ended":"expired"')
 _COMMAND = ("number", "run", "at", "who", "body", "answered_at", "answer", "refused")
 
 
