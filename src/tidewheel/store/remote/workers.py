@@ -49,6 +49,13 @@ class ReportAnswer(msgspec.Struct):
     refused: Problem | None = None
 
 
+class _Claims(msgspec.Struct):
+    """The answer to a claim; an older server does not say when the next task is due."""
+
+    tasks: list[Fields]
+    next_due_s: float | None = None
+
+
 class RemoteWorkers(Asking):
     """The part of a TaskStore that workers use."""
 
@@ -72,9 +79,8 @@ class RemoteWorkers(Asking):
             return ClaimedTasks()
         path = path_of("queues", request.queue, "claim")
         response = await self.transport.call("POST", path, body=claim_body(request))
-        tasks = read_all(Claimed, response.part("tasks", list[Fields]))
-        due = response.json.get("next_due_s")  # of an older server: not told
-        return ClaimedTasks(tasks, due)
+        told = response.read(_Claims)
+        return ClaimedTasks(read_all(Claimed, told.tasks), told.next_due_s)
 
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
