@@ -3,7 +3,8 @@
 P2, P19 an active task has exactly one submission that is not over, or whose end is still to be
 heard · P3 nobody is submitted before its parents · P11 what jobs say reaches the scheduler
 whole, once and in order · P17 submit numbers 1, 2, 3 … · P21 only the last epoch writes, each
-batch once. Nothing is asked of the code that it judges.
+batch once · P22 nothing of a run that was let go can be claimed. Nothing is asked of the code
+that it judges.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.
 SILENT = frozenset({"claim", "heartbeat", "take_back_lapsed_leases", "renew_run"})
 REFUSALS_MAX = 10  # answers get lost, but not that many
+LET_GO = ("stopped", "completed", "error")
 WRITTEN, KNOWN, LOST = "written", "known", "lost"
 
 Record = dict[str, Any]
@@ -140,6 +142,11 @@ class JointInvariants(Invariants):
     def _write(self, tables: Tables, lease: RunLease, batch: Batch) -> None:
         self.on_batch(batch)
         self.batch = batch.number
+        queue = f"run:{tables.run[self.run_number]['name']}"
+        if batch.goes_on:
+            self.facts.withheld.discard(queue)
+        if batch.ends and batch.status in LET_GO:
+            self.facts.withheld.add(queue)  # P22
         self._deadline = None if batch.ends else self._clock_now() + lease.lease_seconds
         self.told_batches.add((lease.epoch, batch.number))
         ours = sorted(self._events)

@@ -137,6 +137,7 @@ def reach(
         new = _unknown_flows(draft, task, flows - task.flows)
         if new:
             merge(draft, task, new)
+            satisfy(draft, task, link.arrow, base, number)  # of one that is active, too
 
 
 def come(draft: Draft, node: NodePlan, point: Point, flows: Flows, true: int = 0) -> None:

@@ -1,7 +1,8 @@
 """Which tasks a claim must hand out: the oldest of the highest priority that may run.
 
-T6 due, queue open, limits and resources kept · T14 the order of claims. A second opinion,
-computed before the store executes the claim; the answer must be the same, task by task.
+T6 due, queue open, its run not let go, limits and resources kept · T14 the order of claims. A
+second opinion, computed before the store executes the claim; the answer must be the same, task
+by task.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ AGED_MAX = 255
 def expected_claims(request: ClaimRequest, everything: Facts, now: float) -> list[int]:
     """The seqs in the order of claiming."""
     settings = everything.queue(request.queue)
-    if settings.paused:
+    if settings.paused or request.queue in everything.withheld:
         return []
     found = [facts for facts in everything.live.values() if _may_run(facts, request, now)]
     if settings.aging:

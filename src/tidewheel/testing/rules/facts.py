@@ -149,6 +149,7 @@ class Facts:
     keys: dict[tuple[str, str], int] = field(default_factory=dict)  # live unique keys
     queues: dict[str, QueueSettings] = field(default_factory=dict)
     buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
+    withheld: set[str] = field(default_factory=set)  # queues of runs that were let go
 
     def file(self, facts: TaskFacts) -> None:
         """Keep the indexes of what is live and leased."""
