@@ -151,8 +151,8 @@ RUN_BUGS = (
         (
             Edit(
                 RECORDS,
-                "            row.submit,\n            row.try",
-                "            0,\n            row.try",
+                "= row.submit, row.try_number",
+                "= 0, row.try_number",
             ),
         ),
     ),

@@ -207,8 +207,9 @@ CLAIM_BUGS = (
         (
             Edit(
                 LEASES,
-                '== Status.READY\n        and task["due_at"] is None\n',
-                'in (Status.READY, Status.RUNNING)\n        and task["due_at"] is None\n',
+                'can_be_claimed(t, task)\n        and task["due_at"] is None\n',
+                'task["status"] in (Status.READY, Status.RUNNING)\n'
+                '        and task["due_at"] is None\n',
             ),
             Edit(LEASES, '        assert lease["seq"] not in t.lease, lease\n', ""),
         ),

@@ -100,3 +100,23 @@ def test_what_is_spawned_while_the_base_steps_back_is_not_released_with_or_witho
         run.restarts()
     run.succeeds("2/c")
     assert run.pool == {"1/a": "running", "2/e": "runahead"}
+
+
+def test_a_restart_does_not_forget_who_asks_for_a_parent_that_is_never_there():
+    """A stall stays one: in a later flow, too, whoever is blocked is shown."""
+    graph = 'P1 = """\nx => d\nx:fail => h\nx[-P1] | a[-P1] => b\nz\n"""\nP2 = a'
+
+    def ends(*, restarted: bool) -> Scenario:
+        run = Scenario(graph, final=3)
+        while active := [
+            one for one in run.pool if run.pool[one] == "running" and "z" not in one
+        ]:
+            run.succeeds(active[0])
+        run.reflows("2/x")
+        if restarted:
+            run.restarts()
+        return run.fails("2/x").runs_to_the_end()
+
+    without, with_one = ends(restarted=False), ends(restarted=True)
+    assert without.stalled and with_one.stalled
+    assert without.pool == with_one.pool == {"3/b": "blocked"}

@@ -176,7 +176,8 @@ def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool
 
     What asks for a parent off its sequence shows when its point comes within the limit.
     """
-    far = pool.looked_at is None or point > pool.looked_at[1]
+    looked_at = pool.run.looked_at
+    far = looked_at is None or point > looked_at[1]
     by_others, by_fixed = Value.TRUE, Value.TRUE
     for arrow, _ in node.arrows_at(point):
         values, fixed_values = [], []

@@ -85,6 +85,8 @@ class RunState:
     has_submitted: bool = False
     # Below this point everything was forgotten that the graph cannot reach any more.
     horizon: Point | None = None
+    # From which point to which tasks were looked for that ask for parents who are never there.
+    looked_at: tuple[Point, Point] | None = None
 
 
 class LimitQueue:
@@ -127,8 +129,6 @@ class Pool:
         self.limit: Point | None = None  # the last point that may be released
         self.scratch: object = None  # the draft of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
-        # From where to where it was looked for tasks that ask for parents in vain.
-        self.looked_at: tuple[Point, Point] | None = None
         # What was to be judged too far ahead, until the run comes there: (task, flow).
         self.ahead: dict[tuple[Key, int], None] = {}
         # The last point of each flow up to which dead atoms of fixed points were judged.

@@ -56,24 +56,24 @@ def release_within_limit(draft: Draft) -> bool:
 def _judge_in_vain(draft: Draft, base: Point, limit: Point) -> None:
     """Points have come within the limit: who needs a parent off its sequence there is lost."""
     pool = draft.pool
-    looked_at = pool.looked_at
+    looked_at = pool.run.looked_at
     if looked_at == (base, limit):
         return
-    pool.looked_at = (base, limit)
+    _look_at(draft, base, limit)
     first = max(base, first_known(pool))
     if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
         first = Point(looked_at[1] + 1)
     for ask in pool.plan.asks:
         for point in _points_in_vain(pool, ask, first, limit):
-            draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
+            _judge_all(draft, ask, point)
 
 
 def _judge_next_in_vain(draft: Draft) -> None:
     """Nothing holds the base, so there is no limit: the next who asks in vain comes into it."""
     pool = draft.pool
     first = first_known(pool)
-    if pool.looked_at is not None:
-        first = max(first, Point(pool.looked_at[1] + 1))
+    if pool.run.looked_at is not None:
+        first = max(first, Point(pool.run.looked_at[1] + 1))
     final, stop = pool.plan.final, pool.run.stop
     last = final if stop is None or (final is not None and final < stop) else stop
     found = [
@@ -83,11 +83,23 @@ def _judge_next_in_vain(draft: Draft) -> None:
     ]
     if found:
         point = min(one for one, _ in found)
-        pool.looked_at = (point, point)
+        _look_at(draft, point, point)
         pool.may_release = True
         for one, ask in found:
             if one == point:
-                draft.to_judge.extend(((point, name), 1) for name in ask.nodes)
+                _judge_all(draft, ask, point)
+
+
+def _look_at(draft: Draft, base: Point, limit: Point) -> None:
+    """Remember it, over a restart, too: who asks in vain behind the limit is not shown yet."""
+    draft.pool.run.looked_at = (base, limit)
+    draft.touched.run = True
+
+
+def _judge_all(draft: Draft, ask: Ask, point: Point) -> None:
+    """In the flow that the run began with, and in all that are alive."""
+    flows = {1, *(flow for flow, count in draft.pool.flow_counts.items() if count)}
+    draft.to_judge.extend(((point, name), flow) for name in ask.nodes for flow in sorted(flows))
 
 
 def _points_in_vain(pool: Pool, ask: Ask, first: Point, last: Point | None) -> Iterator[Point]:
