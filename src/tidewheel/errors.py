@@ -346,7 +346,7 @@ class RunUnderWay(Refused):
     code = "run_under_way"
 
     def __init__(self, name: str, status: str, who: str, look: str) -> None:
-        self.name, self.status = name, status
+        self.name, self.status, self.who, self.look = name, status, who, look
         super().__init__(
             f"{name} is {status} ({who}); {look}, or begin another run beside it: --new"
         )

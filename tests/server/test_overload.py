@@ -237,7 +237,8 @@ def test_idle_strangers_make_room_for_whoever_is_known(tmp_path, limits):
         idle[-1].sendall(request("GET", "/healthz"))
         assert idle[-1].recv(12) == b"HTTP/1.1 200"
         friend.request("GET", "/api/v1/session", headers=shown)  # the connection is still there
-        assert friend.getresponse().status == 200
+        answer = friend.getresponse()
+        assert answer.status == 200 and answer.read()
         for connection in (friend, *idle):
             connection.close()
 

@@ -33,6 +33,8 @@ EXAMPLES = {
     errors.RunLost: errors.RunLost("a/run1", 1, 2),
     errors.Aborted: errors.Aborted("pb-1", "aborted by ann: wrong field"),
     errors.NotRunning: errors.NotRunning("a/run1", "stopped"),
+    errors.NoStore: errors.NoStore("sqlite:///x.db", "x.db"),
+    errors.RunUnderWay: errors.RunUnderWay("a/run1", "running", "process 7", "look"),
 }
 
 

@@ -312,7 +312,7 @@ def test_a_queue_is_paused_resumed_and_configured(operator, client, worker, read
     queue = fresh("paused")
     submit(client, queue=queue)
     assert operator.post(f"/queues/{queue}/pause").json["paused"] is True
-    assert worker.post(f"/queues/{queue}/claim", {"worker": worker.id}).json == {"tasks": []}
+    assert worker.post(f"/queues/{queue}/claim", {"worker": worker.id}).json["tasks"] == []
     assert operator.post(f"/queues/{queue}/resume").json["paused"] is False
     limits = [{"concurrency_max": 2}]
     changed = operator.patch(f"/queues/{queue}", {"lease_seconds": 30, "limits": limits})
