@@ -16,6 +16,8 @@ from tidewheel.core.sched.plan import LinkPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.states import Key
 
+POINTS_BEHIND_MAX = 1_000  # looked at for each arrow
+
 
 class Child(NamedTuple):
     """A task that waits for an output, and the place of that atom among all it waits for."""
@@ -51,6 +53,31 @@ def all_children(pool: Pool, node: NodePlan, point: Point) -> Iterator[Child]:
     """The tasks that wait for any output of a task."""
     for output in node.heard:
         yield from children(pool, node, point, output)
+
+
+def forgotten_children(pool: Pool, node: NodePlan, point: Point) -> Iterator[Child]:
+    """The tasks behind the horizon that waited for any output of a task at a fixed point.
+
+    Only operators reach back there, so it may take a walk, though not an endless one.
+    """
+    horizon = pool.run.horizon
+    if horizon is None:
+        return
+    fixed = [
+        link
+        for output in node.heard
+        for link in links_from(node, point, output)
+        if link.leaf.absolute is not None and not link.arrow.suicide
+    ]
+    for link in fixed:
+        sequence = link.arrow.sequence.sequence
+        child = sequence.first_from(pool.run.start)
+        for _ in range(POINTS_BEHIND_MAX):
+            if child is None or child >= horizon:
+                break
+            for target, base in link.arrow.targets:
+                yield Child(link, child, target, base)
+            child = sequence.next_after(child)
 
 
 def links_from(node: NodePlan, point: Point, output: str) -> Iterator[LinkPlan]:

@@ -178,6 +178,9 @@ def _why_family(pool: Pool, leaf: Leaf, point: Point, child: Key, flows: Flows) 
     assert group is not None
     kind = "all" if group.every else "any"
     text = f"{_name(pool, child)} needs {leaf.wanted} of {kind} of {group.family}"
+    if not any(pool.node(member).is_at(point) for member in group.members):
+        text = f"{text}: there is no {pool.plan.text(point)}/{group.family}"
+        return Reason(text, passes=False, command=f"trigger {_name(pool, child)}")
     for member in group.members:
         value = member_value(pool.recall(point, member), group, flows)
         if value is not Value.TRUE:

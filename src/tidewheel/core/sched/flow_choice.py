@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.children import all_children
+from tidewheel.core.sched.children import all_children, forgotten_children
 from tidewheel.core.sched.conditions import leaf_value
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.events import FlowChoice, Trigger
@@ -95,7 +95,7 @@ def brings_back(pool: Pool, node: NodePlan, point: Point, flow: int) -> list[Key
     flows = frozenset({flow})
     found = {
         child.key: None
-        for child in all_children(pool, node, point)
+        for child in (*all_children(pool, node, point), *forgotten_children(pool, node, point))
         if leaf_value(pool, child.link.leaf, child.point, flows) is Value.LOST
         and _is_lost_or_blocked(pool, child.key, flow)
     }

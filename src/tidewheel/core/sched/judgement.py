@@ -145,6 +145,8 @@ def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None
             pooled = old is not None and old.pooled
             verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=pooled)
             _prune(draft, node, point, flows, verdict)
+        else:
+            _renew_cause(draft, node, point, flow, old)
         return
     if old is not None:
         acquit(draft, node, point, flow)
@@ -223,16 +225,28 @@ def _has_true_atom(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bo
     return not found_inside
 
 
+def _renew_cause(draft: Draft, node: NodePlan, point: Point, flow: int, old: Verdict) -> None:
+    """A task that is dead still may be so for another reason than at first."""
+    causes = list(_causes(draft.pool, node, point, frozenset({flow}), old.death))
+    if old.cause not in causes:
+        memory = draft.pool.remember(point, node.name)
+        memory.verdicts[flow] = old._replace(cause=causes[0])
+        draft.touched.memory[(point, node.name)] = None
+
+
 def _cause(pool: Pool, node: NodePlan, point: Point, flows: Flows, death: Value) -> Cause:
     """The first dead atom that explains a verdict."""
-    leaf = next(
-        leaf
-        for arrow, _ in node.arrows_at(point)
-        for leaf in arrow.leaves
-        if leaf_value(pool, leaf, point, flows) is death
-    )
-    parent = leaf.parent_point(point, pool.plan.initial)
-    return (parent, *_dead_part(pool, leaf, parent, flows))
+    return next(_causes(pool, node, point, flows, death))
+
+
+def _causes(
+    pool: Pool, node: NodePlan, point: Point, flows: Flows, death: Value
+) -> Iterator[Cause]:
+    for arrow, _ in node.arrows_at(point):
+        for leaf in arrow.leaves:
+            if leaf_value(pool, leaf, point, flows) is death:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                yield (parent, *_dead_part(pool, leaf, parent, flows))
 
 
 def _dead_part(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> tuple[str, str]:
