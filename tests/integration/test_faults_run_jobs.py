@@ -9,6 +9,7 @@ from tests.support.command_line import PROGRAM
 from tests.support.patience import eventually
 from tests.support.run_crew import ended, run_crew
 from tests.support.volumes import mounted
+from tidewheel.cli.exit_codes import ExitCode
 
 MIB = 1024 * 1024
 RUN = "flow/run1"
@@ -77,7 +78,7 @@ def test_stop_with_kill_ends_a_tree_that_ignores_sigterm(crew):
     eventually(lambda: len(crew.jobs()) >= 4, "it has a tree")
     status, said = crew.ask("stop", RUN, "--kill")
     assert status == 0, said
-    assert ended(program, 60.0) == 0, program.log
+    assert ended(program, 60.0) == ExitCode.STOPPED, program.log
     assert crew.jobs() == []
     assert (crew.view().status, crew.view().owner) == ("stopped", None)
     assert crew.final_state()["submissions"] == [(f"{RUN}/1/deaf/1", "cancelled")]
