@@ -319,7 +319,7 @@ async def work():
         if job is not None:
             await job.stop(10)
             break
-    assert ends and all("Too many open files" in end for end in ends), ends
+    assert ends and all("no file descriptors are left" in end for end in ends), ends
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:
