@@ -44,7 +44,7 @@ from tidewheel.store.run_rows import (
     run_attempt,
     submission_view,
 )
-from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.scripts.cascade import Effects, withdraw
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count
 from tidewheel.store.scripts.runs import get_run, lost, reopen_run
@@ -168,8 +168,7 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 def _withdraw(tx: Transaction, run: int) -> None:
     """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
-    offered = [row[0] for row in tx.rows("find_ready_of_run", run=run)]
-    rows_in_chunks(tx, "remove_ready", "seqs", offered)
+    withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
@@ -179,6 +178,7 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
     # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
     rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
     rows_in_chunks(tx, "add_ready", "seqs", seqs)
+    tx.rows("drop_withdrawn", run=run)
     effects.queues.update(row[1] for row in withdrawn)
 
 

@@ -1,5 +1,4 @@
--- Operators: a command for a run that somebody drives. Whoever ends the run at this moment does it before this or after
--- this, and sees the command then.
+-- Operators: a command for a run that somebody drives; locked, so that whoever ends the run has done so or sees this.
 INSERT INTO tidewheel.command (run, at, who, body)
 SELECT number, tidewheel.now_seconds(), %(who)s, %(body)s
   FROM tidewheel.run
