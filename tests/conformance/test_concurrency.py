@@ -7,8 +7,10 @@ from collections import Counter
 import pytest
 
 from tests.conformance.door import Held, new_task
+from tests.conformance.run_steps import Driver
 from tests.conformance.together import in_rounds, together
 from tidewheel.config import StoreSettings
+from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.tasks.lease import Answer
 from tidewheel.core.tasks.limits import Limit
 from tidewheel.core.tasks.requests import Beat, ClaimRequest, QueueSettings, Report
@@ -372,3 +374,23 @@ def test_a_write_behind_a_slow_commit_of_a_closing_store_is_answered(tmp_path):
             await asyncio.gather(slow, closing)
 
     asyncio.run(main())
+
+
+def test_a_trigger_at_the_moment_of_the_end_is_heard_by_somebody(store, world):
+    """It comes before the last batch, which reopens the run then, or after it, and does so."""
+    drivers = [Driver.of(store, f"wf{n}") for n in range(60)]
+
+    def ask(door, rounds):
+        for driver in rounds(drivers):
+            body = '{"verb": "trigger", "ids": ["1/a"]}'
+            run = driver.run.number
+            door.post_command(NewCommand(run=run, body=body, who="me", reopens=True))
+
+    def end(door, rounds):
+        for driver in rounds(drivers):
+            batch = driver.batch(status="completed", ends=True)
+            door.write_batch(driver.lease, batch)
+
+    in_rounds(world, ask, ask, end)
+    offered = {run.number for run in store.claimable_runs(99)}
+    assert offered == {driver.run.number for driver in drivers}

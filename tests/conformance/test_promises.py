@@ -8,6 +8,7 @@ import apsw
 import psycopg
 import pytest
 
+from tests.conformance.run_steps import Driver
 from tests.conformance.worlds import MemoryWorld, PostgresWorld, SqliteWorld
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.requests import TaskFilter
@@ -100,6 +101,26 @@ def test_lists_by_status_edges_run_time_and_resources_walk_along_an_index(world,
         world.execute("SET enable_seqscan = off")
         plan = str(world.execute("EXPLAIN " + text, given))
         assert not re.search(r"Seq Scan on (task|history|dependency)\b", plan)
+
+
+@SQL
+@pytest.mark.parametrize("query", ["find_ready_of_run", "find_withdrawn"])
+def test_stopping_and_going_on_walk_past_nothing_that_a_run_did_long_ago(world, query):
+    driver = Driver.of(world.open())
+    driver.submit(*(f"t{n}" for n in range(1_000)))
+    world.execute("UPDATE task SET status = 'cancelled'")
+    world.execute("DELETE FROM ready")
+    driver.submit("a", "b")
+    text, given = load_queries(world.kind)[query], {"run": driver.run.number}
+    if world.kind == "sqlite":
+        plan = str(world.execute("EXPLAIN QUERY PLAN " + text, given))
+        by_number = r"SEARCH task USING .*\((rowid|run=\? AND seq)=\?"
+    else:
+        world.execute("ANALYZE")
+        world.execute("SET enable_seqscan = off")
+        plan = str(world.execute("EXPLAIN " + text, given))
+        by_number = r"Index Cond: \(.*seq = (ready|withdrawn)\.task_seq\)"
+    assert re.search(by_number, plan), plan
 
 
 # What is wrong -> how a database says it, and how memory does. `a` is ready, `r` running,

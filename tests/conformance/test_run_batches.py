@@ -380,8 +380,33 @@ def test_what_was_withdrawn_is_the_same_submission_when_the_run_goes_on(store):
     [held] = driver.take(1)
     let_go(driver)
     store.finish(held)
+    left = [one for one in ids if one != held.id]
+    assert [one for one in ids if store.get(one).withdrawn] == left
     carried_on(driver)
-    assert [one.id for one in driver.take(9)] == [one for one in ids if one != held.id]
+    assert not any(store.get(one).withdrawn for one in ids)
+    assert [one.id for one in driver.take(9)] == left
+    assert store.verify() == []
+
+
+def test_a_run_that_is_let_go_again_before_it_went_on_keeps_what_was_withdrawn(store):
+    driver = Driver.of(store)
+    [task_id] = driver.submit("a")
+    let_go(driver)
+    driver.lease = claim_run(store, driver.run)
+    let_go(driver, "error")  # it could not be read
+    assert driver.take(9) == [] and store.verify() == []
+    carried_on(driver)
+    assert [one.id for one in driver.take(9)] == [task_id]
+    assert store.verify() == []
+
+
+def test_runs_that_share_a_queue_withdraw_what_is_theirs(store):
+    stopped, going = (Driver.of(store, name, queue="both") for name in ("wf", "other"))
+    store.put("alone", queue="both")
+    stopped.submit("a")
+    [others] = going.submit("b")
+    let_go(stopped)
+    assert {one.id for one in going.take(9)} == {"alone", others}
     assert store.verify() == []
 
 

@@ -380,6 +380,55 @@ def test_an_aborted_run_stays_so_with_its_reason(store):
     assert store.claimable_runs(9) == []
 
 
+TRIGGER = '{"verb": "trigger", "ids": ["1/a"]}'
+
+
+def asked(store, driver, body=TRIGGER):
+    return store.post_command(
+        NewCommand(run=driver.run.number, body=body, who="me", reopens=True)
+    )
+
+
+@pytest.mark.parametrize("status", ["stopped", "stalled", "completed"])
+def test_a_run_that_ends_before_it_hears_a_trigger_is_reopened_by_its_last_batch(store, status):
+    """Whoever asked need not wait for that, nor be alive."""
+    driver = Driver.of(store)
+    number = asked(store, driver)
+    driver.write(status=status, ends=True)
+    [offered] = store.claimable_runs(9)
+    assert (offered.number, offered.given) == (driver.run.number, RunOptions(mode=""))
+    driver.lease = claim_run(store, driver.run)
+    assert [one.number for one in driver.inbox()] == [number]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "body"),
+    [
+        ("completed", "", '{"verb": "pause"}'),  # it needs a run that is driven
+        ("error", "put aside", TRIGGER),  # somebody must see to it first
+        ("stopped", "aborted by ann: wrong field", TRIGGER),
+        ("running", "", TRIGGER),  # it is still driven
+    ],
+)
+def test_a_batch_reopens_nothing_but_a_run_that_ended_for_a_command_that_may(
+    store, status, reason, body
+):
+    driver = Driver.of(store)
+    asked(store, driver, body)
+    driver.write(status=status, reason=reason, ends=status != "running")
+    assert store.run(driver.run.number).given is None
+    assert store.claimable_runs(9) == []
+
+
+def test_a_trigger_that_the_last_batch_answers_reopens_nothing(store):
+    driver = Driver.of(store)
+    number = asked(store, driver)
+    consumed = [one.seq for one in driver.inbox()]
+    answers = [CommandAnswer(number)]
+    driver.write(status="completed", ends=True, consumed=consumed, answers=answers)
+    assert store.claimable_runs(9) == []
+
+
 # ---- deleting ----
 
 

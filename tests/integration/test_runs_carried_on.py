@@ -275,6 +275,10 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     crew.start("worker", "--queue", f"run:{RUN}")
     gate.write_text("go on\n")  # to the one that runs, whose worker has followed it again
     eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
+    listed = crew.ask("tasks")[1]
+    assert "ready (withdrawn)" in listed and "before that goes on" in listed, listed
+    tasks = json.loads(crew.ask("--json", "tasks")[1])["tasks"]
+    assert {one["status"] for one in tasks if one["withdrawn"]} == {"ready"}
     again = crew.run(RUN)
     eventually(lambda: len(begun(crew)) == 2, lambda: again.log)
     gate.write_text("go on\n")

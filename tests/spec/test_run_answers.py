@@ -8,7 +8,7 @@ from tests.conformance.door import PROCESS
 from tidewheel.core.runs.commands import Pause, Trigger
 from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.runs.requests import Batch, CommandAnswer, RunClaim
-from tidewheel.errors import NotRunning
+from tidewheel.errors import Aborted, NotRunning
 from tidewheel.services.run_answers import (
     HANDOVER_SECONDS,
     REOPENING_SECONDS,
@@ -143,15 +143,39 @@ def test_where_none_serves_the_command_is_kept_and_the_answer_names_the_next():
     play(scenario)
 
 
+async def overtaken(store, **end):
+    """A trigger that is given while the last batch is under way; the run, and its answer."""
+    run = await created(store)
+    lease = await claimed(store, run)
+    giving = asyncio.create_task(triggered(store, run))
+    await asyncio.sleep(0.01)
+    await written(store, lease, ends=True, **end)
+    return run, giving
+
+
 def test_a_run_that_ends_at_the_moment_of_a_trigger_is_reopened_by_it():
     async def scenario(store):
-        run = await created(store)
-        lease = await claimed(store, run)
-        giving = asyncio.create_task(triggered(store, run))
-        await asyncio.sleep(0.01)
-        await written(store, lease, "completed", ends=True)
+        run, giving = await overtaken(store, status="completed")
         assert (await giving).document["kept"]
         [offered] = await store.claimable_runs(9)
         assert offered.number == run.number
+
+    play(scenario)
+
+
+def test_a_trigger_that_a_failure_of_the_run_overtakes_is_kept_and_the_run_stays_aside():
+    async def scenario(store):
+        _, giving = await overtaken(store, status="error", reason="put aside")
+        assert (await giving).document["status"] == "error"
+        assert await store.claimable_runs(9) == []
+
+    play(scenario)
+
+
+def test_a_trigger_that_an_abortion_overtakes_is_refused():
+    async def scenario(store):
+        _, giving = await overtaken(store, status="stopped", reason="aborted by ann: wrong")
+        with pytest.raises(Aborted):
+            await giving
 
     play(scenario)

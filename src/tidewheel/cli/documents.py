@@ -56,6 +56,7 @@ def task_document(task: Task) -> Document:
         "limit_key": task.limit_key,
         "armed": task.armed,
         "open_needs": task.open_needs,
+        "withdrawn": task.withdrawn,
         "owner": task.owner,
         "created_at": time_text(task.created_at),
         "updated_at": time_text(task.updated_at),

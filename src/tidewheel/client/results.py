@@ -51,6 +51,7 @@ class Task:
     deadline_at: Instant | None
     errors: tuple[TaskError, ...]
     open_needs: int
+    withdrawn: bool
 
     @property
     def ended(self) -> bool:

@@ -1,6 +1,6 @@
 """Gives commands to runs, and waits until whoever drives one has answered.
 
-What reopens a run that has ended is stored in any case, and the run is offered to every
+What reopens a run that has ended is stored in any case, and the store offers the run to every
 scheduler. Where none serves, the command waits there until somebody carries the run on.
 """
 
@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-from contextlib import suppress
 
 from tidewheel.core.runs.commands import REOPENING, REOPENING_VERBS, Command, command_text
-from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Wake
-from tidewheel.errors import Declined, NoAnswer, NotRunning, RunHeld
+from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
 from tidewheel.ports.runs import Answer, Document
 from tidewheel.ports.store import Store
 
@@ -78,7 +76,8 @@ async def _watch(
 ) -> Answer:
     pause = POLL_SECONDS_FIRST
     keep_at = asyncio.get_running_loop().time() + REOPENING_SECONDS
-    ended: RunView | None = None
+    at_rest: RunView | None = None  # it has ended, and nobody has taken it since
+    is_late = False
     while True:
         changed.clear()
         seen = await store.command(number)
@@ -86,10 +85,13 @@ async def _watch(
             raise Declined(seen.refused)
         if seen.answered_at is not None:
             return Answer(run.name, number, verb, _document(seen.answer))
-        if ended is not None:
-            if verb not in REOPENING_VERBS:
-                raise NotRunning(ended.name, ended.status)
-            await _offer(store, ended)  # it ended at the moment when this was asked of it
+        if at_rest is not None and verb in REOPENING_VERBS:
+            if at_rest.is_aborted:
+                raise Aborted(at_rest.name, at_rest.reason)
+            if is_late:
+                return Answer(run.name, number, verb, kept_document(at_rest))
+        elif at_rest is not None and not at_rest.wants_scheduler:
+            raise NotRunning(at_rest.name, at_rest.status)
         try:
             async with asyncio.timeout(pause):
                 await changed.wait()
@@ -97,15 +99,9 @@ async def _watch(
             pause = min(pause * 1.5, POLL_SECONDS_MAX)
             # A scheduler that lets a run go answers with its last batch, or nobody does.
             now_there = await store.run(run.number)
-            ended = None if now_there.wants_scheduler else now_there
+            rests = now_there.can_be_reopened(await store.now())
+            at_rest = now_there if rests or not now_there.wants_scheduler else None
             is_late = asyncio.get_running_loop().time() >= keep_at
-            if is_late and now_there.can_be_reopened(await store.now()):
-                return Answer(run.name, number, verb, kept_document(now_there))
-
-
-async def _offer(store: Store, run: RunView) -> None:
-    with suppress(RunHeld):  # somebody has taken it, and hears the command
-        await store.offer_run(run.number, RunOptions(mode=""))
 
 
 def kept_document(run: RunView) -> Document:

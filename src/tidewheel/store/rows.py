@@ -130,6 +130,7 @@ class TaskViewRow(NamedTuple):
     error_args: str | None
     error_description: str | None
     open_needs: int
+    withdrawn: bool
 
 
 _ASKED = columns_in(ClaimedRow)
@@ -234,6 +235,7 @@ def task_view(row: Sequence[Any]) -> TaskView:
             "status": status,
             "retry": retry_policy(r.retry),
             "armed": bool(r.armed),
+            "withdrawn": bool(r.withdrawn),
             "resources": resources(*row[_VIEWED]),
             "errors": (error,) if error is not None and status is Status.FAILED else (),
         }

@@ -47,6 +47,7 @@ export interface StoredTask {
   limit_key: string | null;
   armed: boolean;
   open_needs: number;
+  withdrawn: boolean; // ready, but its run was let go
   owner: string | null;
   created_at: string;
   updated_at: string;

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
+WITHDRAWN = (
+    "withdrawn: its run is stopped or over, and no worker takes it before that goes on; "
+    "how: tidewheel task ID"
+)
 DROP = ("QUEUE", "ATTEMPT", "UPDATED", "NAME", "PROGRESS")
 HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "WORK")
 
@@ -103,6 +107,8 @@ async def _list(
         )
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
+        if any(task.withdrawn for task in tasks):
+            note(WITHDRAWN)
         if following is not None:
             note(f"older ones: --before {following}")
     return 0
@@ -134,7 +140,7 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
             task.id,
             task.name or "",
             task.queue,
-            task.status,
+            status_text(task),
             f"{task.progress:.0%}" if task.progress else "",
             str(task.attempt or ""),
             show_duration(now - task.updated_at) + " ago",
@@ -142,6 +148,11 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
         )
         for task in tasks
     ]
+
+
+def status_text(task: Task) -> str:
+    """Its status, with what keeps every worker from a task that is ready."""
+    return f"{task.status} (withdrawn)" if task.withdrawn else str(task.status)
 
 
 def work_text(task: Task) -> str:
@@ -165,7 +176,7 @@ async def _watch(client: AsyncClient, session: Session, limit: int, filters: Fil
                     say(json_line(task_document(task)))
                 else:
                     work = safe(work_text(task))
-                    say(f"{safe(task.id)}  {task.status}  {task.progress:.0%}  {work}")
+                    say(f"{safe(task.id)}  {status_text(task)}  {task.progress:.0%}  {work}")
         await asyncio.sleep(WATCH_SECONDS)
 
 

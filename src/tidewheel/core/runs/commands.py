@@ -224,6 +224,14 @@ def read_command(text: str) -> Command:
     return _built(verb, kind, said)
 
 
+def reopens(text: str) -> bool:
+    """Whether a command, as it is stored, makes a run go on that has ended."""
+    try:
+        return isinstance(read_command(text), REOPENING)
+    except Refused:
+        return False
+
+
 # How a field may look in JSON, by its annotation.
 _SHAPES: dict[str, tuple[type, str]] = {
     "tuple[str, ...]": (list, "a list of texts"),

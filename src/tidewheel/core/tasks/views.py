@@ -47,6 +47,7 @@ class TaskView:
     deadline_at: Instant | None
     errors: tuple[TaskError, ...]
     open_needs: int
+    withdrawn: bool  # ready, but its run was let go: no worker takes it before that goes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

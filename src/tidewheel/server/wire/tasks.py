@@ -122,6 +122,7 @@ class TaskOut(Out, kw_only=True):
     limit_key: str | None
     armed: bool
     open_needs: int
+    withdrawn: bool
     owner: str | None
     created_at: str | None
     updated_at: str | None
@@ -288,7 +289,7 @@ _SAME = (
     *("id", "seq", "queue", "name", "tag", "progress", "attempt", "failures", "lapses"),
     *("max_retries", "max_lapses", "priority", "command", "handler", "timeout_seconds"),
     *("estimated_runtime_seconds", "max_termination_seconds", "unique_key", "limit_key"),
-    *("armed", "open_needs", "owner"),
+    *("armed", "open_needs", "withdrawn", "owner"),
 )
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "list_run_attempts",
     "list_run_changes",
     "list_timers",
+    "list_unheard_commands",
     "list_xtriggers",
     "measure_store",
     "put_broadcasts",
@@ -129,6 +130,11 @@ def list_events(t: Tables, *, run: int, count: int) -> list[Row]:
                 )
             )
     return found[:count]
+
+
+def list_unheard_commands(t: Tables, run: int) -> list[Row]:
+    heard = [event for _, event in sorted(t.event.items()) if event["run"] == run]
+    return [(t.command[one["command"]]["body"],) for one in heard if one["command"]]
 
 
 def insert_command(t: Tables, *, run: int, who: str, body: str) -> list[Row]:

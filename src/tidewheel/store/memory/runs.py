@@ -18,6 +18,7 @@ from tidewheel.store.run_rows import RunRow
 from tidewheel.store.transaction import Row
 
 __all__ = [
+    "add_withdrawn",
     "claim_run",
     "delete_facts",
     "delete_memory",
@@ -25,6 +26,7 @@ __all__ = [
     "delete_run",
     "delete_run_events",
     "delete_timers",
+    "drop_withdrawn",
     "ensure_queue",
     "erase_tasks",
     "find_last_run_number",
@@ -342,6 +344,17 @@ def delete_run(t: Tables, run: int) -> list[Row]:
 
 
 # ---- what can be claimed ----
+
+
+def add_withdrawn(_: Tables, seqs: Sequence[int]) -> list[Row]:
+    """Whether a ready task can be claimed is seen from its run here."""
+    del seqs
+    return []
+
+
+def drop_withdrawn(_: Tables, run: int) -> list[Row]:
+    del run
+    return []
 
 
 def find_ready_of_run(t: Tables, run: int) -> list[Row]:

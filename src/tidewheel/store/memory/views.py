@@ -78,6 +78,7 @@ def _view(t: Tables, task: Record) -> TaskViewRow:
             "error_args": attempt.get("error_args"),
             "error_description": attempt.get("error_description"),
             "open_needs": open_needs,
+            "withdrawn": task["status"] == Status.READY and not can_be_claimed(t, task),
         }[name]
         for name in TaskViewRow._fields
     )

@@ -134,8 +134,13 @@ def _withdraw_of_runs_let_go(
         for number, status in tx.rows("lock_runs", runs=sorted(set(given_back.values())))
         if status in LET_GO_STATUSES
     }
-    withdrawn = [seq for seq, run in given_back.items() if run in let_go]
-    rows_in_chunks(tx, "remove_ready", "seqs", withdrawn)
+    withdraw(tx, [seq for seq, run in given_back.items() if run in let_go])
+
+
+def withdraw(tx: Transaction, seqs: Sequence[int]) -> None:
+    """Keep ready tasks from being claimed until their runs go on."""
+    rows_in_chunks(tx, "add_withdrawn", "seqs", seqs)
+    rows_in_chunks(tx, "remove_ready", "seqs", seqs)
 
 
 def _note_effects(task: TaskState, change: Change, effects: Effects) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.commands import reopens
 from tidewheel.core.runs.requests import (
     Batch,
     Broadcast,
@@ -43,10 +44,10 @@ from tidewheel.store.run_rows import (
     run_attempt,
     submission_view,
 )
-from tidewheel.store.scripts.cascade import Effects
+from tidewheel.store.scripts.cascade import Effects, withdraw
 from tidewheel.store.scripts.clients import cancel
 from tidewheel.store.scripts.look import page_count
-from tidewheel.store.scripts.runs import get_run, lost
+from tidewheel.store.scripts.runs import get_run, lost, reopen_run
 from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
 
 SUBMITS_PER_LOOK = 1_000
@@ -101,6 +102,8 @@ def write_batch(
     if batch.answers:
         answers = [answer._asdict() for answer in batch.answers]
         _put(tx, "answer_commands", run, "answers", answers)
+    if batch.ends:
+        _reopen_if_asked(tx, run)
     if batch.answers or batch.ends:
         effects.runs.add(run)  # whoever asked, or waits for the end, can look now
 
@@ -165,8 +168,7 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 def _withdraw(tx: Transaction, run: int) -> None:
     """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
-    offered = [row[0] for row in tx.rows("find_ready_of_run", run=run)]
-    rows_in_chunks(tx, "remove_ready", "seqs", offered)
+    withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
@@ -176,7 +178,15 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
     # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
     rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
     rows_in_chunks(tx, "add_ready", "seqs", seqs)
+    tx.rows("drop_withdrawn", run=run)
     effects.queues.update(row[1] for row in withdrawn)
+
+
+def _reopen_if_asked(tx: Transaction, run: int) -> None:
+    """What came too late for the last batch may make the run go on, whoever asked for it."""
+    unheard = [row[0] for row in tx.rows("list_unheard_commands", run=run)]
+    if any(reopens(body) for body in unheard) and not get_run(tx, run).is_aborted:
+        reopen_run(tx, run)
 
 
 def _write_timers(tx: Transaction, run: int, batch: Batch) -> None:

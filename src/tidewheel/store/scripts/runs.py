@@ -264,9 +264,14 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
     run = get_run(tx, command.run)
     if run.is_aborted:
         raise Aborted(run.name, run.reason)
-    nothing_anew = options_text(RunOptions(mode=""))
-    if not (command.reopens and tx.rows("reopen_run", run=run.number, given=nothing_anew)):
+    if not (command.reopens and reopen_run(tx, run.number)):
         raise NotRunning(run.name, run.status)
+
+
+def reopen_run(tx: Transaction, number: int) -> bool:
+    """Whether it has ended so that any scheduler may go on with it, and now is to."""
+    nothing_anew = options_text(RunOptions(mode=""))
+    return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
 
 # ---- deleting ----

@@ -1,2 +1,6 @@
--- Scheduler: tasks of a run that can be claimed, or could be if somebody drove it.
-SELECT seq FROM tidewheel.task WHERE run = %(run)s AND status = 'ready' ORDER BY seq;
+-- Scheduler: tasks of a run that can be claimed; all of them are in its queue.
+SELECT task.seq
+  FROM tidewheel.run JOIN tidewheel.ready ON ready.queue = run.queue
+  JOIN tidewheel.task ON task.seq = ready.task_seq
+ WHERE run.number = %(run)s AND task.run = %(run)s
+ ORDER BY task.seq;

@@ -1,7 +1,5 @@
 -- Scheduler: ready tasks of a run that cannot be claimed since it was let go.
-SELECT seq, queue FROM tidewheel.task
- WHERE run = %(run)s AND status = 'ready'
-   AND NOT EXISTS (SELECT 1 FROM tidewheel.ready
-                    WHERE ready.queue = task.queue AND ready.delayed IN (false, true)
-                      AND ready.rank = -task.priority AND ready.task_seq = task.seq)
- ORDER BY seq;
+SELECT task.seq, task.queue
+  FROM tidewheel.withdrawn JOIN tidewheel.task ON task.seq = withdrawn.task_seq
+ WHERE withdrawn.run = %(run)s AND task.status = 'ready'
+ ORDER BY task.seq;

@@ -14,7 +14,10 @@ SELECT task.seq, task.id, task.queue, task.name, task.spec, task.command, task.h
        task.owner, lease.deadline_at, attempt.error_code, attempt.error_args,
        attempt.error_description,
        (SELECT count(*) FROM tidewheel.dependency
-         WHERE dependency.child = task.seq AND dependency.state = 'open')
+         WHERE dependency.child = task.seq AND dependency.state = 'open'),
+       task.status = 'ready' AND EXISTS (
+           SELECT 1 FROM tidewheel.withdrawn
+            WHERE withdrawn.run = task.run AND withdrawn.task_seq = task.seq)
   FROM tidewheel.task
   LEFT JOIN tidewheel.lease ON lease.task_seq = task.seq
   LEFT JOIN tidewheel.attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt

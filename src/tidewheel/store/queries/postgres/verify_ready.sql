@@ -5,8 +5,12 @@ SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be clai
   FROM tidewheel.task LEFT JOIN tidewheel.ready ON ready.task_seq = task.seq
  WHERE (ready.task_seq IS NOT NULL AND task.status <> 'ready')
     OR (ready.task_seq IS NULL AND task.status = 'ready'
-        AND NOT EXISTS (SELECT 1 FROM tidewheel.run WHERE run.number = task.run
-                           AND run.status IN ('stopped', 'completed', 'error', 'deleted')))
+        AND NOT EXISTS (SELECT 1 FROM tidewheel.run LEFT JOIN tidewheel.withdrawn ON withdrawn.run = run.number
+                                                              AND withdrawn.task_seq = task.seq
+                         WHERE run.number = task.run
+                           AND (run.status = 'deleted'
+                                OR (run.status IN ('stopped', 'completed', 'error')
+                                    AND withdrawn.task_seq IS NOT NULL))))
     OR (ready.task_seq IS NOT NULL
         AND (ready.queue <> task.queue OR ready.rank <> -task.priority OR ready.cpu <> task.cpu
              OR ready.memory_bytes <> task.memory_bytes OR ready.gpu <> task.gpu

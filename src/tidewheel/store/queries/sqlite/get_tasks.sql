@@ -14,7 +14,10 @@ SELECT task.seq, task.id, task.queue, task.name, task.spec, task.command, task.h
        task.owner, lease.deadline_at, attempt.error_code, attempt.error_args,
        attempt.error_description,
        (SELECT count(*) FROM dependency
-         WHERE dependency.child = task.seq AND dependency.state = 'open')
+         WHERE dependency.child = task.seq AND dependency.state = 'open'),
+       task.status = 'ready' AND EXISTS (
+           SELECT 1 FROM withdrawn
+            WHERE withdrawn.run = task.run AND withdrawn.task_seq = task.seq)
   FROM task
   LEFT JOIN lease ON lease.task_seq = task.seq
   LEFT JOIN attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
