@@ -69,11 +69,14 @@ _KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{"
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
 _POWERFUL = re.compile(
     r"PATH|ENV|IFS|PS\d|PROMPT_COMMAND|SHELL|SHELLOPTS|EDITOR|VISUAL|PAGER|LESSOPEN"
+    r"|[A-Z]*SECONDS|S?RANDOM|LINENO|OPTIND|HIST\w*|EPOCH\w*"  # numbers: arithmetic
     r"|(?:BASH|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT)_?\w*"
 )
 _COMMAND = re.compile(
     r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+-]|\[\[?|\]\]?|\}", re.ASCII
 )
+_EXPANSION = re.compile(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
+_DESCRIPTOR = re.compile(r"\d*-?")
 _NUMBER = re.compile(r"[\d.]+[smhd]?")
 _THIS_SHELL = frozenset({"$SHELL", "${SHELL}", "$BASH", "${BASH}", "$0", "${0}"})
 _COMMAND_OPTIONS = frozenset({"-c", "--command", "-exec", "--exec", "--eval", "--rsh"})
@@ -123,7 +126,8 @@ class _Frame:
     word: str | None = None
     inner: _Shell | None = None  # follows the text that a second shell will read
     is_target: bool = False  # the next word is a file of a redirection
-    in_braces: bool = False  # of ${…}
+    copies: bool = False  # and it is one of >& or <&, which bash expands twice
+    braces: str | None = None  # what stands in ${… so far
     in_test: bool = False  # of [[ … ]]
 
 
@@ -149,7 +153,7 @@ class _Shell:
             return ""
         if self._escaped or self._before == "$":
             self._refuse(f"a {'backslash' if self._escaped else 'dollar'} stands before it")
-        if frame.in_braces:
+        if frame.braces is not None:
             self._refuse("${…} can be arithmetic")
         self._before = ""
         if not self._is_script(frame):
@@ -190,7 +194,7 @@ class _Shell:
                 self._refuse("a backslash within backquotes is read twice")
         elif letter == "`":
             self._feed_backquote(frame)
-        elif (before == "$" and letter in "([{") or frame.in_braces:
+        elif (before == "$" and letter in "([{") or frame.braces is not None:
             self._feed_expansion(frame, letter)
         elif frame.quote == _DOUBLE:
             self._end_quote(frame) if letter == '"' else self._add_expanded(frame, letter)
@@ -198,13 +202,16 @@ class _Shell:
             self._feed_bare(frame, letter, before)
 
     def _feed_expansion(self, frame: _Frame, letter: str) -> None:
-        if frame.in_braces:
-            frame.in_braces = letter != "}"
-            if letter in "'\"$(":
-                self._refuse("${…} with more than a name is not understood")
+        if frame.braces is not None:
             self._add(letter)
+            if letter != "}":
+                frame.braces += letter
+                return
+            if not _EXPANSION.fullmatch(frame.braces):
+                self._refuse("${…} with more than a name and a text can be arithmetic")
+            frame.braces = None
         elif letter == "{":
-            frame.in_braces = True
+            frame.braces = ""
             self._add(letter)
         else:
             self._open(")")
@@ -250,7 +257,7 @@ class _Shell:
         elif letter in "<>":
             self._feed_redirection(frame, letter, before)
         elif letter == "&" and before in ("<", ">"):
-            self._before = ""
+            self._before, frame.copies = "", True
         elif letter in ";&|\n()":
             self._feed_end(frame, letter, before)
         else:
@@ -304,7 +311,9 @@ class _Shell:
             frame.inner = None
         if not frame.is_target:
             frame.words.append(frame.word)
-        frame.word, frame.is_target = None, False
+        elif frame.copies and not _DESCRIPTOR.fullmatch(frame.word):
+            self._refuse("the file behind >& is expanded twice (use > FILE 2>&1)")
+        frame.word, frame.is_target, frame.copies = None, False, False
 
     def _end_command(self, frame: _Frame) -> None:
         self._end_word(frame)
@@ -315,7 +324,7 @@ class _Shell:
             self._refuse("a shell within backquotes reads its text twice")
         for word in frame.words:
             frame.in_test = word != "]]" and (frame.in_test or word == "[[")
-        frame.words, frame.is_target = [], False
+        frame.words, frame.is_target, frame.copies = [], False, False
 
     def _in_backquotes(self) -> bool:
         return any(frame.end == "`" for frame in self._frames)
