@@ -320,6 +320,9 @@ def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(ti
     orphan = tidewheel.state / "runs" / "gone" / "run7"
     (orphan / "log" / "scheduler").mkdir(parents=True)
     (orphan / "log" / "scheduler" / "log").write_text("12345")
+    (orphan / "log" / "config").mkdir()
+    store_id = (known[0] / "log" / "config" / "store").read_text()
+    (orphan / "log" / "config" / "store").write_text(store_id)
     theirs = tidewheel.state / "runs" / "theirs" / "run1"
     (theirs / "log" / "config").mkdir(parents=True)
     (theirs / "log" / "config" / "store").write_text("another store")
@@ -330,10 +333,11 @@ def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(ti
     assert "runs/gone/run7" in shown.out and "2 folders" in shown.out
     assert "theirs" not in shown.out
     found = tidewheel("verify", "--files", "--json").json["orphans"]
-    assert {one["path"]: one["bytes"] for one in found} == {
-        str(orphan): 5,
-        str(tasks / "999"): 0,
+    assert {one["path"]: (one["bytes"], one["unmarked"]) for one in found} == {
+        str(orphan): (5 + len(store_id), False),
+        str(tasks / "999"): (0, False),
     }
+    assert not any(one["in_use"] for one in found)
     refused = tidewheel("verify", "--files", "--delete")
     assert (refused.status, orphan.exists()) == (2, True)
     assert "--yes" in refused.err
@@ -343,6 +347,25 @@ def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(ti
     assert not orphan.parent.exists() and theirs.exists()
     assert sorted(path for path in (tidewheel.state / "runs").glob("flow/*")) == known
     assert tidewheel("log", "flow").status == 0
+
+
+def test_verify_removes_files_that_do_not_say_which_store_they_are_of_only_if_told_so(
+    tidewheel,
+):
+    worked(tidewheel, "--id", "good", "--", "true")
+    # A worker of a server's run in the same home, of an earlier version, made this one.
+    unmarked = tidewheel.state / "runs" / "flow" / "run9"
+    (unmarked / "log" / "job").mkdir(parents=True)
+    shown = tidewheel("verify", "--files")
+    assert "runs/flow/run9" in shown.out
+    assert "do not say which store they belong to" in shown.out and "--unmarked" in shown.out
+    [found] = tidewheel("verify", "--files", "--json").json["orphans"]
+    assert (found["unmarked"], found["in_use"]) == (True, False)
+    kept = tidewheel("verify", "--files", "--delete", "--yes", "--json")
+    assert (kept.json["removed"], unmarked.exists()) == ([], True)
+    assert tidewheel("verify", "--files", "--unmarked", "--yes").status == 2
+    removal = ("verify", "--files", "--delete", "--unmarked", "--yes", "--json")
+    assert tidewheel(*removal).json["removed"] == [str(unmarked)]
 
 
 @pytest.mark.req("R002-78")

@@ -34,6 +34,7 @@ from tidewheel.core.sched.records import (
     PutRun,
     PutTask,
 )
+from tidewheel.core.tasks.requests import ClaimRequest
 from tidewheel.core.tasks.status import Status
 from tidewheel.errors import NotFound, NotRunning, RunLost
 from tidewheel.store.change_rows import read_changes
@@ -372,6 +373,17 @@ def test_a_run_that_was_let_go_has_nothing_that_a_worker_can_claim(store, status
     assert driver.take(9) == []
     assert store.listed(statuses=(Status.READY,)) == []
     assert store.verify() == []
+
+
+def test_nobody_waits_for_a_delayed_task_of_a_run_that_was_let_go(store):
+    driver = Driver.of(store)
+    driver.submit("a", delay_seconds=60)
+    every = ClaimRequest(queue=driver.run.queue, worker=store.hire(), count=9)
+    assert store.claim(every).next_due_seconds == pytest.approx(60.0, abs=5.0)
+    let_go(driver)
+    assert store.claim(every).next_due_seconds is None
+    carried_on(driver)
+    assert store.claim(every).next_due_seconds == pytest.approx(60.0, abs=5.0)
 
 
 def test_what_was_withdrawn_is_the_same_submission_when_the_run_goes_on(store):

@@ -1,9 +1,13 @@
 """Commands that are tried: what they would change is what they change, and nothing is done."""
 
+import asyncio
+
 import pytest
 
 from tests.support.http_server import in_path, running_server
-from tests.support.prepared_run import PreparedRun
+from tests.support.prepared_run import FLOW, PreparedRun
+from tidewheel.core.runs.definition import sealed
+from tidewheel.wiring.stores import opened_store
 
 
 @pytest.fixture
@@ -105,6 +109,25 @@ def test_a_reload_is_tried_with_the_definition_that_is_named(operator, run):
     assert fresh and states(operator) == before
     nobody = operator.post(f"{operator.path}/reload?dry_run=true", {"definition": "0" * 64})
     assert nobody.status == 404
+
+
+def test_a_reload_of_what_the_run_has_is_tried_as_it_would_be_done(tidewheel, server):
+    """Nobody is kept from a run that has begun, by rules that came later."""
+    flow = FLOW + "[[[events]]]\nfailed handlers = ssh host 'tell %(id)s'\n"
+    run = PreparedRun(tidewheel, flow).starts()
+
+    async def save_as_from_its_folder():
+        async with opened_store(tidewheel.store) as store:
+            same = sealed(await store.definition(run.view.definition), trusted=True)
+            await store.save_definition(same)
+            return same.digest
+
+    asked = {"definition": asyncio.run(save_as_from_its_folder())}
+    assert asked["definition"] != run.view.definition
+    operator = server.caller("operate")
+    path = f"/runs/{in_path(run.name)}"
+    tried = operator.post(f"{path}/reload?dry_run=true", asked)
+    assert tried.status == 200, tried.body
 
 
 @pytest.mark.parametrize(

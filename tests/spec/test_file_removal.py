@@ -1,5 +1,6 @@
 """What is removed from the store is removed from the disk, and nothing else is."""
 
+import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,18 @@ import pytest
 
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.tasks.task import Instant
-from tidewheel.services.file_removal import remove_folder, remove_run_files
+from tidewheel.runners.processes import this_process
+from tidewheel.services.file_removal import (
+    find_orphans,
+    remove_folder,
+    remove_orphan,
+    remove_run_files,
+)
 from tidewheel.services.home_folders import log_generations, run_directory
 from tidewheel.services.run_views.log_files import last_text, part_of_file, run_log
 from tidewheel.services.scheduler.run_files import LOGS_KEPT, RunFiles
-from tidewheel.services.scheduler.run_owner import take_folder
+from tidewheel.services.scheduler.run_owner import note_store, take_folder
+from tidewheel.store.memory import MemoryStore
 from tidewheel.testing.driven_run import DrivenRun
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
@@ -36,16 +44,63 @@ def filled(folder: Path) -> Path:
 def test_the_folder_of_a_run_goes_and_with_the_last_one_that_of_its_workflow(view, tmp_path):
     folder = filled(run_directory(tmp_path, view.name))
     take_folder(view, tmp_path)
-    assert remove_run_files(tmp_path, view)
+    assert remove_run_files(tmp_path, view, "mine")
     assert not folder.parent.exists() and (tmp_path / "runs").is_dir()
-    assert not remove_run_files(tmp_path, view)
+    assert not remove_run_files(tmp_path, view, "mine")
 
 
 def test_a_folder_of_another_run_of_the_same_name_stays(view, tmp_path):
     folder = filled(run_directory(tmp_path, view.name))
     take_folder(replace(view, created_at=view.created_at + 1), tmp_path)
-    assert not remove_run_files(tmp_path, view)
+    assert not remove_run_files(tmp_path, view, "mine")
     assert (folder / "log" / "job" / "out").exists()
+
+
+def test_a_folder_of_another_store_stays_though_its_run_is_called_the_same(view, tmp_path):
+    folder = filled(run_directory(tmp_path, view.name))
+    take_folder(view, tmp_path)
+    note_store(folder, "another")
+    assert not remove_run_files(tmp_path, view, "mine")
+    assert (folder / "log" / "job" / "out").exists()
+    note_store(folder, "mine")
+    assert remove_run_files(tmp_path, view, "mine")
+
+
+def test_a_folder_that_does_not_say_whose_it_is_stays(view, tmp_path):
+    folder = filled(run_directory(tmp_path, view.name))
+    assert not remove_run_files(tmp_path, view, "mine")
+    assert (folder / "log" / "job" / "out").exists()
+    note_store(folder, "mine")  # by a worker, where no scheduler ran
+    assert remove_run_files(tmp_path, view, "mine")
+
+
+def orphans(home):
+    return asyncio.run(find_orphans(MemoryStore(clock=lambda: 0.0), home))
+
+
+def test_a_folder_without_a_store_is_found_as_one_that_may_be_anothers(tmp_path):
+    filled(run_directory(tmp_path, "flow/run1"))
+    filled(run_directory(tmp_path, "flow/.removed-run2"))
+    note_store(filled(run_directory(tmp_path, "flow/run3")), "another")
+    found = {one.path: one.is_unmarked for one in orphans(tmp_path)}
+    assert found == {"runs/flow/run1": True, "runs/flow/.removed-run2": False}
+
+
+def test_a_folder_in_which_a_job_runs_is_not_removed(tmp_path):
+    job = filled(run_directory(tmp_path, "flow/run1")) / "log" / "job" / "1" / "a" / "01"
+    job.mkdir(parents=True)
+    me = this_process()
+    begun = f"pid={me.pid} start={int(me.started)} boot={me.boot_id}\n"
+    (job / "job.status").write_text(begun)
+    [found] = orphans(tmp_path)
+    assert found.in_use and not remove_orphan(tmp_path, found)
+    elsewhere = begun.replace(me.boot_id, me.boot_id + "1")  # another pid namespace
+    (job / "job.status").write_text(elsewhere)
+    assert not remove_orphan(tmp_path, found)
+    (job / "job.status").write_text(begun.replace("start=", "start=1"))  # the pid is another's
+    assert not orphans(tmp_path)[0].in_use
+    (job / "job.status").write_text(f"{begun}exit=0\n")
+    assert remove_orphan(tmp_path, found)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../elsewhere", "a/../../elsewhere", "a\0b"])

@@ -9,6 +9,7 @@ from tidewheel.core.runs.definition import StoredDefinition, StoredFile
 from tidewheel.errors import NotFound, Refused, RunnerUnable, StoreUnreachable
 from tidewheel.services.run_supplies import Supplies, held_definition, wanted_definition
 from tidewheel.services.scheduler.run_files import RunFiles
+from tidewheel.services.scheduler.run_owner import STORE
 
 
 def definition(digest, **files):
@@ -36,6 +37,10 @@ class Store:
         return self.now
 
 
+async def known_store():
+    return "the store"
+
+
 def job(digest, name="foo"):
     return submission(node(name), run=run_facts(definition=digest))
 
@@ -56,7 +61,7 @@ async def supplied(supplies, directory, *digests):
 
 def test_files_are_there_before_the_first_job_and_are_fetched_once(tmp_path):
     store = Store(definition("d1", bin_tool="#!/bin/sh", lib_x="1"))
-    supplies, run = Supplies(store), tmp_path / "runs" / "tide"
+    supplies, run = Supplies(store, known_store), tmp_path / "runs" / "tide"
 
     async def many():
         await asyncio.gather(*(supplies(job("d1", f"t{n}"), run) for n in range(20)))
@@ -65,20 +70,20 @@ def test_files_are_there_before_the_first_job_and_are_fetched_once(tmp_path):
     assert (run / "bin/tool").read_text() == "#!/bin/sh"
     assert (run / "bin/tool").stat().st_mode & 0o777 == 0o700
     assert store.asked == 1 and held_definition(run) == "d1"
-    asyncio.run(Supplies(store)(job("d1"), run))  # another worker of this host
+    asyncio.run(Supplies(store, known_store)(job("d1"), run))  # another worker of this host
     assert store.asked == 1
 
 
 def test_on_the_schedulers_own_host_nothing_is_fetched(tmp_path):
     store = Store(definition("d1", bin_tool="x"))
     RunFiles(tmp_path).prepare(store.now)
-    asyncio.run(Supplies(store)(job("d1"), tmp_path))
+    asyncio.run(Supplies(store, known_store)(job("d1"), tmp_path))
     assert store.asked == 0
 
 
 def test_the_files_of_a_reload_arrive_and_old_ones_never_come_back(tmp_path):
     store = Store(definition("d1", bin_tool="old", lib_x="1"))
-    supplies = Supplies(store)
+    supplies = Supplies(store, known_store)
     asyncio.run(supplied(supplies, tmp_path, "d1"))
     store.now = definition("d2", bin_tool="new", lib_x="1")
     asyncio.run(supplied(supplies, tmp_path, "d2"))
@@ -90,9 +95,9 @@ def test_the_files_of_a_reload_arrive_and_old_ones_never_come_back(tmp_path):
 
 def test_what_a_job_has_changed_stays_until_the_next_reload(tmp_path):
     store = Store(definition("d1", lib_x="1"))
-    asyncio.run(supplied(Supplies(store), tmp_path, "d1"))
+    asyncio.run(supplied(Supplies(store, known_store), tmp_path, "d1"))
     (tmp_path / "lib/x").write_text("mine")
-    asyncio.run(supplied(Supplies(store), tmp_path, "d1"))
+    asyncio.run(supplied(Supplies(store, known_store), tmp_path, "d1"))
     assert (tmp_path / "lib/x").read_text() == "mine"
 
 
@@ -103,7 +108,7 @@ def test_what_a_job_has_changed_stays_until_the_next_reload(tmp_path):
 def test_files_that_cannot_be_had_are_trouble_with_a_reason(tmp_path, error, raised):
     store = Store(definition("d1", lib_x="1"))
     store.error = error
-    supplies = Supplies(store)
+    supplies = Supplies(store, known_store)
     with pytest.raises(raised, match=r"the files of flows/tide/run1 cannot be"):
         asyncio.run(supplied(supplies, tmp_path, "d1"))
     store.error = None
@@ -115,7 +120,7 @@ def test_a_folder_that_cannot_be_written_is_trouble_of_the_host(tmp_path):
     (tmp_path / "log").write_text("no folder")
     store = Store(definition("d1", lib_x="1"))
     with pytest.raises(RunnerUnable, match="cannot be written here"):
-        asyncio.run(supplied(Supplies(store), tmp_path, "d1"))
+        asyncio.run(supplied(Supplies(store, known_store), tmp_path, "d1"))
 
 
 def test_a_file_outside_of_the_folder_is_refused(tmp_path):
@@ -127,5 +132,15 @@ def test_a_file_outside_of_the_folder_is_refused(tmp_path):
         )
     )
     with pytest.raises(Refused, match="outside of its folder"):
-        asyncio.run(supplied(Supplies(store), tmp_path / "run", "d1"))
+        asyncio.run(supplied(Supplies(store, known_store), tmp_path / "run", "d1"))
     assert not (tmp_path / "evil").exists()
+
+
+def test_a_folder_that_a_worker_makes_says_which_store_knows_its_run(tmp_path):
+    """Several stores may use one home; verify --files takes no folder of another one."""
+    run = tmp_path / "run"
+    asyncio.run(supplied(Supplies(Store(definition("d1")), known_store), run, "d1"))
+    assert (run / STORE).read_text() == "the store"
+    (run / STORE).unlink()  # as an earlier version left it
+    asyncio.run(supplied(Supplies(Store(definition("d1")), known_store), run, "d1"))
+    assert (run / STORE).read_text() == "the store"

@@ -24,6 +24,7 @@ from tidewheel.runners.job_values import OUTPUTS_NAME
 from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.texts import printable, storable
 
+STATUS_NAME = "job.status"
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
 
@@ -94,7 +95,7 @@ class JobDirectory:
     @property
     def status(self) -> Path:
         """Which process the job is, and how it ended."""
-        return self.path / "job.status"
+        return self.path / STATUS_NAME
 
     def write_job(self, command: str, spec: str | None) -> None:
         """Make the directory and put the command and the spec into it."""

@@ -5,6 +5,9 @@ reached by descriptors of directories, from the root on, and no link is followed
 within: what a job made of its folder leads nowhere else. It is renamed before it is emptied, so
 that whoever makes a folder of the same name meanwhile loses nothing, and what is left of it is
 found again.
+
+Several stores may use one home, and have runs of the same name. A folder of a run says which
+store knows it, and whose it is; one that says neither is taken for nobody's.
 """
 
 from __future__ import annotations
@@ -21,21 +24,25 @@ from typing import NamedTuple
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.ports.store import Store
+from tidewheel.runners.job_directory import STATUS_NAME, parse_status
+from tidewheel.runners.processes import boot_id, is_alive
 from tidewheel.services.home_folders import runs_directory, store_name, tasks_directory
 from tidewheel.services.scheduler.run_owner import OWNER, STORE, owner_text
 
 GOING = ".removed-"  # how folders are called that are being emptied
 PAGE = 1_000
+SMALL_BYTES_MAX = 10_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove_run_files(home: Path, run: RunView) -> bool:
+def remove_run_files(home: Path, run: RunView, store_id: str) -> bool:
     """Removes the folder of a run that the store has let go; whether there was one.
 
-    A folder that says that it is another run's stays, though it has the same name.
+    A folder that says that it is another run's or another store's stays, though it has the same
+    name, and so does one that does not say whose it is.
     """
-    parts = run.name.split("/")
-    return remove_folder(runs_directory(home), parts, whose=owner_text(run))
+    mark = FolderMark(owner=owner_text(run), store=store_id)
+    return remove_folder(runs_directory(home), run.name.split("/"), mark)
 
 
 def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
@@ -44,11 +51,23 @@ def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
     return sum(remove_folder(root, [str(seq)]) for seq in seqs)
 
 
-def remove_folder(root: Path, parts: Sequence[str], whose: str = "") -> bool:
+class FolderMark(NamedTuple):
+    """What a folder of a run says about itself; "" is nothing."""
+
+    owner: str
+    store: str
+
+    def is_of(self, mine: FolderMark) -> bool:
+        """Whether it says so, and nothing else."""
+        said = [(there, my) for there, my in zip(self, mine, strict=True) if there]
+        return bool(said) and all(there == my for there, my in said)
+
+
+def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = None) -> bool:
     """Removes a folder below the root with all that is in it; whether there was one.
 
-    Nothing happens where a part is no plain name, or the way leads over a link. `whose` is what
-    its file of the owner says, if it says anything.
+    Nothing happens where a part is no plain name, or the way leads over a link, or the folder
+    does not have the mark.
     """
     if not parts or not all(map(_is_plain, parts)):
         return False
@@ -58,7 +77,7 @@ def remove_folder(root: Path, parts: Sequence[str], whose: str = "") -> bool:
             name = parts[-1]
             if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
-            if whose and _owner(opened, folder, name) not in ("", whose):
+            if mark is not None and not _mark(opened, folder, name).is_of(mark):
                 return False
             going = f"{GOING}{name}"
             with suppress(OSError):
@@ -110,17 +129,24 @@ def _is_plain(part: str) -> bool:
     return part not in ("", ".", "..") and "/" not in part and "\0" not in part
 
 
-def _owner(opened: _Descriptors, folder: int, name: str) -> str:
-    """What the folder says whose it is; nothing, if it does not."""
+def _mark(opened: _Descriptors, folder: int, name: str) -> FolderMark:
+    return FolderMark(*(_said(opened, folder, (name, *one.parts)) for one in (OWNER, STORE)))
+
+
+def _said(opened: _Descriptors, at: int, parts: Sequence[str]) -> str:
+    """What a small file says; nothing, if there is none."""
     try:
-        at = opened.open(name, folder)
-        for part in OWNER.parts[:-1]:
+        for part in parts[:-1]:
             at = opened.open(part, at)
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(OWNER.name, flags, dir_fd=at), "rb") as file:
-            return file.read(1_000).decode(errors="replace")
+        return _read(parts[-1], at)
     except OSError:
         return ""
+
+
+def _read(name: str, at: int) -> str:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    with open(os.open(name, flags, dir_fd=at), "rb") as file:
+        return file.read(SMALL_BYTES_MAX).decode(errors="replace")
 
 
 def _remove_empty(opened: _Descriptors, root: Path, parts: Sequence[str]) -> None:
@@ -139,11 +165,19 @@ class Orphan(NamedTuple):
     kind: str  # runs or tasks
     parts: tuple[str, ...]
     size: int
+    mark: FolderMark | None  # what it said; None: it is not of a run
+    in_use: bool = False  # a job of it runs, or may run, on this host
 
     @property
     def path(self) -> str:
         """Below the home."""
         return "/".join((self.kind, *self.parts))
+
+    @property
+    def is_unmarked(self) -> bool:
+        """It may be another store's: workers and schedulers of earlier versions noted none."""
+        is_left = self.parts[-1].startswith(GOING)  # somebody has decided it already
+        return self.mark is not None and not self.mark.store and not is_left
 
 
 async def find_orphans(store: Store, home: Path) -> list[Orphan]:
@@ -156,30 +190,55 @@ async def find_orphans(store: Store, home: Path) -> list[Orphan]:
     tasks = await asyncio.to_thread(lambda: list(_task_folders(home, store_id)))
     known = await _known_runs(store) if runs else {}
     seqs = await _known_seqs(store) if tasks else set()
-    found = [
-        ("runs", parts)
-        for parts, owner in runs
-        if "/".join(parts) not in known or owner not in ("", known["/".join(parts)])
+    found: list[tuple[str, tuple[str, ...], FolderMark | None]] = [
+        ("runs", parts, mark)
+        for parts, mark in runs
+        if "/".join(parts) not in known or mark.owner not in ("", known["/".join(parts)])
     ]
     found += [
-        (f"tasks/{store_name(store_id)}", (name,))
+        (f"tasks/{store_name(store_id)}", (name,), None)
         for name in tasks
         if not name.isdecimal() or int(name) not in seqs
     ]
-    return [
-        Orphan(kind, parts, await asyncio.to_thread(bytes_below, home / kind, parts))
-        for kind, parts in found
-    ]
+    return [await asyncio.to_thread(_orphan, home, *one) for one in found]
+
+
+def _orphan(home: Path, kind: str, parts: tuple[str, ...], mark: FolderMark | None) -> Orphan:
+    root = home / kind
+    return Orphan(kind, parts, bytes_below(root, parts), mark, has_live_job(root, parts))
 
 
 def remove_orphan(home: Path, orphan: Orphan) -> bool:
-    """Whether it was there and is gone."""
-    return remove_folder(home / orphan.kind, orphan.parts)
+    """Whether it was there and is gone; one in which a job runs stays."""
+    root = home / orphan.kind
+    return not has_live_job(root, orphan.parts) and remove_folder(root, orphan.parts)
 
 
-def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every folder of a run below the home, by its parts, and whose it says to be; not those
-    that say that they belong to another store."""
+def has_live_job(root: Path, parts: Sequence[str]) -> bool:
+    """Whether a process of this host is, or may be, the job of an attempt in this folder.
+
+    Adoption knows a job by the same file. In another pid namespace nothing can be seen of it.
+    """
+    here = boot_id()
+    for _, _, names, at in os.fwalk(root.joinpath(*parts)):
+        if STATUS_NAME not in names:
+            continue
+        with suppress(OSError):
+            status = parse_status(_read(STATUS_NAME, at))
+            process = status.process
+            if process is None or status.exit_status is not None:
+                continue
+            if status.boot_id != here:
+                if status.boot_id.partition("/")[0] == here.partition("/")[0]:
+                    return True
+            elif is_alive(process.pid, process.started):
+                return True
+    return False
+
+
+def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], FolderMark]]:
+    """Every folder of a run below the home, by its parts, and what it says; not those that say
+    that they belong to another store."""
     root = runs_directory(home)
     if not root.is_dir():  # nothing has run here yet
         return
@@ -192,8 +251,9 @@ def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], s
         is_run = (folder / OWNER).is_file() or any(map(os.path.isdir, _logs(folder)))
         if is_run or parts[-1].startswith(GOING):
             names.clear()  # what lies in it is its own
-            if _text(folder / STORE) in ("", store_id):
-                yield parts, _text(folder / OWNER)
+            mark = FolderMark(_text(folder / OWNER), _text(folder / STORE))
+            if mark.store in ("", store_id):
+                yield parts, mark
 
 
 def _logs(folder: Path) -> list[Path]:

@@ -167,7 +167,8 @@ class Monitor(Service):
         except Refused:  # somebody was faster: it is driven again, or gone
             return []
         if run is not None and self._home is not None:
-            await asyncio.to_thread(remove_run_files, self._home, run)
+            store_id = await self._store.store_id()
+            await asyncio.to_thread(remove_run_files, self._home, run, store_id)
         return [self.report("run.deleted", run=expired[0])] if gone else []
 
     async def _remove_task_files(self, expired: Sequence[TaskView]) -> None:

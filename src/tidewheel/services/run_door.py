@@ -149,5 +149,6 @@ class StoreRunDoor:
     async def delete(self, run: str) -> RunView:
         view = await self._store.find_run(run)
         await self._store.delete_run(view.number)
-        await asyncio.to_thread(remove_run_files, self._home, view)
+        store_id = await self._store.store_id()
+        await asyncio.to_thread(remove_run_files, self._home, view, store_id)
         return view

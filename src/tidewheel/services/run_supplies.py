@@ -24,6 +24,7 @@ from tidewheel.core.runs.job_names import DEFINITION, read_job_name
 from tidewheel.core.tasks.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole
+from tidewheel.services.scheduler.run_owner import STORE, note_store
 
 if TYPE_CHECKING:
     from tidewheel.core.runs.definition import StoredDefinition
@@ -61,8 +62,9 @@ def wanted_definition(task: Claimed) -> str:
 class Supplies:
     """Sees to the folders of runs for one worker."""
 
-    def __init__(self, fetch: Fetch) -> None:
+    def __init__(self, fetch: Fetch, store_id: Callable[[], Awaitable[str]]) -> None:
         self._fetch = fetch
+        self._store_id = store_id
         self._supplied: dict[Path, str] = {}  # what the last job in it wanted
         self._one_by_one = asyncio.Lock()
 
@@ -81,6 +83,8 @@ class Supplies:
     async def _bring(self, task: Claimed, directory: Path, wanted: str) -> None:
         run = read_job_name(task.id).run
         try:
+            if not await asyncio.to_thread((directory / STORE).exists):
+                note_store(directory, await self._store_id())
             if held_definition(directory) == wanted:
                 return
             with await asyncio.to_thread(_locked, directory):

@@ -97,6 +97,7 @@ async def driving(  # noqa: PLR0913 - each by name
     """
     from tidewheel.core.runs.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
+    from tidewheel.services.home_folders import run_directory
     from tidewheel.services.scheduler.handlers_voice import handlers_voice
     from tidewheel.services.scheduler.pace import as_compatible
     from tidewheel.services.scheduler.run_owner import note_store, take_folder
@@ -106,7 +107,7 @@ async def driving(  # noqa: PLR0913 - each by name
         await check_given(run, given, home, store)
     make_private_directory(home)
     take_folder(run, home)
-    note_store(run, home, await store.store_id())
+    note_store(run_directory(home, run.name), await store.store_id())
     how = settings or scheduler_settings()
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
@@ -141,11 +142,13 @@ async def deliver_left(
 ) -> int:
     """Call the event handlers of a run that is over and whose scheduler died before it could;
     of how many events."""
+    from tidewheel.services.home_folders import run_directory
     from tidewheel.services.scheduler.handlers_voice import handlers_voice
-    from tidewheel.services.scheduler.run_owner import take_folder
+    from tidewheel.services.scheduler.run_owner import note_store, take_folder
     from tidewheel.services.scheduler.taking import SchedulerHome, deliver_left
 
     take_folder(run, home)
+    note_store(run_directory(home, run.name), await store.store_id())
     limit = store_settings(where).submit.message_bytes_max
     async with handlers_voice(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(

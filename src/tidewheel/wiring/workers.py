@@ -198,7 +198,7 @@ def _supply(store: TaskStore, home: Path) -> Supply:
     async def fetch(task: Claimed) -> StoredDefinition:
         return await run_door(store, home).definition(read_job_name(task.id).run)
 
-    return Supplies(fetch)
+    return Supplies(fetch, store.store_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ EPILOG = """\b
 Examples:
   tidewheel verify
   tidewheel verify --files                   also list files that belong to nothing in the store
-  tidewheel verify --files --delete --yes    and remove them
+  tidewheel verify --files --delete --yes    and remove those of this store
 """
 
 
@@ -31,11 +31,20 @@ Examples:
     "not know, with their sizes.",
 )
 @click.option("--delete", "deletes", is_flag=True, help="With --files: remove them.")
+@click.option(
+    "--unmarked",
+    is_flag=True,
+    help="With --delete: also those that do not say which store they belong to.",
+)
 @click.option("--yes", "is_sure", is_flag=True, help="With --delete: do not ask.")
-def command(session: Session, *, files: bool, deletes: bool, is_sure: bool) -> int:
+def command(
+    session: Session, *, files: bool, deletes: bool, unmarked: bool, is_sure: bool
+) -> int:
     """List every row of the store that breaks a promise; exit 1 if there is one."""
     if deletes and not files:
         raise click.UsageError("--delete removes what --files lists; give both")
+    if unmarked and not deletes:
+        raise click.UsageError("--unmarked says what else --delete removes; give both")
     found = session.ask_existing(lambda client: client.verify())
     document: dict[str, object] = {
         "violations": [
@@ -49,13 +58,15 @@ def command(session: Session, *, files: bool, deletes: bool, is_sure: bool) -> i
         else:
             say("the store keeps every promise")
     if files:
-        document |= _check_files(session, deletes=deletes, is_sure=is_sure)
+        document |= _check_files(session, deletes=deletes, unmarked=unmarked, is_sure=is_sure)
     if session.as_json:
         say_json(document)
     return ExitCode.FAILED if found else ExitCode.DONE
 
 
-def _check_files(session: Session, *, deletes: bool, is_sure: bool) -> dict[str, object]:
+def _check_files(
+    session: Session, *, deletes: bool, unmarked: bool, is_sure: bool
+) -> dict[str, object]:
     from tidewheel.config import home_directory
     from tidewheel.services.file_removal import find_orphans, remove_orphan
     from tidewheel.wiring.stores import is_remote, opened_store
@@ -72,14 +83,23 @@ def _check_files(session: Session, *, deletes: bool, is_sure: bool) -> dict[str,
             return await find_orphans(store, home)
 
     found = asyncio.run(orphans())
-    shown = [{"path": str(home / one.path), "bytes": one.size} for one in found]
+    shown = [
+        {
+            "path": str(home / one.path),
+            "bytes": one.size,
+            "unmarked": one.is_unmarked,
+            "in_use": one.in_use,
+        }
+        for one in found
+    ]
     if not session.as_json:
         _show(found, str(home))
     removed = []
-    if found and deletes and _agreed(len(found), is_sure=is_sure):
-        removed = [str(home / one.path) for one in found if remove_orphan(home, one)]
+    going = [one for one in found if not one.in_use and (unmarked or not one.is_unmarked)]
+    if going and deletes and _agreed(len(going), is_sure=is_sure):
+        removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
-            say(f"{len(removed)} of {len(found)} folders are removed")
+            say(f"{len(removed)} of {len(going)} folders are removed")
     return {"orphans": shown, "removed": removed}
 
 
@@ -87,11 +107,33 @@ def _show(found: list[Orphan], home: str) -> None:
     if not found:
         say(f"every folder of a run or a task in {home} belongs to something in the store")
         return
+    used = [one for one in found if one.in_use]
+    unmarked = [one for one in found if one.is_unmarked and not one.in_use]
+    marked = [one for one in found if not one.is_unmarked and not one.in_use]
+    if marked:
+        _list(marked)
+        say(
+            f"{_counted(marked)} in {home} belong to nothing in this store; remove them: "
+            "tidewheel verify --files --delete"
+        )
+    if unmarked:
+        _list(unmarked)
+        say(
+            f"{_counted(unmarked)} in {home} belong to no run of this store, and do not say "
+            "which store they belong to; if no other store or server uses this state "
+            "directory, remove them: tidewheel verify --files --delete --unmarked"
+        )
+    if used:
+        _list(used)
+        say(f"{_counted(used)} in {home} are in use: a job of them still runs; they stay")
+
+
+def _list(found: list[Orphan]) -> None:
     say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in found])
-    say(
-        f"{len(found)} folders in {home}, {sum(one.size for one in found)} bytes, belong to "
-        "nothing in this store; remove them: tidewheel verify --files --delete"
-    )
+
+
+def _counted(found: list[Orphan]) -> str:
+    return f"{len(found)} folders, {sum(one.size for one in found)} bytes,"
 
 
 def _agreed(count: int, *, is_sure: bool) -> bool:

@@ -34,6 +34,7 @@ from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import write_whole
 from tidewheel.sources.cycling.reader import CyclingReader
 from tidewheel.sources.flow_cylc.loading import SourceOptions
+from tidewheel.sources.flow_cylc.node_checks import BAD_HANDLER
 from tidewheel.sources.flow_cylc.points import PointTexts
 from tidewheel.sources.flow_cylc.settings import FlowSettings
 from tidewheel.sources.flow_cylc.source_text import SourceText
@@ -57,7 +58,7 @@ MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
 # Mistakes with which a run works all the same: nobody is kept from a run that has begun.
-_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS})
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
 
 
 @dataclass(frozen=True, slots=True)

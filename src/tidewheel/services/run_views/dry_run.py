@@ -8,6 +8,7 @@ from pathlib import Path
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.runs.applying import Applied, events_of
 from tidewheel.core.runs.commands import Command, Reload, Stop
+from tidewheel.core.runs.definition import is_same_content
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import KillJob, PollJob, Submit
 from tidewheel.core.sched.pool import Pool
@@ -106,7 +107,7 @@ async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> G
     else:
         old = await store.definition(view.definition)
         new = reread(old, view.options, directory)
-    is_new = new.digest != view.definition
+    is_new = not is_same_content(new.digest, view.definition)
     return restore(new, view.options, directory, is_new=is_new).graph
 
 

@@ -14,7 +14,12 @@ from datetime import UTC, datetime
 
 from tidewheel.core.graph.node import Events, NodeDef, Pairs
 from tidewheel.core.tasks.task import Instant
-from tidewheel.sources.flow_cylc.handler_fields import BadField, with_references
+from tidewheel.sources.flow_cylc.handler_fields import (
+    BadField,
+    Reference,
+    variable_of,
+    with_references,
+)
 from tidewheel.sources.flow_cylc.settings import WorkflowEvents
 
 # They may happen to one job any number of times.
@@ -22,6 +27,9 @@ REPEATABLE = frozenset({"warning", "critical", "custom"})
 TIMES = frozenset(
     {"submit_time", "start_time", "finish_time"}
 )  # of letters that need no quotes
+# Linux takes no variable and no argument of more than 128 KiB; an argument may have two values.
+VALUE_BYTES_MAX = 60_000
+CUT_MARK = " … (cut)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +116,8 @@ class FilledCommand:
 def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledCommand:
     """A command for the facts of an event. ValueError: it cannot be.
 
-    No fact is ever part of the command: see `handler_fields`.
+    No fact is ever part of the command: see `handler_fields`. A command without fields to which
+    none can be added safely is called without arguments, and has the variables alone.
     """
     facts = facts_of(notice, run)
     environment = {variable_of(name): _printable(value) for name, value in facts.items()}
@@ -116,32 +125,36 @@ def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledComman
         shown = command % words_of(notice, run)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{command!r} has a field that cannot be filled: {error}") from None
-    template = command
-    if shown == command:
-        named = ["event", "workflow", *(["id"] if notice.task is not None else []), "message"]
-        template = " ".join([command, *(f"%({name})s" for name in named)])
-        shown = " ".join([command, *(_always_quoted(str(facts[name])) for name in named)])
 
-    def variable(match: re.Match[str], is_quoted: bool) -> str:
+    def variable(match: re.Match[str]) -> str:
         name, conversion = variable_of(match["name"]), match["conversion"]
         text = _printable(f"%{conversion}" % facts[match["name"]])
-        if is_quoted:
-            name, text = f"{name}_QUOTED", shlex.quote(text)
         if environment.get(name, text) != text:  # written in another way than elsewhere
             name = f"{name}_{len(environment)}"
         environment[name] = text
         return name
 
+    if shown == command:
+        made, named = _with_arguments(command, variable, of_task=notice.task is not None)
+        shown = " ".join([command, *(_always_quoted(str(facts[name])) for name in named)])
+        return FilledCommand(command=made, environment=environment, shown=shown)
     try:
-        made = with_references(template, variable)
+        made = with_references(command, variable)
     except BadField as error:
         raise ValueError(f"{command!r}: {error}") from None
     return FilledCommand(command=made, environment=environment, shown=shown)
 
 
-def variable_of(name: str) -> str:
-    """The variable in which a handler finds a field."""
-    return "TIDEWHEEL_EVENT_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
+def _with_arguments(
+    command: str, variable: Reference, *, of_task: bool
+) -> tuple[str, list[str]]:
+    """A command that has no fields, and the names of those that it gets as arguments."""
+    named = ["event", "workflow", *(["id"] if of_task else []), "message"]
+    try:
+        template = " ".join([command, *(f"%({name})s" for name in named)])
+        return with_references(template, variable), named
+    except BadField:
+        return with_references(command, variable), []
 
 
 def words_of(notice: HandledNotice, run: HandledRun) -> dict[str, object]:
@@ -191,8 +204,11 @@ def _task_facts(task: TaskFacts) -> dict[str, str | int]:
 
 
 def _printable(value: object) -> str:
-    """As an environment can hold it."""
-    return str(value).encode(errors="replace").decode().replace("\0", "")
+    """As an environment can hold it; what is too long for one is cut."""
+    text = str(value).encode(errors="replace").replace(b"\0", b"")
+    if len(text) <= VALUE_BYTES_MAX:
+        return text.decode()
+    return text[: VALUE_BYTES_MAX - len(CUT_MARK.encode())].decode(errors="ignore") + CUT_MARK
 
 
 def _always_quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tidewheel.core.runs.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.runners.job_directory import write_whole
+from tidewheel.runners.job_directory import make_private_directory, write_whole
 from tidewheel.services.home_folders import run_directory
 
 OWNER = Path("log", "config", "run")
@@ -44,10 +44,11 @@ def take_folder(run: RunView, home: Path) -> None:
         )
 
 
-def note_store(run: RunView, home: Path, store_id: str) -> None:
-    """Write down which store knows the run: several may use one home."""
+def note_store(folder: Path, store_id: str) -> None:
+    """Write down which store knows the run of this folder: several may use one home."""
     with suppress(OSError):
-        write_whole(run_directory(home, run.name) / STORE, store_id.encode(), mode=0o600)
+        make_private_directory((folder / STORE).parent)
+        write_whole(folder / STORE, store_id.encode(), mode=0o600)
 
 
 def last_numbered(workflow: str, home: Path) -> int:

@@ -4,57 +4,115 @@ Theory of operation. What a field stands for may be anything: a message is writt
 into the command as text it would be read by the shell, and no quoting of ours helps, since the
 author may have written quotes around the field. So the text of a command is made of what its
 author wrote alone, and a field becomes a reference to a variable of its environment, which bash
-expands and never reads again. How a reference is written depends on the quotes around it:
+expands and does not read again. How a reference is written depends on the quotes around it:
 
     tell %(message)s            tell "${V}"
     tell "it says %(message)s"  tell "it says ${V}"
     tell 'it says %(message)s'  tell 'it says '"${V}"''
 
-A text for a second shell (`bash -c "…"`, `eval …`, `ssh HOST …`) is read once more, after the
-expansion. There the reference is to a second variable, which holds the value quoted for a
-shell, and quotes of the inner text are closed before it and opened again behind it. Where a
-field could be read by something else (a third shell, a here-document, `python -c`), it is
-refused. Should the quotes be misjudged, a value may be split into words, but is never run.
+In the text of a second shell, `bash -c "tell %(message)s"`, the reference is escaped for the
+first one, so that the second expands it, from the environment that it inherits.
+
+That is safe where the value is an argument of a plain command. It is not where something reads
+its arguments, its input or a name as a program: other shells and interpreters, `eval`, `ssh`,
+arithmetic, here-documents, a command whose name is not known. There are more of these than a
+list can hold, so the forms that are understood are listed instead: a plain command,
+`SHELL [-flags] -c "…"` and `INTERPRETER FILE …`. If any command of a handler has another form
+and names a program that is known to read what it is given, or if its text is not understood,
+every field of the handler is refused. What a plain command does with its arguments is its own
+business: a script of the author that evaluates them is not recognised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 # A field with its conversion, %%, or whatever else begins with a percent sign.
 FIELD = re.compile(
     r"%(?:%|\((?P<name>[^)]*)\)(?P<conversion>[-+ 0#]*\d*(?:\.\d+)?[a-zA-Z])|.?)", re.DOTALL
 )
-_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
-_BECOMING = frozenset({"su", "runuser"})  # another user, whose name may be the next word
-_REST_IS_READ = frozenset({"eval", "ssh", "rsh"})
-_INTERPRETERS = re.compile(r"python[\d.]*|perl|ruby|node|php|lua")
-_AWKS = re.compile(r"[gmn]?awk")
-_PROGRAM_OPTION = re.compile(r"-[a-zA-Z]*[cer]")
-_SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c|--command")
 _BARE, _DOUBLE, _SINGLE, _ANSI = "", '"', "'", "$'"
+_MARK = "\ue000"  # stands for a field in a word
+
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
+_FLAGS = re.compile(r"-[aefluvx]+")
+_SCRIPT_FLAG = re.compile(r"-[aefluvx]*c")
+# They take the name of a file, and then what that file is given.
+_RUNS_A_FILE = re.compile(
+    r"(?:(?:ba|da|a|k|z)?sh|python|pypy|perl|ruby|node|php|Rscript)[-\d.]*"
+)
+_FILE = re.compile(
+    r"(?!.*\b(?:dev|proc)\b)(?:(?:\$\w+|\$\{\w+\}|~)?/)?[\w.][\w./:@%+,=-]*", re.ASCII
+)
+# Whatever their arguments or their input are, these may run it: as any word of a command, since
+# another program may call them.
+_READERS = re.compile(
+    r"(?:(?:rb|ba|da|a|k|pdk|mk|z|c|tc|ya|po|fi|pw|la)?sh|busybox|toybox|xonsh"
+    r"|python|pypy|ipython|perl|ruby|irb|node|nodejs|deno|bun|php|lua|luajit|R|Rscript|julia"
+    r"|octave|tclsh|wish|expect|osascript|guile|ghci|groovy|[gmn]?awk|sed|gsed)[-\d.]*"
+    r"|eval|source|\.|trap|ssh|rsh|mosh|pssh|pdsh|clush|su|sudo|doas|pkexec|runuser|chroot"
+    r"|unshare|nsenter|watch|flock|xargs|parallel|systemd-run"
+)
+# The same, where they are the command itself; they are common words, too.
+_READING_COMMANDS = re.compile(
+    r"at|batch|crontab|find|g?make|m4|ed|ex|vim?|emacs|dc|sqlite3|psql|mysql|gdb|gnuplot|script"
+    r"|screen|tmux|srun|sbatch|salloc|qsub|docker|podman|kubectl|entr|[ls]trace|alias|bind"
+    r"|complete|compgen|coproc|declare|enable|export|fc|function|getopts|hash|history|let|local"
+    r"|mapfile|read|readarray|readonly|set|shopt|typeset|unset|wait"
+)
+_WRAPPERS = re.compile(
+    r"nice|nohup|timeout|setsid|exec|command|builtin|time|env|stdbuf|ionice|chrt|taskset"
+)
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
+_POWERFUL = re.compile(
+    r"PATH|ENV|IFS|PS\d|PROMPT_COMMAND|SHELL|SHELLOPTS|EDITOR|VISUAL|PAGER|LESSOPEN"
+    r"|[A-Z]*SECONDS|S?RANDOM|LINENO|OPTIND|HIST\w*|EPOCH\w*"  # numbers: arithmetic
+    r"|(?:BASH|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT)_?\w*"
+)
+_COMMAND = re.compile(
+    r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+-]|\[\[?|\]\]?|\}", re.ASCII
+)
+_EXPANSION = re.compile(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
+_DESCRIPTOR = re.compile(r"\d*-?")
+_NUMBER = re.compile(r"[\d.]+[smhd]?")
+_THIS_SHELL = frozenset({"$SHELL", "${SHELL}", "$BASH", "${BASH}", "$0", "${0}"})
+_COMMAND_OPTIONS = frozenset({"-c", "--command", "-exec", "--exec", "--eval", "--rsh"})
+_MAILERS = frozenset({"mail", "mailx", "s-nail", "mutt"})  # -c is a copy
 
 
 class BadField(ValueError):
-    """A field that stands where its value would be read as a program."""
+    """A field that stands where its value could be read as a program."""
 
 
-Reference = Callable[[re.Match[str], bool], str]  # the variable of a field; True: quoted once
+Reference = Callable[[re.Match[str]], str]  # the variable of a field
+
+
+def variable_of(name: str) -> str:
+    """The variable in which a handler finds a field."""
+    return "TIDEWHEEL_EVENT_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
 
 
 def with_references(command: str, variable: Reference) -> str:
     """The command with a reference instead of each field; BadField if one cannot be safe."""
-    shell, made, at = _Shell(), [], 0
+    shell, made, at, fields = _Shell(), [], 0, []
     for match in FIELD.finditer(command):
         made.append(shell.read(command[at : match.start()]))
         at = match.end()
         if match["name"] is None:
             made.append(shell.read("%" if match[0] == "%%" else match[0]))
         else:
+            fields.append(match)
             made.append(shell.place(match, variable))
     made.append(shell.read(command[at:]))
+    shell.finish()
+    if fields and shell.danger:
+        raise BadField(
+            f"{fields[0][0]} cannot be filled in safely, since {shell.danger}; remove the "
+            f"fields, and let a script read the variable {variable_of(fields[0]['name'])}"
+        )
     return "".join(made)
 
 
@@ -67,14 +125,20 @@ class _Frame:
     words: list[str] = field(default_factory=list)  # of this simple command so far
     word: str | None = None
     inner: _Shell | None = None  # follows the text that a second shell will read
+    is_target: bool = False  # the next word is a file of a redirection
+    copies: bool = False  # and it is one of >& or <&, which bash expands twice
+    braces: str | None = None  # what stands in ${… so far
+    in_test: bool = False  # of [[ … ]]
 
 
 class _Shell:
     """Follows bash's quoting through a text, as far as fields need it."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
+        self.danger = ""  # why no field of this text is safe
+        self._depth = depth
         self._frames = [_Frame()]
-        self._escaped = self._in_comment = self._has_document = False
+        self._escaped = self._in_comment = False
         self._before = ""  # the character before, unless it was escaped
 
     def read(self, text: str) -> str:
@@ -85,27 +149,31 @@ class _Shell:
     def place(self, match: re.Match[str], variable: Reference) -> str:
         """What stands for a field here."""
         frame = self._frames[-1]
-        shown = match[0]
-        if self._has_document:
-            raise BadField(f"{shown} stands behind a here-document (<<); use printf instead")
         if self._in_comment:
             return ""
-        if self._is_program(frame):
-            raise BadField(f"{shown} stands in a program; let it read the variable instead")
+        if self._escaped or self._before == "$":
+            self._refuse(f"a {'backslash' if self._escaped else 'dollar'} stands before it")
+        if frame.braces is not None:
+            self._refuse("${…} can be arithmetic")
+        self._before = ""
         if not self._is_script(frame):
-            self._add("x")
-            return _reference(variable(match, False), frame.quote)
-        inner = self._inner_of(frame)
-        there = inner._frames[-1]
-        if inner._is_script(there) or inner._is_program(there) or inner._has_document:
-            raise BadField(f"{shown} would be read by a third shell; use the variable instead")
-        self._add("x")
-        closing, opening = {_ANSI: ("'", _ANSI)}.get(there.quote, (there.quote,) * 2)
-        return (
-            _literal(closing, frame.quote)
-            + _reference(variable(match, True), frame.quote)
-            + _literal(opening, frame.quote)
-        )
+            self._add(_MARK)
+            return _reference(variable(match), frame.quote)
+        if self._depth:
+            self._refuse("it would be read by a third shell")
+        text = self._inner_of(frame).place(match, variable)
+        frame.word = (frame.word or "") + _MARK
+        return _literal(text, frame.quote)
+
+    def finish(self) -> None:
+        """There is no more text."""
+        if self._escaped or self._frames[-1].quote or len(self._frames) > 1:
+            self._refuse("a quote or a bracket is not closed")
+        for frame in self._frames:
+            self._end_command(frame)
+
+    def _refuse(self, why: str) -> None:
+        self.danger = self.danger or why
 
     # ---- letter by letter ----
 
@@ -113,23 +181,52 @@ class _Shell:
         frame = self._frames[-1]
         before, self._before = self._before, letter
         if self._escaped:
-            self._escaped, self._before = False, ""
-            kept = frame.quote == _DOUBLE and letter not in '$`"\\\n'
-            self._add(f"\\{letter}" if kept else letter)
+            self._feed_escaped(frame, letter)
         elif self._in_comment:
             self._in_comment = letter != "\n"
+            if letter == "\n":
+                self._end_command(frame)
         elif frame.quote in (_SINGLE, _ANSI):
             self._feed_single(frame, letter)
         elif letter == "\\":
             self._escaped = True
+            if self._in_backquotes():
+                self._refuse("a backslash within backquotes is read twice")
         elif letter == "`":
-            self._frames.pop() if frame.end == "`" else self._open("`")
-        elif letter == "(" and before == "$":
-            self._open(")")
+            self._feed_backquote(frame)
+        elif (before == "$" and letter in "([{") or frame.braces is not None:
+            self._feed_expansion(frame, letter)
         elif frame.quote == _DOUBLE:
-            self._end_quote(frame) if letter == '"' else self._add(letter)
+            self._end_quote(frame) if letter == '"' else self._add_expanded(frame, letter)
         else:
             self._feed_bare(frame, letter, before)
+
+    def _feed_expansion(self, frame: _Frame, letter: str) -> None:
+        if frame.braces is not None:
+            self._add(letter)
+            if letter != "}":
+                frame.braces += letter
+                return
+            if not _EXPANSION.fullmatch(frame.braces):
+                self._refuse("${…} with more than a name and a text can be arithmetic")
+            frame.braces = None
+        elif letter == "{":
+            frame.braces = ""
+            self._add(letter)
+        else:
+            self._open(")")
+            if letter == "[":
+                self._refuse("$[…] is arithmetic")
+
+    def _feed_escaped(self, frame: _Frame, letter: str) -> None:
+        self._escaped, self._before = False, ""
+        if frame.quote == _ANSI:
+            if self._is_script(frame):
+                self._refuse("$'…' with a backslash is not understood here")
+            self._add(letter)
+        elif letter != "\n":  # which joins two lines
+            kept = frame.quote == _DOUBLE and letter not in '$`"\\'
+            self._add(f"\\{letter}" if kept else letter)
 
     def _feed_single(self, frame: _Frame, letter: str) -> None:
         if letter == "\\" and frame.quote == _ANSI:
@@ -139,35 +236,65 @@ class _Shell:
         else:
             self._add(letter)
 
+    def _feed_backquote(self, frame: _Frame) -> None:
+        if frame.end == "`":
+            if frame.quote:
+                self._refuse("a quote or a bracket is not closed")
+            self._end_command(frame)
+            self._frames.pop()
+        else:
+            self._add_expanded(frame, "`")
+            self._open("`")
+
     def _feed_bare(self, frame: _Frame, letter: str, before: str) -> None:
         if letter in "'\"":
             self._add("")
             frame.quote = _ANSI if letter == "'" and before == "$" else letter
         elif letter == "#" and frame.word is None:
             self._in_comment = True
-        elif letter in " \t<>":
+        elif letter in " \t":
             self._end_word(frame)
-            if letter == "<":
-                self._before = f"{before}<" if before.startswith("<") else "<"
-        elif letter in ";&|\n(":
-            self._end_command(frame)
-            if letter == "(":
-                self._open(")")
-        elif letter == ")":
-            self._end_command(frame)
-            if frame.end == ")":
-                self._frames.pop()
+        elif letter in "<>":
+            self._feed_redirection(frame, letter, before)
+        elif letter == "&" and before in ("<", ">"):
+            self._before, frame.copies = "", True
+        elif letter in ";&|\n()":
+            self._feed_end(frame, letter, before)
         else:
-            self._add(letter)
-        if before == "<<" and letter != "<":
-            self._has_document = True
+            self._add_expanded(frame, letter)
+
+    def _feed_end(self, frame: _Frame, letter: str, before: str) -> None:
+        self._end_command(frame)
+        if letter == "(":
+            if before in ("<", ">", "("):
+                self._refuse("((…)), <(…) and >(…) are not understood")
+            self._open(")")
+        elif letter == ")" and frame.end == ")":
+            self._frames.pop()
+
+    def _feed_redirection(self, frame: _Frame, letter: str, before: str) -> None:
+        if before == "<" and letter == "<":
+            self._refuse("<< and <<< can be the input of a shell (use printf and a pipe)")
+        if frame.word is not None and frame.word.isdecimal():
+            frame.word = None  # a descriptor
+        self._end_word(frame)
+        frame.is_target = True
 
     def _end_quote(self, frame: _Frame) -> None:
         frame.quote = _BARE
         self._before = ""
 
     def _open(self, end: str) -> None:
+        if len(self._frames) > 1 and self._frames[-1].end == "`" and end == "`":
+            self._refuse("backquotes within backquotes are not understood")
         self._frames.append(_Frame(end))
+
+    def _add_expanded(self, frame: _Frame, letter: str) -> None:
+        """Adds a letter that this shell may make something else of."""
+        special = "$`" if frame.quote else "$`*?[{~"
+        if letter in special and self._is_script(frame):
+            self._refuse("the text of a second shell is put together from something else")
+        self._add(letter)
 
     def _add(self, letters: str) -> None:
         frame = self._frames[-1]
@@ -176,64 +303,127 @@ class _Shell:
         frame.word = (frame.word or "") + letters
 
     def _end_word(self, frame: _Frame) -> None:
-        if frame.word is not None:
-            if self._is_script(frame):
-                self._inner_of(frame).read(" ")
+        if frame.word is None:
+            return
+        if frame.inner is not None:
+            frame.inner.finish()
+            self._refuse(frame.inner.danger)
+            frame.inner = None
+        if not frame.is_target:
             frame.words.append(frame.word)
-            frame.word = None
+        elif frame.copies and not _DESCRIPTOR.fullmatch(frame.word):
+            self._refuse("the file behind >& is expanded twice (use > FILE 2>&1)")
+        frame.word, frame.is_target, frame.copies = None, False, False
 
     def _end_command(self, frame: _Frame) -> None:
         self._end_word(frame)
-        frame.words, frame.inner = [], None
+        self._refuse(_danger(frame.words, in_test=frame.in_test))
+        if frame.end and {"case", "esac"} & set(frame.words):
+            self._refuse("case within brackets is not understood")
+        if self._in_backquotes() and _reads_script(_called(frame.words)[0]):
+            self._refuse("a shell within backquotes reads its text twice")
+        for word in frame.words:
+            frame.in_test = word != "]]" and (frame.in_test or word == "[[")
+        frame.words, frame.is_target, frame.copies = [], False, False
+
+    def _in_backquotes(self) -> bool:
+        return any(frame.end == "`" for frame in self._frames)
 
     # ---- who reads the word that begins now ----
 
     def _inner_of(self, frame: _Frame) -> _Shell:
         if frame.inner is None:
-            frame.inner = _Shell()
+            frame.inner = _Shell(self._depth + 1)
         return frame.inner
 
     def _is_script(self, frame: _Frame) -> bool:
-        """Another shell reads it, here or elsewhere."""
-        names = [_name(word) for word in frame.words]
-        if not _REST_IS_READ.isdisjoint(names):
-            return True
-        if not _BECOMING.isdisjoint(names):
-            return bool(_SCRIPT_OPTION.fullmatch(names[-1]))
-        return any(
-            one in _SHELLS and _are_options(names[at + 1 :], _SCRIPT_OPTION)
-            for at, one in enumerate(names)
-        )
+        """Another shell reads it."""
+        return not frame.is_target and _takes_script(_called(frame.words)[0])
 
-    def _is_program(self, frame: _Frame) -> bool:
-        """It is a program of another language, or a part of one."""
-        names = [_name(word) for word in frame.words]
-        return frame.quote != _BARE and any(
-            (_INTERPRETERS.fullmatch(one) and _are_options(names[at + 1 :], _PROGRAM_OPTION))
-            or (_AWKS.fullmatch(one) and _is_first_argument(names[at + 1 :]))
-            for at, one in enumerate(names)
-        )
+
+def _danger(words: Sequence[str], *, in_test: bool) -> str:
+    """Why a field is not safe in a handler with this simple command; empty if it is."""
+    for word in words:
+        match = _ASSIGNMENT.match(word)
+        if match and _MARK in word and _POWERFUL.fullmatch(match[1]):
+            return f"{match[1]} says what is run"
+    called, is_wrapped = _called(words)
+    if not called:
+        return ""
+    name = _name(called[0])
+    found = ""
+    if not _COMMAND.fullmatch(called[0]):
+        found = "the name of a command is not written out"
+    elif is_wrapped and any(word[:1] in ("$", "`") for word in called):
+        found = "the name of a command may be in a variable"
+    elif (in_test or name == "[[") and any(word[:1] == "-" for word in called):
+        found = "[[ … ]] with an option can be arithmetic (use [ … ])"
+    elif _READING_COMMANDS.fullmatch(name):
+        found = f"{name} may run what it is given"
+    elif not _reads_script(called) and not _runs_file(called):
+        found = _danger_of_words(called, name)
+    return found
+
+
+def _danger_of_words(called: Sequence[str], name: str) -> str:
+    for before, word in zip(["", *called], called, strict=False):
+        if _READERS.fullmatch(_name(word).lstrip("$")) or word in _THIS_SHELL:
+            return f"{word} may run what it is given"
+        if before[:1] in ("$", "`") and _SCRIPT_FLAG.fullmatch(word):
+            return f"{before} may be a shell"
+        if _MARK in word and before in _COMMAND_OPTIONS and name not in _MAILERS:
+            return f"it stands behind {before}, which may be a command"
+    if "-v" in called and name in ("printf", "test", "["):
+        return f"{name} -v evaluates a name"
+    return ""
+
+
+def _called(words: Sequence[str]) -> tuple[list[str], bool]:
+    """What is called, without what may stand before it; whether another program calls it."""
+    rest, is_wrapped = list(words), False
+    while rest:
+        is_number = is_wrapped and _NUMBER.fullmatch(rest[0])
+        is_keyword = not is_wrapped and rest[0] in _KEYWORDS
+        if is_number or is_keyword or _ASSIGNMENT.match(rest[0]):
+            del rest[0]
+        elif _WRAPPERS.fullmatch(_name(rest[0])):
+            is_wrapped = True
+            del rest[0]
+            if rest and rest[0][:1] == "-":  # it may have a value
+                return ["$"], True
+        else:
+            break
+    return rest, is_wrapped
+
+
+def _takes_script(called: Sequence[str]) -> bool:
+    """The next word is the text of a shell."""
+    return (
+        len(called) > 1
+        and _name(called[0]) in _SHELLS
+        and all(map(_FLAGS.fullmatch, called[1:-1]))
+        and bool(_SCRIPT_FLAG.fullmatch(called[-1]))
+    )
+
+
+def _reads_script(called: Sequence[str]) -> bool:
+    """It is exactly a shell, flags, its text, and what the text is given."""
+    return any(
+        _takes_script(called[:at]) and called[at][:1] not in ("-", "+")
+        for at in range(2, len(called))
+    )
+
+
+def _runs_file(called: Sequence[str]) -> bool:
+    return (
+        len(called) > 1
+        and bool(_RUNS_A_FILE.fullmatch(_name(called[0])))
+        and bool(_FILE.fullmatch(called[1]))
+    )
 
 
 def _name(word: str) -> str:
     return word.rpartition("/")[2]
-
-
-def _are_options(words: list[str], last: re.Pattern[str]) -> bool:
-    """Nothing but options so far, of which the last says what comes next."""
-    return (
-        bool(words)
-        and all(word[:1] in ("-", "+") for word in words)
-        and bool(last.fullmatch(words[-1]))
-    )
-
-
-def _is_first_argument(words: list[str]) -> bool:
-    """Of awk, behind options and their values."""
-    before = ["", *words]
-    return all(
-        word[:1] == "-" or before[at] in ("-v", "-F") for at, word in enumerate(words)
-    ) and (not words or words[-1] not in ("-v", "-F", "-f"))
 
 
 def _reference(name: str, quote: str) -> str:
@@ -249,5 +439,5 @@ def _literal(letters: str, quote: str) -> str:
     """Letters that a second shell shall see, within the quotes of the first one."""
     if quote == _SINGLE:
         return letters.replace("'", "'\\''")
-    special = {_BARE: "'\"$", _DOUBLE: '"$', _ANSI: "'"}[quote]
+    special = {_BARE: "'\"${}", _DOUBLE: '"$', _ANSI: "'"}[quote]
     return "".join(f"\\{one}" if one in special else one for one in letters)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -21,13 +21,18 @@ from tidewheel.sources.flow_cylc.sections import Section
 from tidewheel.sources.flow_cylc.source_text import SourceText
 
 # What a command of an event handler may show, besides the task's and the workflow's meta items.
-HANDLER_NAMES = frozenset(
-    {"event", "workflow", "suite", "uuid", "suite_uuid", "point", "submit_num", "try_num"}
-    | {"id", "message", "job_runner_name", "batch_sys_name", "job_id", "batch_sys_job_id"}
-    | {"submit_time", "start_time", "finish_time", "platform_name", "user@host", "name"}
-    | {"task_url", "workflow_url", "title", "URL", "description"}
+RUN_HANDLER_NAMES = frozenset(
+    {"event", "message", "workflow", "suite", "uuid", "suite_uuid", "host", "port", "owner"}
+    | {"workflow_url", "suite_url", "title", "URL", "description"}
     | {"workflow_title", "workflow_URL", "workflow_description"}
 )
+HANDLER_NAMES = RUN_HANDLER_NAMES | frozenset(
+    {"id", "point", "name", "submit_num", "try_num", "job_id", "batch_sys_job_id"}
+    | {"job_runner_name", "batch_sys_name", "submit_time", "start_time", "finish_time"}
+    | {"platform_name", "user@host", "task_url"}
+)
+Handlers = Iterable[tuple[str, tuple[str, ...]]]  # as in Events
+BAD_HANDLER = "bad-handler"
 _LEGACY_PLACE = {"job": ("batch system", "batch submit command template"), "remote": ("host",)}
 
 
@@ -223,16 +228,38 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
                 node.position,
             )
     names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *_names(node.meta)}
-    for _, commands in events.handlers:
-        for command in commands:
-            problem = handler_problem(command, names)
-            if problem:
-                findings.error(
-                    "bad-handler",
-                    f"event handler {command!r} of {node.name!r}: {problem}",
-                    "known are " + ", ".join(f"%({name})s" for name in sorted(names)),
-                    node.position,
-                )
+    _check_handlers(events.handlers, names, repr(node.name), findings, node.position)
+
+
+def check_run_handlers(
+    handlers: Handlers, meta: Mapping[str, object], findings: Findings, place: Position
+) -> None:
+    """Checks of the handlers of `[scheduler][events]`."""
+    names = {*RUN_HANDLER_NAMES, *meta, *(f"workflow_{name}" for name in meta)}
+    _check_handlers(handlers, names, "[scheduler][events]", findings, place)
+
+
+def _check_handlers(
+    handlers: Handlers, names: Collection[str], whose: str, findings: Findings, place: Position
+) -> None:
+    """Report handlers whose fields cannot be filled, and those that get no arguments."""
+    for command in (one for _, commands in handlers for one in commands):
+        problem = handler_problem(command, names)
+        if problem:
+            findings.error(
+                BAD_HANDLER,
+                f"event handler {command!r} of {whose}: {problem}",
+                "known are " + ", ".join(f"%({name})s" for name in sorted(names)),
+                place,
+            )
+        elif not FIELD.search(command) and handler_problem(f"{command} %(event)s", names):
+            findings.warning(
+                "handler-arguments",
+                f"event handler {command!r} of {whose} is called without arguments, since they "
+                "could be run as commands",
+                "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …",
+                place,
+            )
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:
@@ -244,7 +271,7 @@ def handler_problem(command: str, names: Iterable[str]) -> str:
         if name is not None and name not in names:
             return f"{match[0]} is not known"
     try:
-        with_references(command, lambda match, _: match[0])
+        with_references(command, lambda match: match[0])
     except BadField as error:
         return str(error)
     return ""

@@ -14,7 +14,7 @@ from tidewheel.sources.flow_cylc.item_table import SectionSpec
 from tidewheel.sources.flow_cylc.items import FLOW, META, SCHEDULER, SCHEDULING, TASK_PARAMETERS
 from tidewheel.sources.flow_cylc.loading import SourceOptions, read_source
 from tidewheel.sources.flow_cylc.namespaces import Namespaces
-from tidewheel.sources.flow_cylc.node_checks import check_tasks
+from tidewheel.sources.flow_cylc.node_checks import check_run_handlers, check_tasks
 from tidewheel.sources.flow_cylc.parameters import (
     BadParameter,
     Parameters,
@@ -72,11 +72,14 @@ class _Reader:
             self._root.section("scheduling") or Section("scheduling", -1),
             self._values("scheduling", SCHEDULING),
         )
+        scheduler = scheduling.scheduler(
+            self._root.section("scheduler"), self._values("scheduler", SCHEDULER)
+        )
+        place = scheduling.place_of_events(self._root.section("scheduler"))
+        check_run_handlers(scheduler.events.handlers, meta, self._findings, place)
         return FlowSettings(
             meta=cast("tuple[tuple[str, str], ...]", tuple(meta.items())),
-            scheduler=scheduling.scheduler(
-                self._root.section("scheduler"), self._values("scheduler", SCHEDULER)
-            ),
+            scheduler=scheduler,
             scheduling=scheduling.scheduling(),
             graph=self._graph(),
             xtriggers=scheduling.xtriggers(),

@@ -83,7 +83,7 @@ class SchedulingReader:
 
         handlers = [("", values.get("handlers"))]
         handlers += [(event, values.get(f"{event} handlers")) for event in WORKFLOW_EVENTS]
-        place = self._place(section, "events")
+        place = self.place_of_events(section)
         return WorkflowEvents(
             handlers=tuple(
                 (event, cast("tuple[str, ...]", commands))
@@ -99,6 +99,9 @@ class SchedulingReader:
             abort_on_stall_timeout=flag("abort on stall timeout", True),
             abort_on_inactivity_timeout=flag("abort on inactivity timeout", False),
         )
+
+    def place_of_events(self, section: Section | None) -> Position:
+        return self._place(section or Section("scheduler", -1), "events")
 
     def _event_names(self, values: Values, item: str, place: Position) -> tuple[str, ...]:
         names = []

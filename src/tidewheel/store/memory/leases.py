@@ -91,9 +91,7 @@ def _next_due_seconds(t: Tables, queue: str) -> float | None:
     due = [
         task["due_at"]
         for task in t.task.values()
-        if task["queue"] == queue
-        and task["status"] == Status.READY
-        and task["due_at"] is not None
+        if task["queue"] == queue and can_be_claimed(t, task) and task["due_at"] is not None
     ]
     return min(due) - t.clock() if due else None
 
