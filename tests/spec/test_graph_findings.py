@@ -206,8 +206,8 @@ def test_a_recurrence_without_a_point_is_a_warning() -> None:
     assert "empty-recurrence" in codes(text, severity=Severity.WARNING)
 
 
-def test_a_defined_task_outside_the_graph_is_a_note() -> None:
-    assert "unused-tasks" in codes(flow("R1 = a", "[[a]]\n[[b]]"), severity=Severity.NOTE)
+def test_a_defined_task_outside_the_graph_is_a_warning() -> None:
+    assert "unused-tasks" in codes(flow("R1 = a", "[[a]]\n[[b]]"), severity=Severity.WARNING)
 
 
 @pytest.mark.parametrize(
