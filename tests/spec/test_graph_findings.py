@@ -233,6 +233,22 @@ def test_each_mistake_in_a_graph_text_has_its_own_finding(graph: str, code: str)
     assert code in codes(flow(graph, runtime))
 
 
+@pytest.mark.parametrize(
+    ("asked", "instead"),
+    [
+        ("made-all", "m1:made & m2:made"),
+        ("made-any", "m1:made | m2:made"),
+        ("made", "m1:made & m2:made"),
+    ],
+)
+def test_a_custom_output_of_a_family_says_what_to_write_instead(asked, instead) -> None:
+    runtime = "[[FAM]]\n    [[[outputs]]]\n        made = it is made\n"
+    runtime += "[[m1, m2]]\n    inherit = FAM\n"
+    (found,) = findings_of(flow(f"R1 = FAM:{asked} => a", runtime + "[[a]]"))
+    assert found.message == f"FAM:{asked}: a family has no output 'made'"
+    assert "succeed-all" in found.hint and found.hint.endswith(f"name them: {instead}")
+
+
 def test_every_mistake_is_reported_at_once_in_the_order_of_the_lines() -> None:
     text = flow('P1 = """\na b => c\nd => !e => f\ng:nope => h\n"""')
     found = findings_of(text)
