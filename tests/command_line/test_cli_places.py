@@ -36,6 +36,30 @@ def test_a_platform_that_nobody_described_is_an_error_until_somebody_does(tidewh
     assert "moon" not in answer.out
 
 
+def test_the_hint_for_a_host_with_dots_is_a_file_of_platforms_that_works(tidewheel):
+    write_flow(
+        tidewheel,
+        FLOW.replace("platform = moon", "[[[remote]]]\n            host = big.machine"),
+    )
+    answer = tidewheel("validate", "flow")
+    assert answer.status == 2
+    assert 'of the state directory: ["big.machine"] and below it runner = "slurm"' in answer.out
+    tidewheel.state.mkdir(parents=True, exist_ok=True)
+    (tidewheel.state / "platforms.toml").write_text('["big.machine"]\nrunner = "slurm"\n')
+    assert tidewheel("validate", "flow").status == 0
+
+
+def test_a_command_as_a_host_is_said_to_be_unsupported(tidewheel):
+    write_flow(
+        tidewheel,
+        FLOW.replace("platform = moon", "[[[remote]]]\n            host = $(choose-one)"),
+    )
+    answer = tidewheel("validate", "flow")
+    assert answer.status == 2
+    assert "Commands and variables in host are not supported: write the name" in answer.out
+    assert "platforms.toml" not in answer.out
+
+
 def test_a_run_that_is_only_played_needs_no_place(tidewheel):
     write_flow(tidewheel)
     assert tidewheel("run", "flow", "--mode", "dummy").status == 0

@@ -121,9 +121,14 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
     words_and_answers = [
         (
             ["trigger", "1/model_a"],
-            "1/model_a runs now in flow 1\n  comes back: 1/post, 2/prep\n",
+            "1/model_a runs now in flow 1\n  comes back if it succeeds: 1/post, 2/prep\n",
         ),
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
+        (
+            ["remove", "3/post"],
+            "3/post is not in the pool: it is forgotten, and will still run when its parents "
+            "say so\n",
+        ),
         (["hold", "2/prep"], "2/prep is held\n"),
         (["release", "2/prep"], "2/prep is released\n"),
         (["pause"], f"{run.name} is paused; go on with: tidewheel resume {run.name}\n"),
@@ -135,7 +140,7 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         *told, last = answers(tidewheel, asked)
     assert [one.out for one in told] == [said for _, said in words_and_answers]
     given = last.json
-    assert (given["run"], given["verb"], given["number"]) == (run.name, "set", 8)
+    assert (given["run"], given["verb"], given["number"]) == (run.name, "set", 9)
     assert "1/post" in given["answer"]["tasks"]
 
 

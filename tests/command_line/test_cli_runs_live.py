@@ -140,6 +140,7 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
     assert listed["undone"] == {"lost": 4, "skipped": 1}
     assert "completed, 4 lost, 1 skipped" in tidewheel("runs").out
     assert "completed, 4 lost, 1 skipped" in tidewheel("show", "undone").out
+    assert tidewheel("tree", "undone").out.startswith("undone/run1  completed, 4 lost, 1 sk")
     for kinds, status in ((["lost"], 1), (["skipped"], 0), (["skipped", "lost"], 1)):
         words = [word for kind in kinds for word in ("--fail-on", kind)]
         again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")

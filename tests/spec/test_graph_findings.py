@@ -206,8 +206,8 @@ def test_a_recurrence_without_a_point_is_a_warning() -> None:
     assert "empty-recurrence" in codes(text, severity=Severity.WARNING)
 
 
-def test_a_defined_task_outside_the_graph_is_a_note() -> None:
-    assert "unused-tasks" in codes(flow("R1 = a", "[[a]]\n[[b]]"), severity=Severity.NOTE)
+def test_a_defined_task_outside_the_graph_is_a_warning() -> None:
+    assert "unused-tasks" in codes(flow("R1 = a", "[[a]]\n[[b]]"), severity=Severity.WARNING)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,22 @@ def test_a_defined_task_outside_the_graph_is_a_note() -> None:
 def test_each_mistake_in_a_graph_text_has_its_own_finding(graph: str, code: str) -> None:
     runtime = "[[FAM]]\n[[m1]]\n    inherit = FAM"
     assert code in codes(flow(graph, runtime))
+
+
+@pytest.mark.parametrize(
+    ("asked", "instead"),
+    [
+        ("made-all", "m1:made & m2:made"),
+        ("made-any", "m1:made | m2:made"),
+        ("made", "m1:made & m2:made"),
+    ],
+)
+def test_a_custom_output_of_a_family_says_what_to_write_instead(asked, instead) -> None:
+    runtime = "[[FAM]]\n    [[[outputs]]]\n        made = it is made\n"
+    runtime += "[[m1, m2]]\n    inherit = FAM\n"
+    (found,) = findings_of(flow(f"R1 = FAM:{asked} => a", runtime + "[[a]]"))
+    assert found.message == f"FAM:{asked}: a family has no output 'made'"
+    assert "succeed-all" in found.hint and found.hint.endswith(f"name them: {instead}")
 
 
 def test_every_mistake_is_reported_at_once_in_the_order_of_the_lines() -> None:

@@ -205,7 +205,7 @@ def test_offsets_are_numbers_or_what_stands_between_brackets_in_graph_text(in_fl
 
 def test_a_family_on_the_left_is_all_or_any_of_it_and_on_the_right_each_of_it(in_flow_cylc):
     flow = Workflow("w", initial=1, final=5)
-    ens = flow.family("ENS", script="run-member")
+    ens = flow.family("ENS", environment={"GRID": "coarse"})
     for number in (1, 2, 3):
         flow.task(f"m{number}", family=ens)
     start, report, alarm, next_day = (
@@ -222,7 +222,7 @@ def test_a_family_on_the_left_is_all_or_any_of_it_and_on_the_right_each_of_it(in
         ENS:fail-any? => alarm
         ENS[-P1]:finish-all => next
         ENS:succeed-any => report"""
-    runtime = "[[ENS]]\nscript = run-member\n[[m1, m2, m3]]\ninherit = ENS\n"
+    runtime = "[[ENS]]\n[[[environment]]]\nGRID = coarse\n[[m1, m2, m3]]\ninherit = ENS\n"
     assert same(flow, in_flow_cylc(integer_text(f'P1 = """{graph}"""', runtime)))
     assert len(compiled(flow).groups) == 4
 
@@ -848,6 +848,41 @@ def test_an_undeclared_output_says_how_to_declare_it_in_python():
     assert hint == (
         "did you mean 'ready'? Or declare it: flow.task('model', outputs={'redy': 'message'})"
     )
+
+
+def test_a_misspelt_task_is_an_error_that_names_the_one_with_work():
+    flow = Workflow("w")
+    fetch, publish = flow.task("fetch", script="get"), flow.task("publish", script="put")
+    flow.task("model", script="compute")
+    with flow.cycle("R1"):
+        fetch >> flow.task("modle") >> publish
+    wrong, unused = flow.findings(ReadOptions(now=NOW))
+    assert (wrong.severity, wrong.code) == (Severity.ERROR, "idle-task")
+    assert wrong.message.startswith("modle has no function and no script")
+    assert wrong.hint.startswith("did you mean model?")
+    assert wrong.position.line == line_of('fetch >> flow.task("modle") >> publish')
+    assert unused.severity is Severity.WARNING
+    assert unused.message == "model is defined but nothing in the graph runs it"
+
+
+def test_a_task_that_only_joins_others_says_so():
+    def joined(**settings: str) -> list[str]:
+        flow = Workflow("w")
+        parts = [flow.task(f"part_{number}", script="work") for number in (1, 2)]
+        with flow.cycle("R1"):
+            all_of(*parts) >> flow.task("join", **settings)
+        return [one.hint for one in flow.findings(ReadOptions(now=NOW))]
+
+    (hint,) = joined()
+    assert 'flow.task("join", run_mode="skip")' in hint
+    assert joined(run_mode="skip") == [] == joined(script="true")
+
+
+def test_a_sketch_whose_tasks_all_do_nothing_is_no_mistake():
+    flow, split, parts = integer_flow("split", "splits")
+    with flow.cycle("P1"):
+        split >> parts
+    assert flow.findings(ReadOptions(now=NOW)) == []
 
 
 def test_the_checks_of_the_graph_name_lines_of_python():

@@ -289,6 +289,16 @@ def test_an_active_task_is_not_removed_without_kill():
     assert obey(run, Remove(ids=("1/a",), kill=True))["killed"] == ["1/a"]
 
 
+def test_a_task_outside_of_the_pool_is_told_to_be_forgotten_and_still_runs():
+    run = Scenario("a => b & c")
+    run.succeeds("1/a")
+    assert obey(run, Remove(ids=("1/b",), kill=True)).get("forgotten") is None
+    other = Scenario("a => b")
+    assert obey(other, Remove(ids=("1/b",)))["forgotten"] == ["1/b"]
+    other.succeeds("1/a")
+    assert other.submitted == ["1/a", "1/b"]
+
+
 def test_tasks_are_held_also_before_they_come_and_released_again():
     run = Scenario("a => b => c", final=2)
     obey(run, Hold(ids=("1/b", "2/c"), after="1"))

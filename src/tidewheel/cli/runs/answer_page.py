@@ -32,9 +32,10 @@ OF_TASKS = {
     "poll": "is being polled",
     "stop": "is the last task: the run stops after it",
 }
+FORGOTTEN = "is not in the pool: it is forgotten, and will still run when its parents say so"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
-    {"tasks", "submitted", "killed", "polled", "comes_back", "notices", "status"}
+    {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
     | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
 )
 
@@ -65,7 +66,7 @@ def answer_lines(given: Given) -> Iterator[str]:
         yield f"  now runs: {_some(others)}"
     back = _list(answer, "comes_back")
     if back:
-        yield f"  comes back: {_some(back)}"
+        yield f"  comes back if it succeeds: {_some(back)}"
     for one in _broadcasts(answer)[:SHOWN_MAX]:
         yield f"  {safe(one)}"
     for notice in _news(answer, tasks)[:SHOWN_MAX]:
@@ -77,8 +78,12 @@ def answer_lines(given: Given) -> Iterator[str]:
 
 def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted = set(_list(given.answer, "submitted"))
+    forgotten = set(_list(given.answer, "forgotten"))
     for task_id in list(tasks)[:SHOWN_MAX]:
-        yield f"{safe(task_id)} {_became(given.verb, tasks[task_id], task_id in submitted)}"
+        if task_id in forgotten:
+            yield f"{safe(task_id)} {FORGOTTEN}"
+        else:
+            yield f"{safe(task_id)} {_became(given.verb, tasks[task_id], task_id in submitted)}"
     if more := more_text(len(tasks)):
         yield more
 

@@ -11,6 +11,7 @@ from tidewheel.cli.runs.words import (
     counts_text,
     documents,
     flows_text,
+    run_cell,
     state_cell,
     took,
 )
@@ -21,7 +22,7 @@ TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
 def say_tree(page: Document) -> None:
     """Point, family, task, submissions."""
     points = documents(page, "points")
-    say(f"{safe(page['run'])}  {safe(page['status'])}")
+    say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
     left_out = cast("int", page["left_out"])
     if left_out:
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")

@@ -42,6 +42,7 @@ class Applied:
     events: tuple[Event, ...] = ()
     tasks: tuple[Key, ...] = ()  # that it names
     back: tuple[Key, ...] = ()  # lost or blocked ones that come back
+    forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
     by_scheduler: bool = False
 
 
@@ -142,7 +143,8 @@ def _remove(pool: Pool, command: commands.Remove, at: Instant) -> Applied:
     event = events.Remove(
         tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
     )
-    return Applied(events=(event,), tasks=keys)
+    forgotten = tuple(key for key in keys if key not in pool.tasks)
+    return Applied(events=(event,), tasks=keys, forgotten=forgotten)
 
 
 def _hold(pool: Pool, command: commands.Hold, at: Instant) -> Applied:
@@ -256,6 +258,7 @@ def answer_of(pool: Pool, applied: Applied, effects: Sequence[Effect]) -> dict[s
         "killed": [id_text(pool, one.task) for one in effects if isinstance(one, KillJob)],
         "polled": [id_text(pool, one.task) for one in effects if isinstance(one, PollJob)],
         "comes_back": [id_text(pool, key) for key in applied.back],
+        "forgotten": [id_text(pool, key) for key in applied.forgotten],
         "notices": notices,
         "status": str(pool.run.status),
         "waits_for": _waited_for(pool),

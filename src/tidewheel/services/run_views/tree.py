@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.runs.end_reasons import undone_in
 from tidewheel.core.runs.job_names import read_job_name
 from tidewheel.core.runs.views import SubmissionView
 from tidewheel.core.sched.states import Key
@@ -45,6 +47,7 @@ def tree_document(
     return {
         "run": looked.view.name,
         "status": looked.view.status,
+        "undone": asdict(undone_in(looked.view.reason)),
         "stall": stall_document(looked),
         "left_out": len(points) - len(shown),
         "points": [

@@ -8,6 +8,7 @@ should a job be asked for there all the same, it waits for a worker that offers 
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from collections.abc import Mapping
@@ -32,6 +33,8 @@ SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says m
 # What Cylc calls jobs that its own host runs.
 _OURS = ("", "background", "at")
 _HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
+_SHELL = re.compile(r"[$`]")  # what a shell would put something in place of
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +80,24 @@ def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Find
     for (item, name), nodes in unknown.items():
         near = nearest(name, known)
         guess = f"; did you mean {near}?" if near else "."
+        advice = (
+            f"Describe it in {PLATFORMS_FILE} of the state directory: [{_toml_key(name)}] and "
+            'below it runner = "slurm", or labels = ["…"] that its workers offer'
+            if _SHELL.search(name) is None
+            else f"Commands and variables in {item} are not supported: write the name itself"
+        )
         findings.error(
             "unknown-platform",
             f"{item} = {name} of {some(node.name for node in nodes)} is not described: no job "
             "would go there",
-            f"known are {', '.join(known)}{guess} Describe it "
-            f"in {PLATFORMS_FILE} of the state directory: [{name}] and below it "
-            'runner = "slurm", or labels = ["…"] that its workers offer',
+            f"known are {', '.join(known)}{guess} {advice}",
             nodes[0].position,
         )
+
+
+def _toml_key(name: str) -> str:
+    """As it is written in a TOML file: most names as they are, others in quotes."""
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:

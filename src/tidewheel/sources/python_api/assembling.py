@@ -6,9 +6,12 @@ two front ends cannot come to differ; only what a person reads is said in Python
 
 from __future__ import annotations
 
+from tidewheel.core.graph.checks.names import gives_something_to_do
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.limit_groups import limit_groups
+from tidewheel.core.graph.spelling import Lookalikes
 from tidewheel.sources.flow_cylc.families import ROOT
 from tidewheel.sources.python_api.declarations import Declarations
 from tidewheel.sources.python_api.ledger import Ledger
@@ -51,3 +54,27 @@ def assemble(
         policy=options.policy,
         is_whole=findings.error_count == errors_before,
     )
+
+
+def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Report tasks of the graph that would succeed without doing anything.
+
+    In Python a name is a task as soon as it is said, so that a misspelt one is empty. A workflow
+    none of whose tasks does anything is a sketch of a graph.
+    """
+    working = [name for name, node in definition.nodes.items() if gives_something_to_do(node)]
+    if not working:
+        return
+    lookalikes = Lookalikes((*working, *definition.families))
+    for name, node in definition.nodes.items():
+        if name not in graph.nodes or gives_something_to_do(node):
+            continue
+        meant = lookalikes.of(name)
+        guess = f"did you mean {meant}? Or " if meant else ""
+        findings.error(
+            "idle-task",
+            f"{name} has no function and no script: it would succeed without doing anything",
+            f"{guess}give it one, or say that it only joins others: "
+            f'flow.task("{name}", run_mode="skip")',
+            node.position,
+        )

@@ -13,7 +13,7 @@ from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
 from tidewheel.sources.flow_cylc.value_text import BadValue
 from tidewheel.sources.flow_cylc.xtrigger_call import Argument, XtriggerCall
-from tidewheel.sources.python_api.assembling import assemble
+from tidewheel.sources.python_api.assembling import assemble, check_idle
 from tidewheel.sources.python_api.declarations import Declarations
 from tidewheel.sources.python_api.functions import TaskFunction
 from tidewheel.sources.python_api.ledger import Cycle, Ledger
@@ -180,6 +180,7 @@ class Workflow:
             return None
         graph = compile_workflow(definition, findings)
         check_workflow(definition, graph, findings)
+        check_idle(definition, graph, findings)
         return definition, graph
 
     def _say_collected(self, findings: Findings) -> None:

@@ -105,7 +105,7 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         return
     lookalikes = Lookalikes((*workflow.nodes, *workflow.families))
     meant = {name: found for name in implicit if (found := lookalikes.of(name))}
-    idle = set() if _gives_something_to_do(workflow.root) else set(implicit)
+    idle = set() if gives_something_to_do(workflow.root) else set(implicit)
     wrong = {*meant, *idle} if workflow.nodes else set()
     allowed = workflow.implicit_nodes_allowed
     if allowed is False or (allowed is None and graph.policy.implicit_nodes is Severity.ERROR):
@@ -120,9 +120,10 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         _report_implicit(workflow, rest, meant, idle, findings.warning)
 
 
-def _gives_something_to_do(root: NodeDef) -> bool:
-    scripts = root.scripts
-    return bool(scripts.pre or scripts.main or scripts.post) or root.run_mode != RunMode.LIVE
+def gives_something_to_do(node: NodeDef) -> bool:
+    """Whether it has a script, or says on purpose that nothing is to be executed."""
+    scripts = node.scripts
+    return bool(scripts.pre or scripts.main or scripts.post) or node.run_mode != RunMode.LIVE
 
 
 def _report_implicit(
@@ -149,10 +150,12 @@ def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
     """Tasks that are defined and not in the graph."""
     unused = [name for name in workflow.nodes if name not in graph.nodes]
     if unused:
-        findings.note(
+        them = "it" if len(unused) == 1 else "them"
+        findings.warning(
             "unused-tasks",
-            f"defined, but not in the graph: {some(unused)}",
-            "they will not run",
+            f"{some(unused)} {'is' if len(unused) == 1 else 'are'} defined but nothing in the "
+            f"graph runs {them}",
+            f"name {them} in the graph, or leave {them} out",
             workflow.nodes[unused[0]].position,
         )
 

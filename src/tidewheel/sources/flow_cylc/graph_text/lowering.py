@@ -23,7 +23,7 @@ from tidewheel.core.graph.condition import (
 )
 from tidewheel.core.graph.definition import Arrow, OutputMark, Placement
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.outputs import FINISHED, SUCCEEDED, made_by, standard_name
+from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.flow_cylc.graph_text.chains import (
     Both,
@@ -34,6 +34,7 @@ from tidewheel.sources.flow_cylc.graph_text.chains import (
 )
 from tidewheel.sources.flow_cylc.graph_text.tokens import Kind, Token
 
+_NAMED_MAX = 3  # members in a hint
 ARROWS_MAX = 1_000_000  # of a definition (RELIABILITY S17)
 
 _FAMILY_OUTPUTS = (
@@ -216,6 +217,9 @@ class Lowering:
         if qualifier is None:
             return SUCCEEDED, True
         if qualifier not in FAMILY_QUALIFIERS:
+            output = qualifier.removesuffix("-all").removesuffix("-any")
+            if standard_name(output) not in (*STANDARD, FINISHED):
+                raise self._custom_of_family(token, output)
             raise _Wrong(
                 "family-output",
                 f"{token.text}:{qualifier} does not say how many members of the family",
@@ -224,6 +228,20 @@ class Lowering:
                 token.position,
             )
         return FAMILY_QUALIFIERS[qualifier]
+
+    def _custom_of_family(self, token: Token, output: str) -> _Wrong:
+        """A family can be asked for the outputs that every task has, and for no others."""
+        joint = " | " if str(token.qualifier).endswith("-any") else " & "
+        members = self._members(token)
+        named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])
+        accepted = ", ".join(f"{short}-all" for short in _FAMILY_OUTPUTS)
+        return _Wrong(
+            "family-output",
+            f"{token.text}:{token.qualifier}: a family has no output {output!r}",
+            f"accepted of a family are {accepted}, and the same with -any; for an output of "
+            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}",
+            token.position,
+        )
 
     def _nearest_family(self, name: str) -> str:
         near = nearest(name, self._families)
