@@ -427,15 +427,23 @@ def test_no_call_of_an_event_handler_is_lost_however_often_the_run_is_killed(tmp
         assert everything(final) <= set(told.read_text().splitlines())
 
 
+# Its first batch, or the one after, is its last: there is no job to wait for.
+AT_A_STROKE = "    [[a]]\n        run mode = skip"
+
+
+def kill_at_its_end(crew, run, *words):
+    """When it is completed and nobody was told of that."""
+    assert was_killed(crew.run(*words, TIDEWHEEL_FAILPOINT="batch_written"))
+    while crew.view(run).status != "completed":
+        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
+
+
 def test_what_a_run_left_when_it_was_killed_at_its_end_is_told_by_the_next(tmp_path):
     with run_crew(tmp_path) as crew:
         told = crew.folder / "told"
-        crew.define("R1 = a")
+        crew.define("R1 = a", AT_A_STROKE)
         handle_shutdown(crew, told)
-        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
-        while crew.view().status != "completed":
-            program = crew.run("flow/run1", TIDEWHEEL_FAILPOINT="batch_written")
-            assert was_killed(program), program.log
+        kill_at_its_end(crew, "flow/run1")
         assert not told.exists()
         assert ended(crew.run("flow", "--new")) == 0
         said = sorted(told.read_text().splitlines())
@@ -453,20 +461,13 @@ def slow(tmp_path):
         crew.told, crew.gate = crew.folder / "told", crew.folder / "gate"
         wait = f"while test ! -e {crew.gate}; do sleep 0.1; done"
         handler = f"echo %(workflow)s >> {{told}}; test %(workflow)s != flow/run1 || {wait}"
-        crew.define("R1 = a")
+        crew.define("R1 = a", AT_A_STROKE)
         handle_shutdown(crew, crew.told, handler)
         yield crew
 
 
 def told_in(crew):
     return crew.told.read_text().split() if crew.told.exists() else []
-
-
-def kill_at_its_end(crew, run, *words):
-    """When it is completed and nobody was told of that."""
-    assert was_killed(crew.run(*words, TIDEWHEEL_FAILPOINT="batch_written"))
-    while crew.view(run).status != "completed":
-        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
 
 
 def test_while_the_process_lives_that_tells_a_result_nobody_else_tells_it_or_calls_handlers(
@@ -510,8 +511,8 @@ def test_sigterm_does_not_wait_for_what_other_runs_have_left(slow):
 def test_a_run_whose_handlers_cannot_be_called_hides_no_other(slow):
     slow.gate.touch()
     kill_at_its_end(slow, "flow/run1")
-    kill_at_its_end(slow, "flow/run2", "--new")
     [owner] = slow.folder.rglob(str(Path("runs", "flow", "run1", OWNER)))
     owner.write_text("another run")
+    kill_at_its_end(slow, "flow/run2", "--new")
     assert ended(slow.run("--new")) == 0
     assert sorted(told_in(slow)) == ["flow/run2", "flow/run3"]
