@@ -42,6 +42,7 @@ LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
     """Until a signal, or until it is idle if that was asked for."""
+    session.require_if_named()
     journal = Journal(as_json=session.as_json)  # handlers log as they like
     handlers = load_handlers(options["handlers"])
     worker = Worker(
@@ -166,6 +167,7 @@ def run_monitor(
     session: Session, settings: MonitorSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
+    session.require_if_named()
     journal = open_journal(session)
     monitor = Monitor(
         session.store,
@@ -183,6 +185,7 @@ def run_scheduler(
     session: Session, settings: SchedulerSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
+    session.require_if_named()
     journal = open_journal(session)
     scheduler = Scheduler(
         session.store,
@@ -211,8 +214,10 @@ def run_server(
     from tidewheel.server.role import Server, Welcome, run_in_fast_loop
 
     journal = open_journal(session)
+    new = session.new_store()
 
     def ready(welcome: Welcome) -> None:
+        new.tell()
         token_file = welcome.token_file
         if session.as_json:
             shown = None if token_file is None else str(token_file)
@@ -239,7 +244,10 @@ def run_server(
     ]
     if is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
-    run_in_fast_loop(_attend(server, beside, None))
+    try:
+        run_in_fast_loop(_attend(server, beside, None))
+    finally:
+        new.tell()
     return 0
 
 

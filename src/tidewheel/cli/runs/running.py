@@ -30,10 +30,11 @@ from tidewheel.cli.runs.registered import (
     registered_here,
     tell_of_namesake,
     the_run,
+    unknown_name,
     with_parameters,
 )
 from tidewheel.cli.runs.waits import waits_in_vain
-from tidewheel.cli.session import GlobalOptions
+from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
@@ -66,7 +67,13 @@ from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import deliver_left
-from tidewheel.wiring.stores import is_remote, opened_store, store_settings
+from tidewheel.wiring.stores import (
+    is_remote,
+    opened_store,
+    require_if_named,
+    store_exists,
+    store_settings,
+)
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
@@ -288,7 +295,12 @@ class Chosen(NamedTuple):
 async def _run(
     where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
 ) -> int:
+    if wanted.captured is None and not store_exists(where):
+        require_if_named(where)
+        raise unknown_name(wanted.name)  # nor can it be in a store that is yet to be made
+    new = NewStore(where, as_json=as_json)
     async with opened_store(where) as store:
+        new.tell()
         chosen = await _choose(store, wanted, lambda stages: _tell_of_needs(stages, settings))
         run, home = chosen.run, home_directory()
         if run.is_aborted:
