@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.exit_codes import ExitCode, FinalStatus
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.findings_page import check_places_here, refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
-SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 UNDELIVERED_MAX = 100  # runs that are looked at
 
 
@@ -313,12 +312,17 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+
+        def claimed() -> None:
+            page.claimed()
+            owed.note(wanted.words)
+
         here = RunHere(
             where,
             store,
             run,
             settings,
-            on_claimed=lambda: owed.note(wanted.words),
+            on_claimed=claimed,
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
