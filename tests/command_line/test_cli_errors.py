@@ -54,6 +54,48 @@ def test_a_store_that_was_named_and_is_not_there_is_refused_and_not_made(tidewhe
     assert not path.parent.exists()
     made = tidewheel(*named, "submit", "--", "true")
     assert made.status == 0 and path.exists()
+    assert made.err.splitlines().count(f"made a new store: {path}") == 1
+    again = tidewheel(*named, "submit", "--", "true")
+    assert again.status == 0 and "new store" not in again.err
+
+
+NEVER_FIRST = (
+    *("migrate", "worker --once", "worker", "monitor", "scheduler", "verify --files"),
+    *("run c1/run1", "run nothere", "queues default --pause", "objects post a"),
+)
+
+
+def test_whoever_needs_what_others_have_made_makes_no_store_that_was_named(tidewheel):
+    url, folder = "sqlite:///nodir/x.db", tidewheel.folder / "nodir"
+    found = answers(tidewheel, [["--store", url, *words.split()] for words in NEVER_FIRST])
+    for words, refused in zip(NEVER_FIRST, found, strict=True):
+        assert refused.status == ExitCode.REFUSED, (words, refused)
+        assert f"there is no store {url}" in refused.err, (words, refused.err)
+    assert not folder.exists()
+
+
+def test_a_file_that_is_refused_makes_no_store(tidewheel):
+    (tidewheel.folder / "bad.json").write_text('{"no": "instance"}')
+    (tidewheel.folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a =>\n")
+    named = ["--store", "sqlite:///nodir/x.db"]
+    for words in ("sbi submit bad.json", "sbi submit none.json", "register none", "run ."):
+        refused = tidewheel(*named, *words.split())
+        assert refused.status == ExitCode.REFUSED, (words, refused)
+        assert "made a new store" not in refused.err
+    assert not (tidewheel.folder / "nodir").exists()
+
+
+def test_the_name_of_a_run_makes_no_store_where_this_user_has_none(tidewheel):
+    refused = tidewheel("run", "nothere/run1")
+    assert refused.status == ExitCode.REFUSED and "nor a run" in refused.err
+    assert not (tidewheel.state / "tidewheel.db").exists()
+
+
+def test_a_run_says_that_it_made_the_store_that_was_named(tidewheel):
+    (tidewheel.folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n")
+    named = ["--store", "sqlite:///new.db", "run", ".", "--mode", "skip"]
+    assert f"made a new store: {tidewheel.folder / 'new.db'}" in tidewheel(*named).err
+    assert "new store" not in tidewheel(*named).err
 
 
 def test_whoever_looks_before_there_is_anything_makes_nothing(tidewheel):

@@ -64,7 +64,7 @@ def test_handlers_come_from_a_module_of_the_folder(tidewheel):
     tidewheel("submit", "--id", "c", "--handler", "nobody knows it")
     worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
     assert worked.status == ExitCode.FAILED
-    assert "Idle, exiting. 1 task skipped: no handler 'nobody knows it'." in worked.out
+    assert "Idle, exiting. 1 task left: no handler 'nobody knows it'." in worked.out
     assert "a  attempt 1: double()" in worked.out
     document = tidewheel("task", "a", "--json").json
     assert document["attempts"][0]["metrics"] == 42
@@ -82,8 +82,8 @@ def test_a_worker_that_leaves_tasks_it_cannot_take_says_so(tidewheel):
     once = tidewheel("worker", "--once")
     assert once.status == ExitCode.FAILED
     for why in ("no label 'moon'", "too little gpu"):
-        assert f" 1 task skipped: {why}" in once.out
-    assert "2 tasks skipped: no handler 'x'." in once.out
+        assert f" 1 task left: {why}" in once.out
+    assert "2 tasks left: no handler 'x'." in once.out
     assert status_of(tidewheel, "mine") == "succeeded"
     said = [
         json.loads(line) for line in tidewheel("worker", "--once", "--json").out.splitlines()
@@ -102,6 +102,46 @@ def test_a_worker_that_leaves_nothing_says_that(tidewheel):
     tidewheel("submit", "--", "true")
     done = tidewheel("worker", "--once")
     assert done.status == 0 and done.out.endswith("Idle, exiting.\n")
+
+
+def test_a_worker_that_leaves_tasks_says_nowhere_that_all_is_done(tidewheel):
+    tidewheel("submit", "--handler", "x")
+    once = tidewheel("worker", "--once")
+    assert once.out.endswith("Idle, exiting. 1 task left: no handler 'x'.\n")
+    assert "every job has ended" not in once.out
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["TERM", "INT"]
+)
+def test_a_worker_that_is_stopped_before_it_is_idle_says_what_is_left(
+    tidewheel, number, status
+):
+    tidewheel("submit", "--delay", "1h", "--", "true")
+    with tidewheel.started("worker", "--once") as worker:
+        worker.read_until("worker.registered")
+        worker.send(number)
+        ended = worker.wait()
+    assert re.search(r"  Exiting\. 1 task left: due at 20\S+Z\.\n$", ended.out), ended.out
+    assert ended.status == status
+
+
+def test_a_worker_says_that_nobody_knows_its_queue(tidewheel):
+    tidewheel("submit", "--queue", "mail", "--", "true")
+    typo = tidewheel("worker", "--once", "--queue", "mial")
+    assert typo.status == 0
+    assert (
+        "Idle, exiting. There is no queue 'mial' yet: the store has no task of it." in typo.out
+    )
+    for known in ("mail", "mail", "default", "m*l"):  # also when its tasks have ended
+        assert "no queue" not in tidewheel("worker", "--once", "--queue", known).out
+
+
+def test_a_worker_has_done_its_work_also_if_a_job_failed(tidewheel):
+    """How tasks end is told by `tasks`, and to whoever waits: docs/exit_codes.md."""
+    tidewheel("submit", "--id", "a", "--", "false")
+    assert tidewheel("worker", "--once").status == 0
+    assert status_of(tidewheel, "a") == "failed"
 
 
 @pytest.mark.req("R002-73", "R002-71", "R002-72")
@@ -214,8 +254,8 @@ def test_resources_and_paused_queues_keep_an_idle_worker_from_waiting_for_ever(t
     tidewheel("queues", "q", "--pause")
     worked = tidewheel("worker", "--queue", "default", "--queue", "q", "--exit-when-idle")
     assert worked.status == ExitCode.FAILED
-    assert "1 task skipped: too little memory" in worked.out
-    assert "1 task skipped: their queue is paused" in worked.out
+    assert "1 task left: too little memory" in worked.out
+    assert "1 task left: queue 'q' is paused." in worked.out
     assert (status_of(tidewheel, "big"), status_of(tidewheel, "held")) == ("ready", "ready")
 
 

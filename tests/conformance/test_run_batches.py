@@ -196,6 +196,22 @@ def test_the_last_batch_gives_the_run_back(store, clock):
     assert store.run(driver.run.number).ended_at == clock.now - 1
 
 
+def test_a_run_that_was_complete_and_is_at_once_again_ended_when_it_was_first(store, clock):
+    driver = Driver.of(store)
+    driver.write(status="completed", ends=True)
+    first = clock.now
+    for statuses, ended_at in ((["completed"], first), (["running", "completed"], first + 2)):
+        clock.advance(1)
+        driver.lease = claim_run(store, driver.run)
+        for status in statuses:
+            driver.write(status=status, ends=status == statuses[-1])
+        assert store.run(driver.run.number).ended_at == ended_at
+    clock.advance(1)
+    driver.lease = claim_run(store, driver.run)
+    driver.write(status="stopped", ends=True)
+    assert store.run(driver.run.number).ended_at == clock.now
+
+
 def test_a_batch_whose_answer_got_lost_is_written_once(store):
     driver = Driver.of(store)
     number = store.post_command(NewCommand(run=driver.run.number, body="{}", who="me"))

@@ -158,8 +158,10 @@ def test_a_completed_run_goes_on_to_a_later_final_point(crew):
     completes(crew, RUN)
     assert len(submitted(crew)) == 8
     crew.judge()
+    ended_at = crew.view().ended_at
     again = completes(crew, RUN)
-    assert "it was complete already" in again.log
+    assert "it was complete already" in again.log and "carried on" not in again.log
+    assert crew.view().ended_at == ended_at
     assert len(submitted(crew)) == 8
 
 
@@ -190,6 +192,7 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     refused = crew.run(RUN)
     assert ended(refused) == REFUSED
     assert f"{RUN} is driven by process {program.pid} on" in refused.log
+    assert "carried on" not in refused.log
     beside = crew.run("flow")  # refused, too: only --new begins another
     assert ended(beside) == REFUSED
     assert f"{RUN} is running (process {program.pid} on" in beside.log

@@ -5,6 +5,7 @@ docs/exit_codes.md shows this table; a test compares the two.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from enum import IntEnum
 
@@ -31,6 +32,9 @@ MEANINGS = {
     ExitCode.INTERRUPTED: "Ctrl-C (SIGINT) ended the command before it was done.",
     ExitCode.TERMINATED: "SIGTERM ended the command before it was done.",
 }
+
+
+SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 
 class FinalStatus(int):

@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tidewheel.cli.printing import json_line, plural, safe, say
 from tidewheel.core.tasks.requests import Claimed
@@ -21,7 +21,7 @@ WORK_LENGTH_MAX = 60
 SENTENCES = {
     "worker.registered": "as {worker}",
     "worker.stopped": "{outcome}",
-    "worker.leaves": "{manner}.{skips}",
+    "worker.leaves": "{manner}.{left}{unknown}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
     "definitions.forgotten": "{count} definitions that nothing names any more",
@@ -65,8 +65,9 @@ SENTENCES = {
 class Journal:
     """One line per event, for people or as JSON."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
+    def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
+        """One that sums up says in its last line alone how a worker ended that ended well."""
+        self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
 
@@ -75,7 +76,10 @@ class Journal:
         facts = report.facts
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
-        if report.event in SENTENCES or self._as_json:
+        is_said_later = (
+            self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
+        )
+        if self._as_json or (report.event in SENTENCES and not is_said_later):
             self._say(report.event, **report.facts)
 
     def job(self, task: Claimed, end: End | None) -> None:
@@ -97,10 +101,13 @@ class Journal:
             stopped=self._stopped.pop(key, None),
         )
 
-    def leaves(self, left: Mapping[str, int], *, idle: bool) -> None:
-        """A worker goes, and leaves what it cannot do: how many tasks, by why."""
-        skipped = sum(left.values())
-        self._say("worker.leaves", idle=idle, skipped=skipped, reasons=dict(left))
+    def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
+        """A worker goes, and leaves what it cannot do: how many tasks, by why; and the queues
+        that nobody knows."""
+        skipped, reasons = sum(left.values()), dict(left)
+        self._say(
+            "worker.leaves", idle=idle, skipped=skipped, reasons=reasons, unknown=list(unknown)
+        )
 
     def hear_logs(self) -> None:
         """Whatever this program's libraries log as an error becomes one line as well (S12)."""
@@ -137,10 +144,18 @@ def _outcome(facts: dict[str, object]) -> str:
     return "not everything could be reported; leases that are left run out"
 
 
-def _skips(reasons: object) -> str:
-    """What a worker leaves: ` 1 task skipped: no handler 'x'.`"""
+def _left(reasons: object) -> str:
+    """What a worker leaves: ` 1 task left: no handler 'x'.`"""
     assert isinstance(reasons, Mapping)
-    told = [f" {plural(count, 'task')} skipped: {safe(why)}." for why, count in reasons.items()]
+    told = [f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()]
+    return "".join(told)
+
+
+def _unknown(queues: object) -> str:
+    assert isinstance(queues, list)
+    told = [
+        f" There is no queue {safe(one)!r} yet: the store has no task of it." for one in queues
+    ]
     return "".join(told)
 
 
@@ -167,7 +182,8 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["outcome"] = _outcome(facts)
     if event == "worker.leaves":
         shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
-        shown["skips"] = _skips(facts["reasons"])
+        shown["left"] = _left(facts["reasons"])
+        shown["unknown"] = _unknown(facts["unknown"])
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())

@@ -16,13 +16,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.idle import left_behind, until_idle
+from tidewheel.client.idle import left_behind, unknown_queues, until_idle
 from tidewheel.client.told_runner import told
 from tidewheel.config import (
     JobLimits,
@@ -42,7 +42,8 @@ LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
     """Until a signal, or until it is idle if that was asked for."""
-    journal = Journal(as_json=session.as_json)  # handlers log as they like
+    session.require_if_named()
+    journal = Journal(as_json=session.as_json, sums_up=True)  # handlers log as they like
     handlers = load_handlers(options["handlers"])
     worker = Worker(
         session.store,
@@ -66,21 +67,25 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     spare_garbage_collector()
-    asyncio.run(_attend(worker, beside, until))
-    left = asyncio.run(_left_behind(session.store, worker, handlers))
-    if left or until is not None:
-        journal.leaves(left, idle=until is not None)
-    return ExitCode.FAILED if left and until is not None else ExitCode.DONE
+    signalled = asyncio.run(_attend(worker, beside, until))
+    left, unknown = asyncio.run(_last_look(session.store, worker, handlers))
+    journal.leaves(left, unknown, idle=until is not None and signalled is None)
+    if until is None:
+        return ExitCode.DONE
+    if signalled is not None:
+        return SIGNALLED[signalled]
+    return ExitCode.FAILED if left else ExitCode.DONE
 
 
-async def _left_behind(
+async def _last_look(
     store_url: str | None, worker: Worker, handlers: Handlers | None
-) -> Counter[str]:
-    """Why tasks are left that this worker cannot take; a store that is away says nothing."""
+) -> tuple[Counter[str], list[str]]:
+    """Why tasks are left, and queues that nobody knows; a store that is away says nothing."""
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
-            return await left_behind(store, worker.settings, _names(handlers))
-    return Counter()
+            left = await left_behind(store, worker.settings, _names(handlers))
+            return left, await unknown_queues(store, worker.settings)
+    return Counter(), []
 
 
 def _names(handlers: Handlers | None) -> frozenset[str]:
@@ -166,6 +171,7 @@ def run_monitor(
     session: Session, settings: MonitorSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
+    session.require_if_named()
     journal = open_journal(session)
     monitor = Monitor(
         session.store,
@@ -183,6 +189,7 @@ def run_scheduler(
     session: Session, settings: SchedulerSettings, wait_for_store: float | None
 ) -> int:
     """Until a signal."""
+    session.require_if_named()
     journal = open_journal(session)
     scheduler = Scheduler(
         session.store,
@@ -211,8 +218,10 @@ def run_server(
     from tidewheel.server.role import Server, Welcome, run_in_fast_loop
 
     journal = open_journal(session)
+    new = session.new_store()
 
     def ready(welcome: Welcome) -> None:
+        new.tell()
         token_file = welcome.token_file
         if session.as_json:
             shown = None if token_file is None else str(token_file)
@@ -239,7 +248,10 @@ def run_server(
     ]
     if is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
-    run_in_fast_loop(_attend(server, beside, None))
+    try:
+        run_in_fast_loop(_attend(server, beside, None))
+    finally:
+        new.tell()
     return 0
 
 
@@ -250,11 +262,20 @@ async def attend_to_end(service: Embedded) -> None:
 
 async def _attend(
     service: Embedded, beside: Sequence[Embedded], until: Callable[[], Any] | None
-) -> None:
-    """Run a service, others beside it, until a signal, its own end or ``until``."""
+) -> signal.Signals | None:
+    """Run a service, others beside it, until a signal, its own end or ``until``; the signal
+    that came first, if one did."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, service.ask_stop)
+    signals: list[signal.Signals] = []
+    ends_by_itself = False
+
+    def hear(number: signal.Signals) -> None:
+        if not ends_by_itself:
+            signals.append(number)
+        service.ask_stop()
+
+    for number in SIGNALLED:
+        loop.add_signal_handler(number, hear, number)
     others = [asyncio.create_task(other.run()) for other in beside]
     main = asyncio.create_task(service.run())
     waiting = asyncio.create_task(until()) if until is not None else None
@@ -262,6 +283,7 @@ async def _attend(
     while not main.done():
         done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if done - {main}:
+            ends_by_itself = True
             service.ask_stop()
     if waiting is not None:
         waiting.cancel()
@@ -271,3 +293,4 @@ async def _attend(
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
+    return signals[0] if signals else None

@@ -45,9 +45,48 @@ class Session(NamedTuple):
         require_store(self.store)
         return ask_client(self.store, question)
 
-    def ask_or_make(self, question: Question[Result]) -> Result:
-        """The same, for a command that writes: the store is made if there is none."""
+    def ask_to_write(self, question: Question[Result]) -> Result:
+        """The same, for a command that changes what is there: this user's own store is made if
+        there is none, and one that was named and is not there is refused."""
+        self.require_if_named()
         return ask_client(self.store, question)
+
+    def ask_or_make(self, question: Question[Result]) -> Result:
+        """The same, for a command that may be the first one: the store is made if there is
+        none."""
+        new = self.new_store()
+        try:
+            return ask_client(self.store, question)
+        finally:
+            new.tell()
+
+    def require_if_named(self) -> None:
+        """Refused if a store was named that is not there."""
+        from tidewheel.wiring.stores import require_if_named
+
+        require_if_named(self.store)
+
+    def new_store(self) -> NewStore:
+        """Asked before the store is opened."""
+        return NewStore(self.store, as_json=self.as_json)
+
+
+class NewStore:
+    """Says once that a store was made where one was named: the name may be a mistake."""
+
+    def __init__(self, where: str | None, *, as_json: bool) -> None:
+        """Before the store is opened."""
+        from tidewheel.wiring.stores import named_store_to_make
+
+        self._path = None if as_json else named_store_to_make(where)
+
+    def tell(self) -> None:
+        """If it is there by now."""
+        if self._path is not None and os.path.exists(self._path):
+            from tidewheel.cli.printing import note, safe
+
+            note(f"made a new store: {safe(self._path)}")
+            self._path = None
 
 
 def ask_client(where: Where, question: Question[Result]) -> Result:

@@ -38,8 +38,10 @@ def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
     journal = open_journal(session)
     wait = patience(options["wait_for_store"])
     metrics = Metrics()
+    new = session.new_store()
 
     def ready(welcome: Welcome) -> None:
+        new.tell()
         _welcome(welcome, session)
 
     server = Server(
@@ -61,7 +63,10 @@ def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
     spare_garbage_collector()
     # Not in the server's fast loop: it starts no process in a group of its own, as handlers
     # and xtriggers must be (docs/decisions/0022).
-    asyncio.run(attend_to_end(up))
+    try:
+        asyncio.run(attend_to_end(up))
+    finally:
+        new.tell()
     return 0
 
 

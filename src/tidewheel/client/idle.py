@@ -1,21 +1,22 @@
-"""When a worker has nothing left to do, and what it leaves because it cannot do it."""
+"""When a worker has nothing left to do, and what it leaves."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 
+from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import WorkerSettings
 from tidewheel.core.tasks.requests import Page, TaskFilter
 from tidewheel.core.tasks.resources import Resources, fits
-from tidewheel.core.tasks.serving import Served
+from tidewheel.core.tasks.serving import Served, is_pattern
 from tidewheel.core.tasks.status import LEASED, Status
 from tidewheel.core.tasks.views import QueueView, TaskView
 from tidewheel.ports.tasks import TaskStore
+from tidewheel.quantities import show_instant
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
-PAUSED = "their queue is paused"
 
 
 async def until_idle(
@@ -29,15 +30,27 @@ async def until_idle(
 async def left_behind(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Why ready tasks of its queues are left by a worker that is idle, with how many each."""
+    """Why tasks of its queues that need nothing more are left by a worker that goes, with how
+    many each; of those that anybody could take now nothing is said."""
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
-            found[PAUSED] += view.counts.get(Status.READY, 0)
+            found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
-        reasons = [_why_not(one, settings, handlers) for one in await _ready(store, view)]
-        found.update(reason for reason in reasons if reason)
+        for task in await _ready(store, view):
+            if reason := _why_not(task, settings, handlers) or _delay(task):
+                found[reason] += 1
     return +found
+
+
+async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str]:
+    """Queues of which the store has neither a task nor a setting, so that their names may be
+    mistaken; the default one is nobody's mistake."""
+    known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
+    named = [one for one in settings.queues if not is_pattern(one) and one not in known]
+    return [
+        one for one in named if not await store.list_tasks(TaskFilter(queue=one), Page(count=1))
+    ]
 
 
 async def _has_work(
@@ -80,6 +93,11 @@ def _why_not(task: TaskView, settings: WorkerSettings, handlers: frozenset[str])
     if fits(task.resources, settings.capacity):
         return ""
     return _lack(task.resources, settings.capacity)
+
+
+def _delay(task: TaskView) -> str:
+    """Until when it waits; empty if it does not."""
+    return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
 
 
 def _lack(asked: Resources, offered: Resources) -> str:

@@ -96,12 +96,32 @@ def require_store(where: str | StoreSettings | None = None) -> None:
     raise NoStore(settings.url + origin, str(file_path(settings.url)))
 
 
+def require_if_named(where: str | StoreSettings | None = None) -> None:
+    """Refused if a store was named that is not there: its name is a mistake, more likely than
+    not. The store of this user may still be made."""
+    if where or store_url():
+        require_store(where)
+
+
+def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
+    """The file that opening the store would make, if it was named."""
+    if not (where or store_url()) or store_exists(where):
+        return None
+    from tidewheel.store.sqlite_file import file_path
+
+    return str(file_path(store_settings(where).url))
+
+
 def store_to_read(where: str | None = None) -> str | Store | None:
     """What is asked by whoever only looks: an empty store where this user has none yet."""
     if store_exists(where):
         return where
-    if where or store_url():
-        require_store(where)
+    require_if_named(where)
+    return empty_store()
+
+
+def empty_store() -> Store:
+    """One that nobody keeps."""
     from time import time_ns
 
     from tidewheel.store.memory import MemoryStore
@@ -166,6 +186,7 @@ async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterato
 def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
     """Bring a store to the schema of this program."""
     require_database(where, "a migration")
+    require_store(where)
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
         case "sqlite":

@@ -64,7 +64,7 @@ def command(
             case _:
                 return await client.blocks.objects(after=after, count=limit)
 
-    told = session.ask_or_make(ask) if action == "post" else session.ask(ask)
+    told = session.ask_to_write(ask) if action == "post" else session.ask(ask)
     _say(session, action, told)
     return 0
 

@@ -72,7 +72,7 @@ def command(session: Session, name: str | None, **options: Unpack[Options]) -> i
         raise click.UsageError(
             "name the queue that shall change: tidewheel queues NAME --pause"
         )
-    ask = session.ask_or_make if changing else session.ask
+    ask = session.ask_to_write if changing else session.ask
     views = ask(lambda client: _apply(client, name, options if changing else None))
     if session.as_json:
         say_json({"queues": [queue_document(view) for view in views]})

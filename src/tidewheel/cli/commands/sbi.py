@@ -44,27 +44,39 @@ def command(session: Session, action: str, what: str, limit: int) -> int:
         missing = "FILE" if action == "submit" else "ID"
         raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
     try:
-        asked = session.ask_or_make if action == "submit" else session.ask
-        told = asked(lambda client: _ask(client, action, what, limit))
+        if action == "submit":
+            told = _submit(session, what)
+        else:
+            told = session.ask(lambda client: _ask(client, action, what, limit))
     except InvalidDefinition as error:
         return tell_refusal(error, as_json=session.as_json)
     _say(session, action, told)
     return 0
 
 
+def _submit(session: Session, what: str) -> Document:
+    """No store is made for what an empty one refuses."""
+    from tidewheel.cli.session import ask_client
+    from tidewheel.wiring.stores import empty_store, store_exists
+
+    if what == STDIN:
+        content = sys.stdin.buffer.read()
+        name = "stdin.json" if content.lstrip().startswith(b"{") else "stdin.yaml"
+    else:
+        name, content = what, _content(what)
+
+    async def submit(client: AsyncClient) -> Document:
+        return await client.blocks.submit_text(name, content)
+
+    if not store_exists(session.store):
+        ask_client(empty_store(), submit)
+    return session.ask_or_make(submit)
+
+
 async def _ask(client: AsyncClient, action: str, what: str, limit: int) -> Document:
-    blocks = client.blocks
-    match action:
-        case "submit" if what == STDIN:
-            content = sys.stdin.buffer.read()
-            kind = "json" if content.lstrip().startswith(b"{") else "yaml"
-            return await blocks.submit_text(f"stdin.{kind}", content)
-        case "submit":
-            return await blocks.submit_text(what, _content(what))
-        case "show":
-            return await blocks.sbi(what)
-        case _:
-            return await blocks.sbis(limit)
+    if action == "show":
+        return await client.blocks.sbi(what)
+    return await client.blocks.sbis(limit)
 
 
 def _content(name: str) -> bytes:

@@ -73,6 +73,9 @@ class LivePage(RunPage):
         if waits:
             self._line(f"it waits {waits}")
 
+    def _tell_beginning(self) -> None:
+        """The picture shows it."""
+
     def _line(self, text: str) -> None:
         self._notes.append(text)
 

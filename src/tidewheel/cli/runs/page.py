@@ -18,6 +18,7 @@ from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Standing
@@ -86,6 +87,7 @@ class RunPage:
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         self._run = run
         self._is_new = is_new
+        self._is_to_be_told = False  # that it begins
         self._begun_at = time.monotonic()
         self._ends: Counter[str] = Counter()
         self._lost: dict[str, str] = {}
@@ -99,8 +101,6 @@ class RunPage:
         self._active_count = 0  # tasks
 
     def __enter__(self) -> RunPage:
-        verb = "starts" if self._is_new else "is carried on"
-        self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -108,9 +108,23 @@ class RunPage:
 
     # ---- while it runs ----
 
+    def claimed(self) -> None:
+        """The run is ours. Whether one that was complete goes on at all is seen later."""
+        self._is_to_be_told = True
+        if self._run.status != RunStatus.COMPLETED:
+            self._tell_beginning()
+
+    def _tell_beginning(self) -> None:
+        if self._is_to_be_told:
+            self._is_to_be_told = False
+            verb = "starts" if self._is_new else "is carried on"
+            self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+
     def on_batch(self, stage: Stage, work: Work) -> None:
         """A batch is in the store."""
         text = stage.drive.text
+        if work.news or work.answers or stage.drive.status != RunStatus.COMPLETED:
+            self._tell_beginning()
         self._has_obeyed = self._has_obeyed or bool(work.answers)
         self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
         for one in work.news:

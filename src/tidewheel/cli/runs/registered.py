@@ -55,15 +55,19 @@ def with_parameters(
     return replace(asked, parameters=parameters, options=options, name=name)
 
 
+def unknown_name(name: str) -> Refused:
+    return Refused(
+        f"there is neither a folder, nor a run, nor a registered workflow {name!r}; "
+        "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel workflows"
+    )
+
+
 async def found_run(
     find: Callable[[str], Awaitable[RunView]], wanted: Wanted
 ) -> RunView | Refused:
     """The run that the words may mean, or why there is none; whoever gives parameters, or asks
     for a new one, means none of them."""
-    unknown = Refused(
-        f"there is neither a folder, nor a run, nor a registered workflow {wanted.name!r}; "
-        "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel workflows"
-    )
+    unknown = unknown_name(wanted.name)
     asked = wanted.registered
     if wanted.is_new or (asked is not None and asked.parameters):
         return unknown

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.exit_codes import ExitCode, FinalStatus
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.findings_page import check_places_here, refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
@@ -30,10 +30,11 @@ from tidewheel.cli.runs.registered import (
     registered_here,
     tell_of_namesake,
     the_run,
+    unknown_name,
     with_parameters,
 )
 from tidewheel.cli.runs.waits import waits_in_vain
-from tidewheel.cli.session import GlobalOptions
+from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
@@ -67,13 +68,18 @@ from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import deliver_left
-from tidewheel.wiring.stores import is_remote, opened_store, store_settings
+from tidewheel.wiring.stores import (
+    is_remote,
+    opened_store,
+    require_if_named,
+    store_exists,
+    store_settings,
+)
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
-SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 UNDELIVERED_MAX = 100  # runs that are looked at
 
 
@@ -289,7 +295,12 @@ class Chosen(NamedTuple):
 async def _run(
     where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
 ) -> int:
+    if wanted.captured is None and not store_exists(where):
+        require_if_named(where)
+        raise unknown_name(wanted.name)  # nor can it be in a store that is yet to be made
+    new = NewStore(where, as_json=as_json)
     async with opened_store(where) as store:
+        new.tell()
         chosen = await _choose(store, wanted, lambda stages: _tell_of_needs(stages, settings))
         run, home = chosen.run, home_directory()
         if run.is_aborted:
@@ -305,12 +316,17 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+
+        def claimed() -> None:
+            page.claimed()
+            owed.note(wanted.words)
+
         here = RunHere(
             where,
             store,
             run,
             settings,
-            on_claimed=lambda: owed.note(wanted.words),
+            on_claimed=claimed,
             on_batch=page.on_batch,
             on_report=page.on_report,
         )

@@ -35,7 +35,9 @@ class RunView:
     deadline_at: Instant | None
     created_at: Instant
     updated_at: Instant
-    ended_at: Instant | None  # of the last batch with which a scheduler let it go
+    ended_at: (
+        Instant | None
+    )  # when a scheduler let it go last; of a complete run, since when it is
     # Any scheduler is asked to drive it, with these options anew; None: none is asked.
     given: RunOptions | None = None
 

@@ -84,7 +84,9 @@ def advance_run(
     held: Record = {"deadline_at": now + lease_seconds}
     if ends:
         held = dict.fromkeys(("host", "boot_id", "pid", "process_started", "deadline_at"))
-        held["ended_at"] = now
+        was_complete = row["status"] == said["status"] == "completed"
+        if not was_complete or row["ended_at"] is None:
+            held["ended_at"] = now
     t.update(
         t.run,
         run,

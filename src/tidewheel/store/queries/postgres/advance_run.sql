@@ -1,6 +1,7 @@
 -- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
+-- A run that was complete, and is at once again, ended when it was complete first.
 UPDATE tidewheel.run
-   SET batch = %(batch)s, given = NULL, status = %(status)s, reason = %(reason)s,
+   SET batch = %(batch)s, given = NULL, status = %(status)s::text, reason = %(reason)s,
        definition = coalesce(%(definition)s::text, definition),
        options = coalesce(%(options)s::text, options), updated_at = tidewheel.now_seconds(),
        host = CASE WHEN %(ends)s::boolean THEN NULL ELSE host END,
@@ -8,6 +9,7 @@ UPDATE tidewheel.run
        pid = CASE WHEN %(ends)s::boolean THEN NULL ELSE pid END,
        process_started = CASE WHEN %(ends)s::boolean THEN NULL ELSE process_started END,
        deadline_at = CASE WHEN %(ends)s::boolean THEN NULL ELSE tidewheel.now_seconds() + %(lease_seconds)s END,
-       ended_at = CASE WHEN %(ends)s::boolean THEN tidewheel.now_seconds() ELSE ended_at END
+       ended_at = CASE WHEN %(ends)s::boolean AND NOT (status = 'completed' AND %(status)s::text = 'completed' AND ended_at IS NOT NULL)
+                  THEN tidewheel.now_seconds() ELSE ended_at END
  WHERE number = %(run)s AND epoch = %(epoch)s AND batch = %(batch)s - 1 AND host IS NOT NULL
 RETURNING number;
