@@ -229,11 +229,42 @@ def test_a_completed_run_is_repaired_by_a_trigger_and_a_start(crew, completed):
     # Dead before its first batch: the command is still there; it is obeyed once.
     assert was_killed(crew.run(RUN, TIDEWHEEL_FAILPOINT="batch_before_write"))
     log = completes(crew, RUN).log
-    assert "complete already" not in log and "3 succeeded" not in log, log
+    assert "complete already" not in log, log
+    assert "3 succeeded (2 succeeded since it was carried on)" in log, log
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
     assert "complete already" in completes(crew, RUN).log
     assert len(submitted(crew)) == 4
     crew.judge()
+
+
+def test_a_kept_command_is_done_by_the_command_that_began_the_run(crew, completed):
+    """Nobody has to know that it is another run otherwise."""
+    crew.ask("trigger", RUN, "1/a")
+    completed.touch()
+    assert "is carried on" in completes(crew, "flow").log
+    assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
+    assert [run.name for run in crew.look(lambda store: store.runs())] == [RUN]
+
+
+def test_the_last_line_of_a_run_counts_what_happened_before_it_was_carried_on(crew):
+    gate = crew.folder / "gate"
+    os.mkfifo(gate)
+    graph = """        R1 = \"\"\"
+            a:fail => mail => last
+            a => b
+        \"\"\""""
+    last = f"    [[last]]\n        script = read -r _ < {gate}"
+    crew.define(graph, f"    [[a]]\n        script = false\n{last}")
+    left = crew.run()
+    left.says("1/last started")
+    left.send(signal.SIGTERM)
+    assert ended(left) == ExitCode.TERMINATED
+    again = crew.run()
+    again.says("is carried on")
+    gate.write_text("go\n")
+    assert ended(again) == 0
+    assert "1 failed, 2 succeeded, 1 lost (1 succeeded since it was carried on)" in again.log
+    assert "warning: 1/b will not run" in again.log
 
 
 def test_a_trigger_with_run_does_both(crew, completed):

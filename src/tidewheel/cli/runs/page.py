@@ -90,6 +90,7 @@ class RunPage:
         self._is_to_be_told = False  # that it begins
         self._begun_at = time.monotonic()
         self._ends: Counter[str] = Counter()
+        self._earlier: Counter[str] | None = None  # of the whole run, if that is more
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
         self._reasons: dict[Key | None, str] = {}
@@ -213,9 +214,11 @@ class RunPage:
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
         """The last line, with how long it took here, or `seconds`."""
         took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
-        counts = [f"{count} {word}" for word, count in sorted(self._ends.items())]
+        counts = _counted(self._ends if self._earlier is None else self._earlier)
         counts += [end.undone.text] if end.undone.text else []
         ends = f": {', '.join(counts)}" if counts else ""
+        if self._earlier is not None and self._ends:
+            ends += f" ({', '.join(_counted(self._ends))} since it was carried on)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for name, chain in list(self._lost.items())[:LOST_MAX]:
             note(f"warning: {chain or name}")
@@ -245,12 +248,14 @@ class RunPage:
         elif end.status == "error":
             note(f"when that is mended, carry on with: tidewheel run {name}")
 
+    def remembers(self, shown: Mapping[str, object]) -> None:
+        """Take what happened before this process carried the run on, from the view of it."""
+        self._earlier = _ends_of(shown)
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+
     def takes(self, shown: Mapping[str, object]) -> None:
         """What the end shows, from the view of the run."""
-        counts: Any = shown["counts"]
-        self._ends.update(
-            {STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS}
-        )
+        self._ends.update(_ends_of(shown))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
 
@@ -292,7 +297,7 @@ class JsonPage(RunPage):
             "run": self._run.name,
             "status": end.status,
             "reason": end.reason,
-            "ends": dict(self._ends),
+            "ends": dict(self._ends if self._earlier is None else self._earlier),
             "lost": self._lost,
             "undone": asdict(end.undone),
             "causes": self._causes,
@@ -305,6 +310,16 @@ class JsonPage(RunPage):
     @staticmethod
     def _tell(document: dict[str, object]) -> None:
         print_line(json_line({"at": time.time_ns() / 1e9, **document}))
+
+
+def _counted(ends: Counter[str]) -> list[str]:
+    return [f"{count} {word}" for word, count in sorted(ends.items())]
+
+
+def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
+    """How the tasks of a run have ended, from the view of it."""
+    counts: Any = shown["counts"]
+    return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
 
 
 def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:

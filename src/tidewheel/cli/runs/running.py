@@ -336,6 +336,8 @@ async def _run(
             end = await here.to_the_end()
             await signals.awaits(left, DRAIN_SECONDS)
             signals.over()
+        if not chosen.is_new:
+            page.remembers(await run_door(store, home).look("show", {"run": run.name}))
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
 

@@ -34,6 +34,8 @@ def run_to_carry_on(
         return None
     if newest.status in (CREATED, *CARRY_ON_STATUSES, *OPEN_STATUSES):
         return newest
+    if newest.wants_scheduler:  # a command was kept for it
+        return newest
     return newest if goes_further and newest.status == RunStatus.COMPLETED else None
 
 
