@@ -73,7 +73,7 @@ _POWERFUL = re.compile(
     r"|(?:BASH|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT)_?\w*"
 )
 _COMMAND = re.compile(
-    r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+-]|\[\[?|\]\]?|\}", re.ASCII
+    r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+,-]|\[\[?|\]\]?|\}", re.ASCII
 )
 _EXPANSION = re.compile(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
 _DESCRIPTOR = re.compile(r"\d*-?")
