@@ -351,6 +351,8 @@ def test_no_message_is_ever_read_as_a_command(tmp_path, command, said, message):
         "nice %(message)s",
         "bin/%(message)s.sh",
         "true && %(message)s",
+        ">| file %(message)s",
+        "&> file %(message)s",
         "PATH=%(message)s tell",
         "BASH_ENV=%(message)s bash -c 'tell'",
         "echo \\%(message)s",

@@ -73,7 +73,7 @@ _POWERFUL = re.compile(
     r"|(?:BASH|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT)_?\w*"
 )
 _COMMAND = re.compile(
-    r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+-]|\[\[?|\]\]?|\}", re.ASCII
+    r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+,-]|\[\[?|\]\]?|\}", re.ASCII
 )
 _EXPANSION = re.compile(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
 _DESCRIPTOR = re.compile(r"\d*-?")
@@ -256,8 +256,8 @@ class _Shell:
             self._end_word(frame)
         elif letter in "<>":
             self._feed_redirection(frame, letter, before)
-        elif letter == "&" and before in ("<", ">"):
-            self._before, frame.copies = "", True
+        elif f"{before}{letter}" in ("<&", ">&", ">|"):
+            self._before, frame.copies = "", letter == "&"
         elif letter in ";&|\n()":
             self._feed_end(frame, letter, before)
         else:
