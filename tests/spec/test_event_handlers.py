@@ -85,10 +85,13 @@ class World:
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(self.seconds)
         self.at_once -= 1
-        return self.ends.pop(0) if self.ends else FINE
+        end = self.ends.pop(0) if self.ends else FINE
+        if isinstance(end, Exception):
+            raise end
+        return end
 
     def send(self, mail):
-        if self.ends and isinstance(self.ends[0], OSError):
+        if self.ends and isinstance(self.ends[0], Exception):
             raise self.ends.pop(0)
         self.mails.append((asyncio.get_running_loop().time(), mail))
 
@@ -333,6 +336,34 @@ async def test_a_failed_handler_is_tried_again_after_its_delays_and_reported():
     assert [one.event for one in world.reports] == ["handler.failed"] * 3
     assert world.reports[0].facts["error"] == "exit status 3"
     assert world.reports[0].facts["id"] == "1/foo/01"
+
+
+@in_virtual_time
+async def test_whoever_waits_for_a_handler_is_told_also_when_it_breaks_or_is_dropped():
+    """The event of one that is dropped is kept for later."""
+    world, done = World(queued_max=2), []
+    world.ends = [RuntimeError("planted")]
+    handlers = world.handlers(handlers=(("stall", ("a",)), ("shutdown", ("b", "c"))))
+    handlers.notice(HandledNotice(event="stall"), lambda is_told: done.append(("a", is_told)))
+    handlers.notice(HandledNotice(event="shutdown"), lambda told: done.append(("b", told)))
+    await asyncio.sleep(1)
+    assert sorted(done) == [("a", True), ("b", False)]
+    assert {one.event for one in world.reports} == {"handler.failed", "handler.dropped"}
+    assert any("planted" in str(one.facts.get("error")) for one in world.reports)
+
+
+@in_virtual_time
+async def test_whoever_waits_for_mail_is_told_also_when_it_breaks_or_is_dropped():
+    world, done = World(mail_settings=MailSettings(waiting_max=1)), []
+    world.ends = [RuntimeError("planted")]
+    handlers = world.handlers()
+    mailed = node(mail_events=("failed",))
+    for submit in (1, 2):
+        notice = HandledNotice(event="failed", task=facts(mailed, submit=submit))
+        handlers.notice(notice, lambda is_told, n=submit: done.append((n, is_told)))
+    await asyncio.sleep(100)
+    assert sorted(done) == [(1, True), (2, False)]
+    assert {one.event for one in world.reports} == {"mail.failed", "mail.dropped"}
 
 
 @in_virtual_time

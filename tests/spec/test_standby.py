@@ -8,10 +8,10 @@ from tests.support.flows import flow
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.runs.definition import NewRun, RunOptions
-from tidewheel.core.runs.requests import RunClaim
+from tidewheel.core.runs.requests import Batch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.kept import capture, load_options
-from tidewheel.services.scheduler.standby import Standby
+from tidewheel.services.scheduler.standby import QUIET_SECONDS, Standby
 from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.testing.small_world import SmallWorld
@@ -27,6 +27,7 @@ class Station:
         self.world, self.folder = SmallWorld(), folder
         self.unable = set()  # runs that cannot be driven here
         self.why = RuntimeError("no room for it")
+        self.told = []  # runs whose events were told after their end
 
     async def new_run(self, name, given=None):
         """Nobody drives it; with `given` any scheduler is asked to."""
@@ -55,6 +56,25 @@ class Station:
         )
         return number
 
+    async def untold_run(self, name):
+        """Its scheduler died when it was over, before anybody was told of that."""
+        store, number = self.world.store, await self.new_run(name)
+        process = self.world.host.new_process()
+        lease = await store.claim_run(
+            RunClaim(run=number, process=process, lease_seconds=LEASE)
+        )
+        end = Batch(number=1, at=await store.now(), status="stopped", outbox=["{}"], ends=True)
+        await store.write_batch(lease, end)
+        return number
+
+    async def deliver(self, run):
+        """Tells everybody, unless the run is one that cannot be driven here."""
+        self.told.append(run.name)
+        if run.name in self.unable:
+            raise self.why
+        left = await self.world.store.undelivered(run.number)
+        await self.world.store.delivered(run.number, left)
+
     def standby(self, **settings):
         process = self.world.host.new_process()
 
@@ -73,7 +93,8 @@ class Station:
             yield driver_of(run, lease, home, given=run.given)
 
         settings = SchedulerSettings(**settings)
-        return Standby(self.world.store, driving, settings, self.world.surroundings())
+        around = self.world.surroundings()
+        return Standby(self.world.store, driving, settings, around, self.deliver)
 
     async def view(self, number):
         return await self.world.store.run(number)
@@ -207,4 +228,33 @@ async def test_a_run_that_is_put_off_leaves_the_last_place_to_the_next(tmp_path)
     await standby.start()
     await station.world.passes(LEASE - 1.0)
     assert (await station.view(good)).status == "running"
+    await standby.stop()
+
+
+@in_virtual_time
+async def test_a_run_whose_events_were_told_late_is_taken_as_soon_as_it_is_to_go_on(tmp_path):
+    station = Station(tmp_path)
+    number = await station.untold_run("untold")
+    standby = station.standby(interval_seconds=1.0, lease_seconds=1000.0)
+    await standby.start()
+    await station.world.passes(QUIET_SECONDS + 2.0)
+    assert station.told == ["untold"]
+    await station.world.store.offer_run(number, RunOptions(mode=""))
+    await station.world.passes(2.0)
+    assert (await station.view(number)).epoch == 2
+    await standby.stop()
+
+
+@in_virtual_time
+async def test_a_run_whose_events_cannot_be_told_is_tried_again_after_a_while(tmp_path):
+    station = Station(tmp_path)
+    station.unable.add("untold")
+    await station.untold_run("untold")
+    standby = station.standby(interval_seconds=1.0, lease_seconds=LEASE)
+    await standby.start()
+    await station.world.passes(QUIET_SECONDS + LEASE - 1.0)
+    assert station.told == ["untold"]
+    station.unable.clear()
+    await station.world.passes(3.0)
+    assert station.told == ["untold"] * 2
     await standby.stop()

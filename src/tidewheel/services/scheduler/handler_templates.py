@@ -69,20 +69,23 @@ class HandledRun:
     meta: Pairs = ()
 
 
-Done = Callable[[], None]  # everybody was told of an event
+# No more is done for an event: everybody was told of it, or not (False) and it is kept.
+Done = Callable[[bool], None]
 
 
-def nobody_waits() -> None:
+def nobody_waits(_is_told: bool) -> None:
     """The `done` of an event that is stored nowhere."""
 
 
 def after_all(count: int, done: Done) -> Done:
     """To be called by each of so many; `done` is called by the last."""
     left = iter(range(count - 1))
+    told = []
 
-    def one_done() -> None:
+    def one_done(is_told: bool) -> None:
+        told.append(is_told)
         if next(left, None) is None:
-            done()
+            done(all(told))
 
     return one_done
 

@@ -107,15 +107,16 @@ class EventHandlers:
     def notice(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
         """Something happened: begin what is wanted because of it; returns at once.
 
-        `done` is called when all of it was, whether it went well or not.
+        `done` is called when all of it was, whether it went well or not, with False if some of
+        it was dropped; never for what is cut off by `drain`.
         """
         task = notice.task
         if not self.wants(notice.event, None if task is None else task.node):
-            done()
+            done(True)
             return
         if task is not None and notice.event not in REPEATABLE:
             if (notice.event, task.id, str(task.submit)) in self._handled:
-                done()
+                done(True)
                 return
             self._remember(notice.event, task)
         events = self._events if task is None else task.node.events
@@ -162,12 +163,13 @@ class EventHandlers:
     def _begin(self, name: str, notice: HandledNotice, template: str, done: Done) -> None:
         if len(self._running) >= self._around.settings.queued_max:
             self._tell("handler.dropped", event=notice.event, count=1)
-            return  # it stays in the outbox: whoever has the run next begins it
+            done(False)  # it stays in the outbox: whoever has the run next begins it
+            return
         try:
             command = filled(template, notice, self._around.run)
         except ValueError as error:
             self._tell("handler.failed", event=notice.event, error=str(error))
-            done()
+            done(True)
             return
         # As in Cylc, the first delay is one before the first try.
         delays = () if notice.task is None else notice.task.node.events.handler_retry_delays
@@ -177,6 +179,13 @@ class EventHandlers:
         task.add_done_callback(self._running.discard)
 
     async def _handle(self, one: _Handling) -> None:
+        try:
+            await self._try(one)
+        except Exception as error:  # whoever waits for the handlers must not wait for ever
+            self._tell_failure(one, error=f"a bug of tidewheel, {error!r}")
+        one.done(True)
+
+    async def _try(self, one: _Handling) -> None:
         around = self._around
         for delay in one.delays_seconds:
             if delay > 0:
@@ -193,15 +202,17 @@ class EventHandlers:
             await asyncio.to_thread(_log, around.directory, one, end)
             if not end.reason:
                 break
-            self._tell(
-                "handler.failed",
-                event=one.notice.event,
-                id=one.notice.task.job if one.notice.task is not None else around.run.name,
-                command=one.command.shown,
-                error=end.reason,
-                output=end.output[-500:],
-            )
-        one.done()
+            self._tell_failure(one, error=end.reason, output=end.output[-500:])
+
+    def _tell_failure(self, one: _Handling, **facts: object) -> None:
+        task = one.notice.task
+        self._tell(
+            "handler.failed",
+            event=one.notice.event,
+            id=self._around.run.name if task is None else task.job,
+            command=one.command.shown,
+            **facts,
+        )
 
     def _tell(self, what: str, /, **facts: object) -> None:
         self._around.on_report(ServiceReport(service="scheduler", event=what, facts=facts))

@@ -117,6 +117,7 @@ class Mailer:
             return
         if sum(map(len, self._waiting.values())) >= self._settings.waiting_max:
             self._tell("mail.dropped", event=notice.event, id=notice.task.id)
+            done(False)
             return
         self._waiting.setdefault(addresses, []).append(Posted(notice, done))
         if self._gathering is None:
@@ -159,15 +160,16 @@ class Mailer:
         self, addresses: Addresses, posted: Sequence[Posted]
     ) -> None:
         notices = [one.notice for one in posted]
+        is_over = True
         try:
             mail = compose(notices, addresses, self._run, self._mail.footer)
+            is_over = await self._deliver(mail)
         except ValueError as error:  # bytes or addresses that no mail can have
             self._tell("mail.failed", to=addresses.to, error=str(error))
-        else:
-            if not await self._deliver(mail):
-                return
+        except Exception as error:  # whoever waits for the mail must not wait for ever
+            self._tell("mail.failed", to=addresses.to, error=f"a bug of tidewheel, {error!r}")
         for one in posted:
-            one.done()
+            one.done(is_over)
 
     async def _deliver(self, mail: EmailMessage) -> bool:
         """False: there was no time for all tries, and whoever comes next may go on."""

@@ -102,9 +102,9 @@ class Standby(Service):
             self.tell("run.told", run=run.name, count=count)
         except Exception as error:
             self.tell("run.not_told", run=run.name, error=repr(error))
+            self._try_later(run)
         finally:
             self._late.discard(run.number)
-            self._try_later(run)
 
     async def _drive(self, run: RunView) -> None:
         """One run to its end; its troubles are told and are nobody else's."""

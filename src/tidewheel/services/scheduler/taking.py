@@ -129,6 +129,7 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     """Calls the handlers of a run that is over and whose scheduler died before it could.
 
     Answers how many events there were. Who else does it at the same time tells them twice.
+    That takes as long as the handlers do; whoever cancels it leaves the rest for the next time.
     """
     store = home.store
     left = await store.undelivered(run.number)
@@ -137,12 +138,14 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     stored = await store.read_run(run.number)
     files = home.new_files(run_directory(home.home, run.name), None)
     telling = _telling(run, restored, files, home)
+    is_settled = False
     try:
         nodes = Nodes(restored.graph, run.options.mode, stored.broadcasts)
         telling.tell_again(left, restored.graph, nodes)
         await telling.settled()
+        is_settled = True
     finally:
-        await telling.close()
+        await telling.close(is_hurried=not is_settled)
     return len(left)
 
 

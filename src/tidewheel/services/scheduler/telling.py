@@ -116,12 +116,14 @@ class Outbox:
         self._under_way += 1
         self._settled.clear()
 
-    def done(self, one: Undelivered) -> None:
-        """Everybody was told of it."""
-        self._told.append(one)
+    def done(self, one: Undelivered, *, is_told: bool) -> None:
+        """Nobody is being told of it any more; unless all were, its row stays."""
         self._under_way -= 1
         if not self._under_way:
             self._settled.set()
+        if not is_told:
+            return
+        self._told.append(one)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="outbox")
             self._writing.add_done_callback(self._wrote)
@@ -139,7 +141,7 @@ class Outbox:
                 return
 
     async def settled(self) -> None:
-        """Wait until everybody was told of everything."""
+        """Wait until nobody is being told of anything any more."""
         if self._under_way:
             await self._settled.wait()
 
@@ -230,7 +232,7 @@ class Telling:
 
     def _notice(self, row: Undelivered, notice: HandledNotice) -> None:
         self._outbox.begun()
-        self._handlers.notice(notice, lambda: self._outbox.done(row))
+        self._handlers.notice(notice, lambda is_told: self._outbox.done(row, is_told=is_told))
 
     def _add(self, notice: HandledNotice, point: Point = NO_POINT) -> None:
         node = None if notice.task is None else notice.task.node
@@ -279,7 +281,7 @@ class Telling:
             self._jobs.pop(one.key, None)
 
     async def settled(self) -> None:
-        """Wait until everybody was told, however long that takes."""
+        """Wait until everybody was told who can be, however long that takes."""
         await self._outbox.settled()
 
     async def close(self, *, is_hurried: bool = False) -> None:
