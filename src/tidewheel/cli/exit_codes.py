@@ -22,7 +22,8 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.DONE: "What was asked for is done. A service was asked to stop, and has stopped.",
+    ExitCode.DONE: "What was asked for is done, or is stored and will be done. "
+    "A service was asked to stop, and has stopped.",
     ExitCode.FAILED: "The run or the task failed, or a check found something.",
     ExitCode.REFUSED: "The request or the definition is wrong; nothing was done.",
     ExitCode.UNAVAILABLE: "The store or the server does not answer, or cannot be used.",

@@ -50,7 +50,7 @@ def answer_lines(given: Given) -> Iterator[str]:
     if answer.get("kept"):
         yield (
             f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
-            f"{given.verb} is kept and done when the run goes on"
+            f"{given.verb} is kept: it is done when the run goes on"
         )
         yield f"  carry it on: {safe(answer['next'])}"
         return
