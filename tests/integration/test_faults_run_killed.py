@@ -5,6 +5,7 @@ import random
 import signal
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.failpoints import RUN_TOLD
+from tidewheel.services.scheduler.run_owner import OWNER
+from tidewheel.services.scheduler.telling import DRAIN_SECONDS
 
 # Of everything something: dependence on the point before and on one point, xtriggers, a limit
 # group, a family, a suicide, a handled failure, retries, a task that is skipped, an output by
@@ -295,6 +298,33 @@ def test_a_result_that_is_told_late_is_that_of_the_run(tmp_path):
         assert "1/b will not run" in told.log
 
 
+def test_a_run_in_which_nothing_ran_has_failed_also_when_that_is_told_late(tmp_path):
+    with run_crew(tmp_path) as crew:
+        crew.define("        R1 = a")
+        doomed = crew.run("--pause", TIDEWHEEL_FAILPOINT=RUN_TOLD[0])
+        doomed.says("paused")
+        assert crew.ask("remove", "flow", "1/a")[0] == 0
+        assert crew.ask("resume", "flow")[0] == 0
+        assert was_killed(doomed)
+        told = crew.run("--pause")
+        assert ended(told) == FAILED, told.log
+        assert "1 skipped" in told.log and "no task was ready at any point" in told.log
+
+
+def test_a_result_of_a_definition_that_has_changed_since_is_named_and_the_next_run_begins(
+    tmp_path,
+):
+    with run_crew(tmp_path) as crew:
+        crew.define("        R1 = a")
+        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT=RUN_TOLD[0]))
+        crew.define("        R1 = a => b")
+        after = crew.run()
+        assert ended(after) == 0, after.log
+        assert "the result of flow/run1 was never told: completed;" in after.log
+        assert "the definition has changed since" in after.log
+        assert "flow/run2 starts" in after.log and "2 succeeded" in after.log
+
+
 def test_a_run_that_another_scheduler_ended_after_a_sigterm_is_told_and_not_begun_anew(
     tmp_path,
 ):
@@ -336,14 +366,16 @@ HANDLED = """
 """
 OF_THE_RUN = """
     [[events]]
-        shutdown handlers = echo %(event)s %(workflow)s >> {told}
+        shutdown handlers = "{handler}"
 """
 
 
-def handle_shutdown(crew, told):
+def handle_shutdown(crew, told, handler="echo %(event)s %(workflow)s >> {told}"):
     """Once the workflow is defined."""
     path, first = crew.folder / "flow" / "flow.cylc", "allow implicit tasks = True"
-    text = path.read_text().replace(first, first + OF_THE_RUN.format(told=told), 1)
+    text = path.read_text().replace(
+        first, first + OF_THE_RUN.format(handler=handler.format(told=told)), 1
+    )
     path.write_text(text)
 
 
@@ -395,17 +427,92 @@ def test_no_call_of_an_event_handler_is_lost_however_often_the_run_is_killed(tmp
         assert everything(final) <= set(told.read_text().splitlines())
 
 
+# Its first batch, or the one after, is its last: there is no job to wait for.
+AT_A_STROKE = "    [[a]]\n        run mode = skip"
+
+
+def kill_at_its_end(crew, run, *words):
+    """When it is completed and nobody was told of that."""
+    assert was_killed(crew.run(*words, TIDEWHEEL_FAILPOINT="batch_written"))
+    while crew.view(run).status != "completed":
+        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
+
+
 def test_what_a_run_left_when_it_was_killed_at_its_end_is_told_by_the_next(tmp_path):
     with run_crew(tmp_path) as crew:
         told = crew.folder / "told"
-        crew.define("R1 = a")
+        crew.define("R1 = a", AT_A_STROKE)
         handle_shutdown(crew, told)
-        assert was_killed(crew.run(TIDEWHEEL_FAILPOINT="batch_written"))
-        while crew.view().status != "completed":
-            program = crew.run("flow/run1", TIDEWHEEL_FAILPOINT="batch_written")
-            assert was_killed(program), program.log
+        kill_at_its_end(crew, "flow/run1")
         assert not told.exists()
         assert ended(crew.run("flow", "--new")) == 0
         said = sorted(told.read_text().splitlines())
         assert said == ["shutdown flow/run1", "shutdown flow/run2"]
         assert crew.look(lambda store: store.undelivered_runs(0.0, 10)) == []
+
+
+# ---- handlers that take their time at the end of a run ----
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A crew whose first run has a handler of its shutdown that waits until it may go on."""
+    with run_crew(tmp_path) as crew:
+        crew.told, crew.gate = crew.folder / "told", crew.folder / "gate"
+        wait = f"while test ! -e {crew.gate}; do sleep 0.1; done"
+        handler = f"echo %(workflow)s >> {{told}}; test %(workflow)s != flow/run1 || {wait}"
+        crew.define("R1 = a", AT_A_STROKE)
+        handle_shutdown(crew, crew.told, handler)
+        yield crew
+
+
+def told_in(crew):
+    return crew.told.read_text().split() if crew.told.exists() else []
+
+
+def test_while_the_process_lives_that_tells_a_result_nobody_else_tells_it_or_calls_handlers(
+    slow,
+):
+    first = slow.run()
+    eventually(lambda: told_in(slow) == ["flow/run1"], "its handler is called")
+    assert slow.view().status == "completed"
+    second = slow.run()
+    assert ended(second) == ExitCode.REFUSED, second.log
+    assert "flow/run1 is completed, and its result is being told" in second.log
+    assert f"process {first.pid} on" in second.log
+    assert ended(slow.run("--new")) == 0
+    assert first.runs and told_in(slow) == ["flow/run1", "flow/run2"]
+    slow.gate.touch()
+    assert ended(first) == 0, first.log
+
+
+def test_a_result_that_is_owed_does_not_wait_for_handlers_without_end(slow):
+    """Which are called the next time."""
+    kill_at_its_end(slow, "flow/run1")
+    assert not told_in(slow)
+    again = slow.run()
+    again.says("flow/run1 ended at")
+    again.says("flow/run1 completed after")
+    assert again.runs
+    eventually(lambda: told_in(slow) == ["flow/run1"], "its handler is called")
+    assert ended(again, 2 * DRAIN_SECONDS) == 0, again.log
+    assert [one.name for one in slow.look(lambda store: store.undelivered_runs(0.0, 9))]
+
+
+def test_sigterm_does_not_wait_for_what_other_runs_have_left(slow):
+    kill_at_its_end(slow, "flow/run1")
+    second = slow.run("--new")
+    eventually(lambda: sorted(told_in(slow)) == ["flow/run1", "flow/run2"], "both are called")
+    eventually(lambda: slow.view("flow/run2").status == "completed", "it is completed")
+    second.send(signal.SIGTERM)
+    assert ended(second, DRAIN_SECONDS / 2) == 0, second.log
+
+
+def test_a_run_whose_handlers_cannot_be_called_hides_no_other(slow):
+    slow.gate.touch()
+    kill_at_its_end(slow, "flow/run1")
+    [owner] = slow.folder.rglob(str(Path("runs", "flow", "run1", OWNER)))
+    owner.write_text("another run")
+    kill_at_its_end(slow, "flow/run2", "--new")
+    assert ended(slow.run("--new")) == 0
+    assert sorted(told_in(slow)) == ["flow/run2", "flow/run3"]

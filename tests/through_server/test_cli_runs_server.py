@@ -199,6 +199,55 @@ def test_a_command_that_was_killed_follows_the_run_that_it_began(here, scheduler
     assert [one["name"] for one in here("runs", "--json").json["runs"]] == ["tide/run1"]
 
 
+def test_while_a_command_follows_its_run_the_same_command_is_refused(here, scheduler, tmp_path):
+    gate = tmp_path / "gate"
+    define(here, script=f"until test -e {gate}; do sleep 0.1; done")
+    scheduler("tide/run1")
+    with here.started("run", "tide") as running:
+        running.read_until("1/b")
+        beside = here("run", "tide")
+        assert beside.status == ExitCode.REFUSED, beside.out
+        assert "tide/run1 is running (process" in beside.err
+        gate.touch()
+        assert running.wait().status == 0
+
+
+def test_a_result_of_a_definition_that_has_changed_since_is_named_from_here(
+    here, scheduler, tmp_path
+):
+    gate = tmp_path / "gate"
+    folder = define(here, script=f"until test -e {gate}; do sleep 0.1; done")
+    scheduler("tide/run1", "tide/run2")
+    with here.started("run", "tide") as running:
+        running.read_until("1/b")
+        running.send(signal.SIGKILL)
+        running.wait()
+    gate.touch()
+    eventually(
+        lambda: here("show", "tide", "--json").json["run"]["status"] == "completed", "its end"
+    )
+    (folder / "flow.cylc").write_text(FLOW.format(script="echo other"))
+    after = here("run", "tide")
+    assert after.status == 0 and "tide/run2 starts" in after.out, after.out
+    assert "the result of tide/run1 was never told: completed;" in after.err
+    assert "the definition has changed since" in after.err
+
+
+def test_a_run_in_which_nothing_ran_has_failed_from_here_too(here, scheduler):
+    define(here)
+    scheduler("tide/run1")
+    with here.started("run", "tide", "--pause") as running:
+        running.read_until("starts at")
+        eventually(
+            lambda: here("show", "tide", "--json").json["run"]["status"] == "paused", "a pause"
+        )
+        assert here("remove", "tide", "1/a", "1/b").status == 0
+        assert here("resume", "tide").status == 0
+        done = running.wait()
+    assert done.status == ExitCode.FAILED, done.out
+    assert "skipped" in done.out and "no task was ready at any point" in done.out
+
+
 def test_a_run_that_somebody_stops_is_not_done_for_whoever_follows_it(here, scheduler):
     define(here, script="until test -e gate; do sleep 0.1; done")
     scheduler("tide/run1")

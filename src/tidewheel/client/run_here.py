@@ -19,7 +19,7 @@ from tidewheel.config import (
 )
 from tidewheel.core.runs.commands import Stop, command_text
 from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.runs.end_reasons import Undone, undone_in
+from tidewheel.core.runs.end_reasons import Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.pool import Pool
@@ -64,8 +64,15 @@ class RunEnd:
 
     status: str
     reason: str
-    has_run_anything: bool
-    was_aborted: bool = False
+
+    @property
+    def has_run_anything(self) -> bool:
+        """Whether any task of a completed run was ever ready, if it has any."""
+        return not ran_nothing(self.reason)
+
+    @property
+    def was_aborted(self) -> bool:
+        return was_aborted(self.reason)
 
     @property
     def undone(self) -> Undone:
@@ -131,9 +138,7 @@ class RunHere:
                 self._store, home, self._on_report, is_hurried=lambda: self._is_leaving
             ):
                 await self._drive(driver, worker)
-        return RunEnd(
-            driver.status or LEFT, driver.reason, driver.has_submitted, driver.was_aborted
-        )
+        return RunEnd(driver.status or LEFT, driver.reason)
 
     def _worker_settings(self, home: Path) -> WorkerSettings:
         settings = self._settings

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.cli.printing import note, safe, safe_lines, say_json
 from tidewheel.cli.runs.log_lines import LogTelling
-from tidewheel.cli.runs.owed import Owed, tell_again, under_way
+from tidewheel.cli.runs.owed import Owed, is_still_asked, tell_again, under_way
 from tidewheel.cli.runs.page import (
     JsonPage,
     RunPage,
@@ -105,6 +105,7 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Fa
         run, is_new = chosen.run, chosen.is_new
         owed = _owed(manner, run)
         if chosen.is_over:
+            owed.note(wanted.words)
             return FarRun(owed, await tell_again(runs.door, run, as_json=manner.as_json))
         offset = 0 if is_new else await _size(runs, run)
         if not chosen.is_ours:
@@ -118,7 +119,7 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Fa
         signalled = await _followed(runs, run, offset, page)
         if signalled is not None:
             page.leaves()
-            return FarRun(owed, RunEnd(LEFT, "", has_run_anything=True), signalled)
+            return FarRun(owed, RunEnd(LEFT, ""), signalled)
         end = await ended(runs.door, run, page)
         page.show_end(end)
         return FarRun(owed, end)
@@ -140,13 +141,10 @@ async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chose
     if not wanted.is_new and not wanted.name:
         origin = Origin(folder, wanted.request, is_new=False)
         found = await _earlier(runs, definition.workflow, origin, wanted, manner)
-        if found is not None:
-            is_same = is_same_content(found.run.definition, definition.digest)
-            if not is_same and not found.is_over:
-                note(
-                    f"the definition has changed since {found.run.name} took it, which goes on "
-                    f"with the old one; give it the new one: tidewheel reload {found.run.name}"
-                )
+        if found is not None and not found.is_over:
+            _tell_of_change(found.run, definition.digest)
+            return found
+        if found is not None and is_still_asked(found.run, definition.digest):
             return found
     new = NewRun(
         workflow=definition.workflow,
@@ -156,6 +154,14 @@ async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chose
         folder=folder,
     )
     return _Chosen(await runs.begin(new, definition), is_new=True)
+
+
+def _tell_of_change(run: RunView, digest: str) -> None:
+    if not is_same_content(run.definition, digest):
+        note(
+            f"the definition has changed since {run.name} took it, which goes on with the old "
+            f"one; give it the new one: tidewheel reload {run.name}"
+        )
 
 
 async def _named(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
@@ -182,10 +188,14 @@ async def _earlier(
     newest = newest_of(views, origin.folder)
     if newest is None:
         return None
-    is_ours = _owed(manner, newest).to(wanted.words)
+    owed = _owed(manner, newest)
+    is_ours = owed.to(wanted.words)
+    follow = f"follow it: tidewheel run {newest.name}{manner.option}"
+    if is_ours and (teller := owed.teller()) is not None:
+        raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
         if not is_ours:
-            raise under_way(newest, f"follow it: tidewheel run {newest.name}{manner.option}")
+            raise under_way(newest, follow)
         return _Chosen(newest, is_ours=True)
     carried_on = run_to_carry_on(
         views,

@@ -10,6 +10,11 @@ process. A start that finds it tells the result of a run that has ended meanwhil
 beginning the next one. The file is removed when everything is printed and closed, just before
 the exit: a process that is killed before that tells the result twice, and does no work twice.
 
+The file also says which process is to tell the result. As long as that one lives nobody else
+tells it, nor calls the event handlers that are left: it waits for them after the last batch,
+when the run looks as if it was over. Whether a process of another host or container lives
+cannot be seen from here; it is given the time that it may take for the handlers.
+
 Ctrl-C settles the debt: somebody is there and knows. SIGTERM and a lost lease do not: the run
 goes on, or is carried on, and nobody has heard of its end.
 """
@@ -19,16 +24,21 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidewheel.cli.printing import note
 from tidewheel.cli.runs.page import JsonPage, RunPage, ended
+from tidewheel.core.runs.definition import is_same_content
+from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import RunUnderWay
 from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
 from tidewheel.services.home_folders import run_directory
+from tidewheel.services.scheduler.standby import QUIET_SECONDS
+from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
@@ -48,12 +58,21 @@ def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:WORDS_LENGTH]
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What the file says."""
+
+    debt: str = ""  # run and words
+    process: HostProcess | None = None  # None: an earlier version did not say it
+
+
 class Owed:
     """The file of one run."""
 
     def __init__(self, path: Path, run: RunView) -> None:
         self._path = path
         self._run = f"{run.number} {run.created_at!r}"
+        self._ended_at = run.updated_at if run.ended_at is None else run.ended_at
 
     @classmethod
     def here(cls, home: Path, run: RunView) -> Owed:
@@ -68,15 +87,36 @@ class Owed:
 
     def to(self, words: str) -> bool:
         """Whether the result is owed to whoever says these words."""
-        with suppress(OSError):
-            return self._path.read_text(encoding="utf-8") == self._text(words)
-        return False
+        return self._written().debt == self._debt(words)
+
+    def teller(self, now: Instant | None = None) -> HostProcess | None:
+        """The process that is about to tell it; None: it is dead, or nobody was to.
+
+        Without a time, one that cannot be seen from here counts as dead.
+        """
+        process, own = self._written().process, this_process()
+        if process is None:
+            return None
+        if (process.host, process.boot_id) == (own.host, own.boot_id):
+            return process if is_process_alive(process) else None
+        return None if now is None or self._is_quiet(now) else process
+
+    def has_left_handlers(self, now: Instant) -> bool:
+        """Whether nobody calls the event handlers any more that a run has left, which is over.
+
+        Who is to call them is only known of a run that `tidewheel run` has driven.
+        """
+        if self._written().process is None:
+            return self._is_quiet(now)
+        return self.teller(now) is None
 
     def note(self, words: str) -> None:
-        """From now on it is. Where the file cannot be written the run meets worse by itself."""
+        """From now on it is, by this process. Where the file cannot be written the run meets
+        worse by itself."""
+        text = f"{self._debt(words)}\n{json.dumps(asdict(this_process()))}\n"
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(self._path, self._text(words).encode(), mode=0o600)
+            write_whole(self._path, text.encode(), mode=0o600)
 
     def settle(self) -> None:
         """The last step: everything is told."""
@@ -84,8 +124,23 @@ class Owed:
         with suppress(OSError):
             self._path.unlink()
 
-    def _text(self, words: str) -> str:
-        return f"{self._run} {words}\n"
+    def _is_quiet(self, now: Instant) -> bool:
+        """Whether the run has been over for longer than anybody waits for its handlers."""
+        return now - self._ended_at >= QUIET_SECONDS
+
+    def _debt(self, words: str) -> str:
+        return f"{self._run} {words}"
+
+    def _written(self) -> _Written:
+        try:
+            debt, _, process = self._path.read_text(encoding="utf-8").partition("\n")
+        except (OSError, ValueError):
+            return _Written()
+        if not debt.startswith(f"{self._run} "):  # of a run that had its name before
+            return _Written()
+        with suppress(ValueError, TypeError):
+            return _Written(debt, HostProcess(**json.loads(process)))
+        return _Written(debt)
 
 
 async def tell_again(door: RunDoor, run: RunView, *, as_json: bool) -> RunEnd:
@@ -101,10 +156,27 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool) -> RunEnd:
     return end
 
 
-def under_way(run: RunView, look: str) -> RunUnderWay:
-    """Somebody runs what is to be run."""
-    owner = "" if run.owner is None else f"process {run.owner.pid} on {run.owner.host}, "
-    return RunUnderWay(run.name, run.status, f"{owner}since {_moment(run.created_at)}", look)
+def is_still_asked(run: RunView, digest: str) -> bool:
+    """Whether a result that is owed is one of this definition; of another only how the run
+    ended is told, since the work that is asked for now was never done."""
+    if is_same_content(run.definition, digest):
+        return True
+    how = run.status if run.reason in ("", run.status) else f"{run.status} ({run.reason})"
+    note(
+        f"the result of {run.name} was never told: {how}; the definition has changed since, "
+        "so the next run begins"
+    )
+    return False
+
+
+def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> RunUnderWay:
+    """Somebody runs what is to be run, or has run it and still tells of it."""
+    by = teller or run.owner
+    status = run.status
+    if teller is not None and run.owner is None:
+        status += ", and its result is being told"
+    owner = "" if by is None else f"process {by.pid} on {by.host}, "
+    return RunUnderWay(run.name, status, f"{owner}since {_moment(run.created_at)}", look)
 
 
 def _moment(at: Instant) -> str:

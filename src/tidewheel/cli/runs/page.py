@@ -19,7 +19,7 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.spawning import CLOCK, RETRY
-from tidewheel.core.sched.stall import NOTHING_RAN, STALL
+from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Standing
 from tidewheel.core.tasks.task import Instant
 from tidewheel.quantities import show_duration, show_instant
@@ -47,7 +47,6 @@ STATES_OF_ENDS = {
     "expired": "expired",
 }
 ENDS = tuple(STATES_OF_ENDS.values())
-ABORTED = "aborted: "
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
 # What jobs did not do although they succeeded, or said amiss.
@@ -310,12 +309,7 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     shown = await door.look("show", {"run": run.name})
     facts: Any = shown["run"]
     page.takes(shown)
-    return RunEnd(
-        facts["status"],
-        facts["reason"],
-        has_run_anything=facts["reason"] != NOTHING_RAN,
-        was_aborted=str(facts["reason"]).startswith(ABORTED),
-    )
+    return RunEnd(facts["status"], facts["reason"])
 
 
 def causes(stage: Stage) -> list[str]:

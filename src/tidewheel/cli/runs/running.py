@@ -20,7 +20,7 @@ from tidewheel.cli.findings_page import check_places_here, refuse, show_findings
 from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
 from tidewheel.cli.printing import note
 from tidewheel.cli.registry_page import tell_refusal
-from tidewheel.cli.runs.owed import Owed, tell_again, under_way, words_of
+from tidewheel.cli.runs.owed import Owed, is_still_asked, tell_again, under_way, words_of
 from tidewheel.cli.runs.page import RunPage, page_for
 from tidewheel.cli.runs.registered import (
     TellOfStages,
@@ -49,6 +49,7 @@ from tidewheel.core.runs.end_reasons import UndoneKind, is_at_own_stop_point
 from tidewheel.core.runs.registry import RunRequest
 from tidewheel.core.runs.views import RunView
 from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
@@ -295,8 +296,11 @@ async def _run(
             raise Aborted(run.name, run.reason)
         owed = Owed.here(home, run)
         if chosen.is_over:
-            await _deliver_left(where, store, run.workflow)
+            owed.note(wanted.words)
             end = await tell_again(run_door(store, home), run, as_json=as_json)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await _deliver_left(where, store, run, is_over=True)
             return _settled(owed, end, None, wanted.fail_on)
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
@@ -310,16 +314,11 @@ async def _run(
             on_batch=page.on_batch,
             on_report=page.on_report,
         )
-        # What this run has left itself is told by those who drive it.
-        left = asyncio.create_task(
-            _deliver_left(where, store, run.workflow, run.number, page.on_report)
-        )
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
         signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
-            if signals.last is not signal.SIGTERM:
-                await asyncio.wait((left,), timeout=DRAIN_SECONDS)
-            left.cancel()
+            await signals.awaits(left, DRAIN_SECONDS)
             signals.over()
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
@@ -334,6 +333,7 @@ class _Signals:
         self.last: signal.Signals | None = None
         self._here, self._page, self._tell = here, page, tell
         self._telling: asyncio.Task[None] | None = None
+        self._terminated = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in SIGNALLED:
             loop.add_signal_handler(number, self._hear, number)
@@ -341,6 +341,7 @@ class _Signals:
     def _hear(self, number: signal.Signals) -> None:
         self.last = number
         if number is signal.SIGTERM:
+            self._terminated.set()
             self._page.leaving()
             self._here.leave()
             return
@@ -348,6 +349,16 @@ class _Signals:
         self._here.ask_stop()
         if self._telling is None:
             self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
+        """Wait for what is done beside the run, no longer than this, nor after SIGTERM."""
+        terminated = asyncio.create_task(self._terminated.wait())
+        await asyncio.wait(
+            (task, terminated), timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED
+        )
+        terminated.cancel()
+        task.cancel()
+        await asyncio.wait((task,))
 
     def over(self) -> None:
         """Nobody waits for anybody any more."""
@@ -358,15 +369,27 @@ class _Signals:
 async def _deliver_left(
     where: str | None,
     store: Store,
-    workflow: str,
-    but: int | None = None,
+    run: RunView,
+    *,
+    is_over: bool = False,
     on_report: OnReport | None = None,
 ) -> None:
-    """Call the handlers of runs of the workflow that were killed at their very end."""
-    with suppress(Unavailable, Refused):
-        for one in await store.undelivered_runs(0.0, UNDELIVERED_MAX):
-            if one.workflow == workflow and one.number != but:
-                await deliver_left(where, store, one, home_directory(), on_report)
+    """Call the handlers of runs of the same workflow that were killed at their very end.
+
+    Those of the run itself only if it is over; else whoever drives it calls them.
+    """
+    home = home_directory()
+    try:
+        found = await store.undelivered_runs(0.0, UNDELIVERED_MAX)
+        now = await store.now()
+    except (Unavailable, Refused):
+        return
+    for one in found:
+        is_own = one.number == run.number
+        is_left = is_over if is_own else Owed.here(home, one).has_left_handlers(now)
+        if one.workflow == run.workflow and is_left:
+            with suppress(Unavailable, Refused):  # it hides none of the others
+                await deliver_left(where, store, one, home, on_report)
 
 
 async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
@@ -401,7 +424,7 @@ async def _chosen(
             and is_same_request(newest, request)
             and is_driven(newest, now, is_process_alive)
         ):
-            raise under_way(newest, f"look at it: tidewheel show {newest.name}")
+            raise under_way(newest, _look_at(newest))
         found = run_to_carry_on(
             runs,
             wanted.folder,
@@ -413,7 +436,7 @@ async def _chosen(
         if found is not None:
             _tell_of_change(found, definition.digest)
             return Chosen(found)
-        if newest is not None and Owed.here(home_directory(), newest).to(words):
+        if newest is not None and _is_owed(newest, definition, words, now):
             return Chosen(newest, is_over=True)
     await store.save_definition(definition)
     new = NewRun(
@@ -424,6 +447,20 @@ async def _chosen(
         folder=wanted.folder,
     )
     return Chosen(await store.create_run(new), is_new=True)
+
+
+def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instant) -> bool:
+    """Whether the result of a run that is over is what is asked for, and nobody tells it."""
+    owed = Owed.here(home_directory(), run)
+    if not owed.to(words):
+        return False
+    if (teller := owed.teller(now)) is not None:
+        raise under_way(run, _look_at(run), teller)
+    return is_still_asked(run, definition.digest)
+
+
+def _look_at(run: RunView) -> str:
+    return f"look at it: tidewheel show {run.name}"
 
 
 def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:

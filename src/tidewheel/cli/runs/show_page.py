@@ -23,7 +23,8 @@ from tidewheel.cli.runs.words import (
     state_cell,
     texts,
 )
-from tidewheel.core.runs.views import ABORTED_BY, REOPENED_STATUSES
+from tidewheel.core.runs.end_reasons import ABORTED_BY
+from tidewheel.core.runs.views import REOPENED_STATUSES
 from tidewheel.quantities import show_duration
 
 POINTS_SHOWN_MAX = 12

@@ -12,10 +12,15 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tidewheel.core.sched.stall import NOTHING_RAN
+
 UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
 
 _COMPLETED = re.compile(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
+_RAN_NOTHING = NOTHING_RAN.removeprefix("completed")
+ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
+_ABORTED_FOR = "aborted: "
 _OWN_STOP_POINT = "stopped: at its stop point "
 _LATER_STOP_POINT = "stopped: after point "
 
@@ -48,6 +53,22 @@ def undone_in(reason: str) -> Undone:
     found = _COMPLETED.match(reason)
     counts = {} if found is None else found.groupdict(default="0")
     return Undone(**{kind: int(counts.get(kind, "0")) for kind in UNDONE_KINDS})
+
+
+def ran_nothing(reason: str) -> bool:
+    """Whether a completed run had no task that was ever ready, whatever else is told."""
+    found = _COMPLETED.match(reason)
+    return found is not None and reason.startswith(_RAN_NOTHING, found.end())
+
+
+def aborted_for(why: str) -> str:
+    """The reason of a run that has aborted by itself."""
+    return f"{_ABORTED_FOR}{why}"
+
+
+def was_aborted(reason: str) -> bool:
+    """Whether the run aborted, by itself or since somebody wanted it."""
+    return reason.startswith((_ABORTED_FOR, ABORTED_BY))
 
 
 def stopped_at(point: str, *, is_own: bool) -> str:

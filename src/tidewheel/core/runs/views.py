@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.runs.end_reasons import ABORTED_BY
 from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.core.tasks.task import Instant, TaskId
 
@@ -13,7 +14,6 @@ CARRY_ON_STATUSES = ("stopped", "stalled", "error")
 # Nobody drives such a run until it is carried on, and no worker may claim anything of it.
 LET_GO_STATUSES = ("stopped", "completed", "error")
 REOPENED_STATUSES = ("stopped", "stalled", "completed")  # by trigger, set and release
-ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

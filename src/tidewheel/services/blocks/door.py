@@ -22,7 +22,7 @@ from tidewheel.core.runs.blocks import (
     SbiView,
 )
 from tidewheel.core.runs.commands import Stop
-from tidewheel.core.runs.views import ABORTED_BY
+from tidewheel.core.runs.end_reasons import ABORTED_BY
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.ports.blocks import Document
 from tidewheel.ports.runs import RunDoor

@@ -86,8 +86,6 @@ class RunDriver(Service):
         self._is_half_done = False  # decisions were made that are not written
         self.pace_seconds = 0.0  # at least between two passes
         self._passed_at = -math.inf
-        self.has_submitted = False
-        self.was_aborted = False
         self.status = ""  # how it ended
         self.reason = ""
 
@@ -205,9 +203,6 @@ class RunDriver(Service):
         self._surroundings.failpoint("batch_told")
         if self._on_batch is not None:
             self._on_batch(stage, work)
-        # Of a definition without any task nothing was left undone.
-        self.has_submitted = drive.pool.run.has_submitted or not drive.graph.nodes
-        self.was_aborted = bool(drive.aborted)
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()

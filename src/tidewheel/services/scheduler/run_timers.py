@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidewheel.core.runs.end_reasons import aborted_for
 from tidewheel.core.runs.requests import TimerKey
 from tidewheel.core.runs.run_log import WARNING, Line
 from tidewheel.core.sched.effects import Notice
@@ -76,7 +77,7 @@ class RunTimers:
     def _abort_after(self, drive: Drive, timer: str, *, aborts: bool) -> None:
         drive.work.notices.append(Notice(timer, None, f"the {timer} of the workflow is over"))
         if aborts:
-            drive.abort(f"aborted: the {timer} is over")
+            drive.abort(aborted_for(f"the {timer} is over"))
 
     def _restart_inactivity(self, drive: Drive, now: Instant) -> None:
         """Something happened."""

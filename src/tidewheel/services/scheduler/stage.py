@@ -12,7 +12,7 @@ from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.runs.definition import SIP, RunOptions, StoredDefinition
-from tidewheel.core.runs.end_reasons import stopped_at
+from tidewheel.core.runs.end_reasons import aborted_for, stopped_at
 from tidewheel.core.runs.point_texts import read_point
 from tidewheel.core.runs.requests import Broadcast, RunLease, StoredRun, Undelivered
 from tidewheel.core.runs.run_log import Line, RunLog
@@ -276,7 +276,7 @@ class Stage:
         if drive.run.options.abort_if_any_task_fails:
             for one in news:
                 if one.event in FAILURES:
-                    drive.abort(f"aborted: {drive.text(one.key)} {one.event}")
+                    drive.abort(aborted_for(f"{drive.text(one.key)} {one.event}"))
 
     def _is_late(self, key: Key) -> bool:
         """A dummy needs no values."""
