@@ -270,6 +270,27 @@ def test_variables_are_python_literals(setting, value):
     assert list(findings) == []
 
 
+def test_a_variable_that_no_template_looks_up_is_told_with_the_one_that_was_meant(tmp_path):
+    (tmp_path / "part.cylc").write_text("{{ SITE }}\n")
+    text = "{% set SAMPLES = SAMPLES | default(2) %}\n{{ SAMPLES }}{% include 'part.cylc' %}\n"
+    _, told = render(tmp_path, text, "SAMPELS=3", "SITE=1", "Q=2")
+    assert told == [
+        " unused-variable: no template uses SAMPELS | did you mean SAMPLES?",
+        " unused-variable: no template uses Q | templates use SAMPLES",
+    ]
+    assert render(tmp_path, text, "SAMPLES=3", "SITE=1")[1] == []
+    assert render(tmp_path, "{{ CYLC_TEMPLATE_VARS | length }}", "Q=3")[1] == []
+
+
+def test_variables_of_a_file_that_is_no_template_are_told_to_change_nothing(tmp_path):
+    (tmp_path / "flow.cylc").write_text("[meta]\n    title = plain\n")
+    findings = Findings()
+    options = SourceOptions(variables=VariableTexts(settings=("N=3",)))
+    read_source(tmp_path, options, findings)
+    (told,) = findings
+    assert told.message == "nothing uses N: flow.cylc is no template"
+
+
 @pytest.mark.parametrize(
     ("setting", "hint"),
     [

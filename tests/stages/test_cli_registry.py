@@ -198,8 +198,11 @@ def test_the_same_parameters_carry_a_stopped_run_on_and_others_begin_another(tid
     assert "vis/run1" in first.out, first.out + first.err
     same = tidewheel("run", "vis", "-p", "nodes=2", "-p", "site=north")
     assert "vis/run1 is carried on" in same.out, same.out + same.err
-    other = tidewheel("run", "vis", "-p", "site=south", "-p", "noeds=3")
-    assert "the parameter 'noeds' changes nothing\n    did you mean 'nodes'?" in other.err
+    refused = tidewheel("run", "vis", "-p", "site=south", "-p", "noeds=3")
+    assert refused.status == 2
+    assert "error: the parameter 'noeds' changes nothing" in refused.err
+    assert "did you mean 'nodes'?" in refused.err
+    other = tidewheel("run", "vis", "-p", "site=south")
     assert "vis/run2 starts" in other.out, other.out + other.err
 
 

@@ -160,7 +160,21 @@ def test_a_misspelt_parameter_is_told_beside_the_one_that_is_missing(tidewheel):
     refused = tidewheel("run", "vis-1.0.0.yaml", "-p", "siet=north")
     assert refused.status == 2
     assert "-p site=VALUE" in refused.err
-    assert "'siet' changes nothing" in refused.err and "did you mean 'site'?" in refused.err
+    assert refused.err.count("error: the parameter 'siet' changes nothing") == 1
+    assert "did you mean 'site'?" in refused.err
+
+
+@pytest.mark.req("R004-47")
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_misspelt_parameter_is_an_error_where_it_is_typed(tidewheel, command):
+    put(tidewheel.folder, sip_files() | {"p.yaml": "noeds: 3\n"})
+    for words in (["-p", "noeds=3"], ["-P", "p.yaml"]):
+        refused = tidewheel(command, "vis-1.0.0.yaml", "-p", "site=north", *words)
+        assert refused.status == 2, refused.out
+        said = refused.out + refused.err
+        assert "error: the parameter 'noeds' changes nothing" in said
+        assert "did you mean 'nodes'?" in said
+    assert tidewheel(command, "vis-1.0.0.yaml", "-p", "site=north").status == 0
 
 
 @pytest.mark.req("R004-46")
@@ -174,17 +188,15 @@ def test_a_file_of_parameters_that_cannot_be_read_is_told_with_its_line(tidewhee
 
 
 @pytest.mark.req("R004-65")
-def test_a_strict_word_about_a_request_is_none_about_the_registration(tidewheel):
+def test_an_error_of_a_request_is_none_of_the_registration(tidewheel):
     put(tidewheel.folder, sip_files())
     words = ("validate", "vis-1.0.0.yaml", "-p", "site=north", "-p", "siet=north")
-    assert tidewheel(*words).out.splitlines()[-1] == (
-        "it can be registered, and run with these parameters"
-    )
-    refused = tidewheel(*words, "--strict")
-    assert refused.status == 2
-    assert refused.out.splitlines()[-1] == (
-        "it can be registered, but it cannot run with these parameters"
-    )
+    for strictly in ((), ("--strict",)):
+        refused = tidewheel(*words, *strictly)
+        assert refused.status == 2
+        assert refused.out.splitlines()[-1] == (
+            "it can be registered, but it cannot run with these parameters"
+        )
 
 
 @pytest.mark.req("R004-46", "R004-47")

@@ -142,7 +142,7 @@ class Definition(NamedTuple):
             from tidewheel.services.definitions.sip import load_sip_request, read_request
 
             request = read_request(options.parameters)
-            judged = load_sip_request(self.path, request, findings)
+            judged = load_sip_request(self.path, request, findings, is_typed=True)
             loaded = judged.loaded
             if loaded.workflow is None or findings.has_errors:
                 return ForRun(loaded)

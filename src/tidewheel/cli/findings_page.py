@@ -75,13 +75,9 @@ def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
 
 def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> int:
     """The definition leaves nothing to show: say why, and answer with the exit status."""
-    from tidewheel.sources.sip.parameters import UNUSED_PARAMETER
-
     errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
-    # Whoever misspelt a parameter is told so beside what is missing.
-    told = [*errors, *(one for one in findings.sorted() if one.code == UNUSED_PARAMETER)]
     if as_json:
-        found = [finding_document(one) for one in told]
+        found = [finding_document(one) for one in errors]
         error = {
             "code": "definition",
             "message": f"the definition has {counted(errors, Severity)}",
@@ -90,7 +86,7 @@ def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> i
         }
         note(json_line({"error": error}))
     else:
-        show_findings(told, source, note)
+        show_findings(errors, source, note)
     return ExitCode.REFUSED
 
 

@@ -78,6 +78,7 @@ class Rendered:
     lines: tuple[str, ...]
     origins: tuple[tuple[int, int], ...]
     files: tuple[str, ...]  # the first one is the job's own text
+    names: frozenset[str] = frozenset()  # that these files look up
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,4 +257,4 @@ def _parse_answer(answered: dict[str, Any]) -> Rendered | RenderFailure:
     lines = tuple(str(line) for line in answered["lines"])
     if len(lines) != len(origins) or any(not 0 <= one < len(files) for one, _ in origins):
         raise ValueError("lines and origins do not fit")
-    return Rendered(lines, origins, files)
+    return Rendered(lines, origins, files, frozenset(map(str, answered["names"])))

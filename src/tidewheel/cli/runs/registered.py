@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from tidewheel.cli.findings_page import show_findings
 from tidewheel.cli.printing import note, safe
 from tidewheel.cli.registry_page import parts
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
@@ -22,7 +21,7 @@ from tidewheel.core.runs.registry import (
 )
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.services.definitions.kept import Captured
-from tidewheel.sources.sip.parameters import UNUSED_PARAMETER, report_unused
+from tidewheel.sources.sip.parameters import refused_unused, report_unused
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
@@ -103,7 +102,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     findings = Findings()
     new, definition = await request_run(store, asked, findings)
     if definition.kind == SIP:
-        _tell_of_request(findings)
+        _refuse_unused(asked, findings)
         tell(_stages(definition, new.options))
     return replace(
         wanted,
@@ -116,9 +115,10 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     )
 
 
-def _tell_of_request(findings: Findings) -> None:
-    """What is said of its own parameters; the rest was told when it was registered."""
-    show_findings([one for one in findings if one.code == UNUSED_PARAMETER], None, note)
+def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
+    """Raise if a parameter that was typed here changes nothing."""
+    if refused := refused_unused(findings):
+        raise InvalidDefinition(str(asked), refused)
 
 
 def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
@@ -179,7 +179,7 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
         known = [str(one["name"]) for one in declared]
         ids = {str(stage) for one in declared for stage in one["stages"]}
         report_unused(asked.parameters, known, ids, findings)
-        _tell_of_request(findings)
+        _refuse_unused(asked, findings)
     return Origin(
         registry_text(reference),
         asked.parameters_text if is_sip else None,

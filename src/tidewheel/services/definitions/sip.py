@@ -126,15 +126,22 @@ class JudgedSip:
 
 def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> JudgedSip:
     """Read, compiled and checked; template variables are the parameters of a request."""
-    return load_sip_request(path, _request(how, findings), findings)
+    return load_sip_request(path, _request(how, findings), findings, is_typed=True)
 
 
-def load_sip_request(path: Path, request: Values | None, findings: Findings) -> JudgedSip:
-    """The same for a request; None: for no request, which lacks no parameter."""
+def load_sip_request(
+    path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
+) -> JudgedSip:
+    """The same for a request; None: for no request, which lacks no parameter.
+
+    ``is_typed``: by somebody just now, who can correct a parameter that changes nothing.
+    """
     source = _read(path, findings)
     if source is None:
         return JudgedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
     judgement = judge(source, request)
+    if is_typed:
+        judgement.refuse_unused()
     warn_of_scripts(judgement)
     return _judged(judgement, source, path.parent, request, findings)
 

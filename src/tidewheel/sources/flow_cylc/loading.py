@@ -14,13 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.sources.flow_cylc.including import Inlined
 from tidewheel.sources.flow_cylc.joining import join_continued
 from tidewheel.sources.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
 from tidewheel.sources.flow_cylc.source_files import SourceFolder
 from tidewheel.sources.flow_cylc.source_text import LINE_UNIT, SourceText, origin
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
+from tidewheel.sources.flow_cylc.template_variables import (
+    VariableTexts,
+    read_variables,
+    warn_of_unused,
+)
 
 if TYPE_CHECKING:
     from tidewheel.sources import templates
@@ -81,6 +86,13 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
         return SourceText(folder, source.files, [], [])
     if _JINJA2.match(first_line):
         source = _render(source, options, findings)
+    elif given := read_variables(options.variables, findings):
+        findings.warning(
+            "unused-variable",
+            f"nothing uses {some(given)}: {source.files[0]} is no template",
+            "begin it with a line #!jinja2",
+            source.position(0),
+        )
     else:
         _check_untemplated(source, findings)
     return join_continued(_within_limits(source, findings), findings)
@@ -197,14 +209,12 @@ def _render(source: SourceText, options: SourceOptions, findings: Findings) -> S
     from tidewheel.sources import templates  # noqa: PLC0415 - a plain file never needs it
 
     name = options.workflow_name or source.folder.resolve().name
+    given = read_variables(options.variables, findings)
     job = templates.TemplateJob(
         # The first line is no part of the template; an empty one keeps the numbers.
         text="\n".join(["", *source.lines[1:]]),
         folder=source.folder.resolve(),
-        variables={
-            **read_variables(options.variables, findings),
-            "CYLC_VERSION": CYLC_VERSION,
-        },
+        variables={**given, "CYLC_VERSION": CYLC_VERSION},
         names={
             "CYLC_WORKFLOW_NAME": name,
             "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2],
@@ -215,6 +225,7 @@ def _render(source: SourceText, options: SourceOptions, findings: Findings) -> S
     if isinstance(outcome, templates.RenderFailure):
         findings.error(outcome.code, outcome.message, outcome.hint, _failed_at(outcome, source))
         return SourceText(source.folder, source.files, [], [], templated=True)
+    warn_of_unused(given, outcome.names, findings)
     return _rendered(source, outcome)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from tidewheel.sources.flow_cylc.template_variables import ALL_VARIABLES
 from tidewheel.sources.template_child import serve
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def answer_job(job: dict[str, Any]) -> dict[str, object]:
 
     environment = FlowEnvironment(job["folder"], job["code_trusted"])
     variables = {name: ast.literal_eval(text) for name, text in job["variables"].items()}
-    variables["CYLC_TEMPLATE_VARS"] = variables
+    variables[ALL_VARIABLES] = variables
     environment.globals.update(job["names"])
     try:
         environment.load_custom_code()
@@ -53,7 +54,12 @@ def _rendered(
         }
     if "\0" in text:
         return {"code": "not-text", "message": "the template renders to a NUL character"}
-    return {"lines": text.split("\n"), "origins": origins, "files": environment.files}
+    return {
+        "lines": text.split("\n"),
+        "origins": origins,
+        "files": environment.files,
+        "names": sorted(environment.names),
+    }
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from jinja2 import (
     TemplateNotFound,
     TemplateSyntaxError,
     UndefinedError,
+    nodes,
 )
 from jinja2.exceptions import SecurityError
 
@@ -97,6 +98,7 @@ class FlowEnvironment(TracedEnvironment):
         self._folder = Path(folder)
         self._code_trusted = code_trusted
         self._folder_loader = FolderLoader(folder, code_trusted)
+        self.names: set[str] = set()  # that templates look up
         super().__init__(
             loader=self._folder_loader, undefined=StrictUndefined, extensions=["jinja2.ext.do"]
         )
@@ -105,6 +107,11 @@ class FlowEnvironment(TracedEnvironment):
         self.globals["environ"] = dict(os.environ) if code_trusted else {}
         if code_trusted:
             self.globals.update(environment_names())
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        self.names |= {one.name for one in tree.find_all(nodes.Name) if one.ctx == "load"}
+        return tree
 
     def load_custom_code(self) -> None:
         """`Jinja2Filters/name.py` defines the filter `name`; so do the two other folders."""

@@ -6,13 +6,16 @@ Values are Python literals, so a text needs quotes; the most common slip is to l
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
+from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.flow_cylc.limits import VARIABLES_MAX
 
+ALL_VARIABLES = "CYLC_TEMPLATE_VARS"  # what a template calls all of them together
 SET_FILE_BYTES_MAX = 1_000_000
 _SHOWN_LENGTH_MAX = 80
 
@@ -41,6 +44,23 @@ def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object
         )
         return {}
     return variables
+
+
+def warn_of_unused(given: Iterable[str], used: Collection[str], findings: Findings) -> None:
+    """Variables that no template looks up are probably misspelt."""
+    if ALL_VARIABLES in used:
+        return  # it may look at any of them
+    free = sorted({*used} - {*given})
+    unlike = []
+    for name in [one for one in given if one not in used]:
+        if near := nearest(name, free):
+            hint = f"did you mean {near}?"
+            findings.warning("unused-variable", f"no template uses {name}", hint)
+        else:
+            unlike.append(name)
+    if unlike:
+        hint = f"templates use {some(free)}" if free else "templates use no variables"
+        findings.warning("unused-variable", f"no template uses {some(unlike)}", hint)
 
 
 def _from_pairs(settings: Iterable[str], findings: Findings) -> dict[str, object]:

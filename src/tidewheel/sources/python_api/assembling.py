@@ -59,8 +59,8 @@ def assemble(
 def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Report tasks of the graph that would succeed without doing anything.
 
-    In Python a name is a task as soon as it is said, so that a misspelt one is empty. A workflow
-    none of whose tasks does anything is a sketch of a graph.
+    In Python a name is a task as soon as it is said, so that a misspelt one is empty. Where
+    no task does anything, the workflow is a sketch of a graph.
     """
     working = [name for name, node in definition.nodes.items() if gives_something_to_do(node)]
     if not working:

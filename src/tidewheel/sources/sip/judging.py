@@ -21,6 +21,7 @@ from tidewheel.sources.sip.parameters import (
     ParameterSpec,
     Values,
     check_request,
+    refused_unused,
     report_missing,
     report_unused,
     values_of_definition,
@@ -66,6 +67,11 @@ class Judgement:
             return ()
         undeclared = (ParameterSpec(name, (), False) for name in self.undeclared)
         return (*self.parameters.specs(), *undeclared)
+
+    def refuse_unused(self) -> None:
+        """Make parameters that change nothing obstacles: whoever typed them misspelt them."""
+        for one in refused_unused(self.findings):
+            self.obstacles.add(one)
 
     def all_findings(self, *, strict: bool = False) -> Findings:
         """Both kinds; what is an error in the one is no warning in the other."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.sources.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.sources.sip.model import SipDefinition, Stage
@@ -248,6 +248,15 @@ def report_unused(
         else:
             for inner in [one for one in value if one not in names]:
                 _report_unused(inner, f" of stage {name}", names, findings)
+
+
+def refused_unused(findings: Iterable[Finding]) -> list[Finding]:
+    """The same as errors, for whoever typed the request and can correct it at once."""
+    return [
+        replace(one, severity=Severity.ERROR)
+        for one in findings
+        if one.code == UNUSED_PARAMETER
+    ]
 
 
 def _report_unused(
