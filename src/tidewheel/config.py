@@ -6,6 +6,7 @@ Only this module reads the environment. A setting comes from the command line, e
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -270,6 +271,11 @@ def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
     return f"sqlite:///{home_directory(environ)}/tidewheel.db"
 
 
+def token_file_of(store: str) -> str:
+    """The token for the server of one store, where the usual file is for another server."""
+    return f"{TOKEN_FILE}-{hashlib.sha256(store.encode()).hexdigest()[:12]}"
+
+
 def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
     """What a server is shown: TIDEWHEEL_TOKEN, else the token in the state directory; that one
     is an admin's of this user's own server, so it does not leave this machine.
@@ -284,6 +290,9 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
         if not is_own and not _is_here(one):
             return Credentials(ca=ca)
     path = home / TOKEN_FILE
+    if own is not None and server.strip().rstrip("/") == own.url.rstrip("/"):
+        of_store = home / token_file_of(own.store)
+        path = of_store if of_store.exists() else path
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             token = file.read(TOKEN_FILE_LENGTH_MAX).strip()

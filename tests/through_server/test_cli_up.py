@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import stat
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -183,8 +184,31 @@ def test_a_token_of_another_server_is_left_alone(tidewheel):
     file.write_text("tw_1_" + "A" * 43 + "\n")
     with started(tidewheel) as up:
         said = welcome(up)
-        assert said["token_file"] is None and "/login?code=" in said["login"]
+        assert "/login?code=" in said["login"]
+        own = Path(said["token_file"])
+        assert own.parent == tidewheel.state and own.stat().st_mode & 0o777 == 0o600
+    with started(tidewheel) as up:
+        assert Path(welcome(up)["token_file"]) == own
     assert file.read_text() == "tw_1_" + "A" * 43 + "\n"
+
+
+def test_commands_show_each_server_the_token_of_its_store(tidewheel):
+    other = f"sqlite:///{tidewheel.folder}/other.db"
+    with started(tidewheel, "--store", other) as up:
+        usual = welcome(up)["token_file"]
+        assert tidewheel("submit", "--", "true").status == 0
+        up.send(signal.SIGTERM)
+        up.wait()
+    third = f"sqlite:///{tidewheel.folder}/third.db"
+    with started(tidewheel, "--store", third) as up:
+        assert welcome(up)["token_file"] != usual
+        assert tidewheel("submit", "--id", "here", "--", "true").status == 0
+        up.send(signal.SIGTERM)
+        up.wait()
+    assert tidewheel("task", "here", "--store", third).status == 0
+    with started(tidewheel, "--store", other) as up:
+        assert welcome(up)["token_file"] == usual
+        assert tidewheel("tasks").status == 0
 
 
 def gated_job(folder):

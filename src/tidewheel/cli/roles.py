@@ -249,15 +249,15 @@ def run_server(
     if is_embedded(session.store) and monitored:
         beside.append(Monitor(session.store, on_report=journal.report))
     try:
-        run_in_fast_loop(_attend(server, beside, None))
+        run_in_fast_loop(attend_to_end(server, *beside))
     finally:
         new.tell()
     return 0
 
 
-async def attend_to_end(service: Embedded) -> None:
-    """Run a service until a signal or its own end."""
-    await _attend(service, [], None)
+async def attend_to_end(service: Embedded, *beside: Embedded) -> None:
+    """Run a service, others beside it, until a signal or its own end."""
+    await _attend(service, beside, None)
 
 
 async def _attend(

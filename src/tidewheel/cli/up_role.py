@@ -128,8 +128,6 @@ def _welcome(welcome: Welcome, session: Session) -> None:
     note(f"browser: {welcome.login} (good once, for 5 minutes)")
     if index_page(None) is None:
         note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
-    if token_file is None:
-        note("programs: make a token: tidewheel token create NAME --scope submit")
-    else:
+    if token_file is not None:
         note(f"programs: the token is in {safe(token_file)}")
     note(f"begin: tidewheel submit{own} -- echo hello; tidewheel run DIR --server {url}")

@@ -9,14 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from tidewheel.config import TOKEN_FILE
+from tidewheel.config import TOKEN_FILE, token_file_of
 from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.core.tasks.token_texts import secret_digest, split_token
 from tidewheel.errors import NotFound
 from tidewheel.ports.server import AccessStore
 
 SECRET_BYTES = 32
-PASSING_SECONDS = 12 * 3600.0
 ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
@@ -64,17 +63,27 @@ async def first_token(store: AccessStore, home: Path) -> Path | None:
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
-    return _written(text, home)
+    return _written(text, home / TOKEN_FILE)
 
 
-async def local_admin(store: AccessStore, home: Path) -> tuple[TokenView, Path | None]:
+async def local_admin(store: AccessStore, home: Path, address: str) -> tuple[TokenView, Path]:
     """An admin's token for whoever starts a server: that of the file in the state directory,
     or a new one there. A file with something else stays as it is, since it may be good for
-    another server: then the token is a passing one, and in no file."""
-    path = home / TOKEN_FILE
+    another server: then a file beside it is for the store at this address."""
+    usual, beside = home / TOKEN_FILE, home / token_file_of(address)
+    if view := await _good_admin(store, usual):
+        beside.unlink(missing_ok=True)  # of a store that was there before
+        return view, usual
+    if view := await _good_admin(store, beside):
+        return view, beside
+    text, view = await make_token(store, "up", ADMIN)
+    return view, _written(text, beside if usual.exists() else usual)
+
+
+async def _good_admin(store: AccessStore, path: Path) -> TokenView | None:
+    """The token in a file, if this store knows it."""
     if not path.exists():
-        text, view = await make_token(store, "up", ADMIN)
-        return view, _written(text, home)
+        return None
     split = split_token(path.read_text(encoding="ascii", errors="replace").strip())
     if split is not None:
         number, secret = split
@@ -82,14 +91,12 @@ async def local_admin(store: AccessStore, home: Path) -> tuple[TokenView, Path |
             view, now = await store.token(number)
             is_same = hmac.compare_digest(view.digest, secret_digest(secret))
             if is_same and view.is_valid(now) and Scope.ADMIN in view.grant.scopes:
-                return view, path
-    _, view = await make_token(store, "up", ADMIN, PASSING_SECONDS)
-    return view, None
+                return view
+    return None
 
 
-def _written(text: str, home: Path) -> Path:
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = home / TOKEN_FILE
+def _written(text: str, path: Path) -> Path:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text + "\n")

@@ -10,7 +10,11 @@ from pathlib import Path
 import uvloop
 
 from tidewheel.client.embedded import Embedded
-from tidewheel.client.server_file import remove_server_file, write_server_file
+from tidewheel.client.server_file import (
+    remove_server_file,
+    without_password,
+    write_server_file,
+)
 from tidewheel.client.tokens import first_token, local_admin
 from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.ports.store import Store
@@ -55,9 +59,10 @@ class Server(Embedded):
     async def serve(self, store: Store) -> None:
         await require_safe(store, self.settings)
         make_room(self.settings)
-        login = None
+        login, token_file = None, None
         if self._is_local:
-            token, token_file = await local_admin(store, self._home)
+            address = without_password(store_settings(self._where).url)
+            token, token_file = await local_admin(store, self._home, address)
             login = await login_path(store, token)
         else:
             token_file = await first_token(store, self._home)
