@@ -73,9 +73,7 @@ async def test_the_worker_that_is_advised_would_take_the_task(serves):
     labels = frozenset({"big"})
     await world.submit("label", resources=Resources(labels=labels, cpu=0, gpu=1))
     await world.submit("handler", command=None, handler="plot")
-    await world.submit(
-        "both", command=None, handler="plot", resources=Resources(labels=labels)
-    )
+    await world.submit("both", command=None, handler="plot", resources=Resources(labels=labels))
     how = "tidewheel worker --queue default"
     assert (await why(world, "label")).endswith(f"; start one: {how} --gpu 1 --label big")
     handled = f"; start one where handler 'plot' is registered: {how} --handlers MODULE:OBJECT"

@@ -32,7 +32,7 @@ from tidewheel.cli.runs.registered import (
     the_run,
     with_parameters,
 )
-from tidewheel.cli.runs.waits import waits_in_vain
+from tidewheel.cli.runs.waits import UntakenWaits, waits_in_vain
 from tidewheel.cli.session import GlobalOptions
 from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
@@ -70,6 +70,8 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
+    from tidewheel.services.scheduler.outcome import Work
+    from tidewheel.services.scheduler.stage import Stage
 
 STAGES_TOLD_MAX = 5
 SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -301,22 +303,30 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+        untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
+
+        def on_batch(stage: Stage, work: Work) -> None:
+            page.on_batch(stage, work)
+            untaken.heed(work)
+
         here = RunHere(
             where,
             store,
             run,
             settings,
             on_claimed=lambda: owed.note(wanted.words),
-            on_batch=page.on_batch,
+            on_batch=on_batch,
             on_report=page.on_report,
         )
         # What this run has left itself is told by those who drive it.
         left = asyncio.create_task(
             _deliver_left(where, store, run.workflow, run.number, page.on_report)
         )
+        watching = asyncio.create_task(untaken.watch(page.line))
         signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
+            watching.cancel()
             if signals.last is not signal.SIGTERM:
                 await asyncio.wait((left,), timeout=DRAIN_SECONDS)
             left.cancel()
