@@ -1,5 +1,7 @@
 """Platforms of a definition, as somebody meets them who validates it or waits for a worker."""
 
+import signal
+
 from tests.support.patience import eventually_told
 
 FLOW = """[scheduling]
@@ -97,3 +99,27 @@ def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):
     answer = tidewheel("worker", "--label", "runner:slurm")
     assert answer.status == 2
     assert "Accepted is --runner slurm, which offers it" in answer.err
+
+
+def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_each_cause(
+    tidewheel,
+):
+    tidewheel.state.mkdir(parents=True)
+    (tidewheel.state / "platforms.toml").write_text('[moon]\nlabels = ["big"]\n')
+    write_flow(
+        tidewheel,
+        FLOW.replace("R1 = model", "R1 = model & other").replace(
+            "[[model]]", "[[other]]\n        platform = moon\n    [[model]]"
+        ),
+    )
+    how = "tidewheel worker --queue run:flow/run1 --label big"
+    cause = f"wait: No worker offers the label 'big'; start one: {how}"
+    with tidewheel.started("run", "flow") as running:
+        said = running.read_until(cause)
+        assert f"1/model, 1/other {cause}" in said
+        refused = tidewheel("broadcast", "-n", "model", "-s", "platform=hpcx")
+        assert refused.status == 2
+        assert "platform = hpcx of model is not described" in refused.err
+        running.send(signal.SIGTERM)
+        running.wait()
+    assert how in tidewheel("task", "flow/run1/1/model/1").out + tidewheel("why", "1/model").out

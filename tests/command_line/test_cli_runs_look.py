@@ -360,8 +360,12 @@ def test_why_says_how_a_completed_run_is_reopened(tidewheel, recurrence, points)
     kept = tidewheel("trigger", "1/mend")
     assert kept.status == 0, "as it was offered"
     assert f"tidewheel run {run.name}" in kept.out
+    said = "1 command is kept: it is done when the run goes on"
     shown = tidewheel("why", "1/mend").out
-    assert f"{run.name} is completed, and is to go on" in shown
+    assert f"{run.name} is completed, and no scheduler has taken it yet; {said}" in shown
+    for page in (tidewheel("runs").out, tidewheel("show").out):
+        assert f"{said}; carry it on: tidewheel run {run.name}" in page
+    assert tidewheel("show", "--json").json["run"]["kept"] == 1
     assert ("--fcp POINT" in mend[0]["text"]) == (recurrence == "P1")
     assert "trigger, set and release reopen it" in mend[0]["text"]
 

@@ -279,7 +279,9 @@ def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, complete
     crew.scheduler()
     crew.start("worker", "--queue", f"run:{RUN}")
     status, said = crew.ask("trigger", RUN, "1/a")
-    assert status == 0 and "1/a runs now" in said and "comes back if it succeeds: 1/b" in said, said
+    assert (
+        status == 0 and "1/a runs now" in said and "comes back if it succeeds: 1/b" in said
+    ), said
     eventually(lambda: crew.view().status == "completed", lambda: "its end", 60)
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
 

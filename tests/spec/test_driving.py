@@ -328,6 +328,33 @@ def test_a_reload_to_a_place_that_nobody_described_changes_nothing(flow):
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "names"),
+    [
+        ("platform=moon", ("b",)),
+        ("platform=moon", ("root",)),
+        ("[remote]host=moon", ("b",)),
+        ("[job]batch system=moon", ("b",)),
+    ],
+)
+def test_a_broadcast_of_a_place_that_nobody_described_is_refused(flow, setting, names):
+    run = flow(CHAIN)
+    words = r"= moon of .*b.* is not described: no job would go there; known are localhost"
+    for points in (("*",), ("1",)):
+        with pytest.raises(Refused, match=words):
+            run.gives(commands.Broadcast(namespaces=names, points=points, settings=(setting,)))
+    run.gives(commands.Broadcast(namespaces=names, settings=("platform=localhost",)))
+    assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
+
+
+def test_a_task_that_is_skipped_may_be_broadcast_any_place_until_it_is_live(flow):
+    run = flow(CHAIN)
+    run.gives(commands.Broadcast(settings=("run mode=skip", "platform=moon")))
+    with pytest.raises(Refused, match="platform = moon of a, b is not described"):
+        run.gives(commands.Broadcast(settings=("run mode=live",)))
+    run.gives(commands.Broadcast(clear=True))
+
+
 def test_a_run_may_start_paused_and_hold_after_a_point(flow):
     run = flow(CHAIN, paused=True, hold_after="1")
     assert (run.status, run.running) == ("paused", [])

@@ -63,6 +63,24 @@ async def test_everything_that_is_lacking_is_named_at_once():
     ]
 
 
+@pytest.mark.parametrize("serves", [False, True])
+@in_virtual_time
+async def test_the_worker_that_is_advised_would_take_the_task(serves):
+    """Whether nobody serves the queue, or somebody who lacks something."""
+    world = SmallWorld()
+    if serves:
+        await hire(world, Abilities(handlers=frozenset()))
+    labels = frozenset({"big"})
+    await world.submit("label", resources=Resources(labels=labels, cpu=0, gpu=1))
+    await world.submit("handler", command=None, handler="plot")
+    await world.submit("both", command=None, handler="plot", resources=Resources(labels=labels))
+    how = "tidewheel worker --queue default"
+    assert (await why(world, "label")).endswith(f"; start one: {how} --gpu 1 --label big")
+    handled = f"; start one where handler 'plot' is registered: {how} --handlers MODULE:OBJECT"
+    assert (await why(world, "handler")).endswith(handled)
+    assert (await why(world, "both")).endswith(f"{handled} --label big")
+
+
 @in_virtual_time
 async def test_a_worker_that_fell_silent_offers_nothing():
     world = SmallWorld()

@@ -303,6 +303,22 @@ def test_whoever_names_a_server_is_told_commands_that_name_it(here, behind):
     assert f"tidewheel stop tide/run1 --server {url}{behind}" in here(*words).err
 
 
+def test_advice_of_a_run_that_is_followed_names_the_server_by_which_it_is_reached(
+    here, scheduler
+):
+    define(here, script="false")
+    scheduler("tide/run1")
+    url = here.environment["TIDEWHEEL_SERVER"]
+    stalled = here("run", "tide", "--server", url)
+    assert stalled.status == 1
+    reached = f"tide/run1 --server {url}"
+    assert f"tidewheel trigger {reached} 1/b" in stalled.out
+    assert f"tidewheel trigger {reached} 1/b" in stalled.err
+    assert f"tidewheel run {reached}" in stalled.err
+    for one in re.findall(r"tidewheel [a-z]+ tide/run1.*", stalled.out + stalled.err):
+        assert f" --server {url}" in one
+
+
 def test_what_a_server_does_not_take_is_refused_here(here):
     folder = define(here)
     (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a =>\n")

@@ -6,7 +6,7 @@ Each reason is one sentence that ends with what would change it, where somebody 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import sub
 from shlex import quote
@@ -166,10 +166,7 @@ def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) 
     """Nobody there, nobody who can, nobody big enough, or everybody busy."""
     serving = _serving(task, workers, now)
     if not serving:
-        return [
-            f"No worker serves queue {task.queue!r}; start one: "
-            f"tidewheel worker --queue {quote(task.queue)}"
-        ]
+        return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
     if all(worker.trouble is not None for worker in serving):
         why = "; ".join(f"{one.id} ({one.trouble})" for one in serving)
         return [f"The workers of queue {task.queue!r} are in trouble: {why}."]
@@ -228,10 +225,9 @@ def _unknown(task: TaskView) -> str:
     """What every worker of the queue that lives lacks to execute it."""
     of = f"of queue {task.queue!r} that is alive"
     if task.handler is not None:
-        how = f"tidewheel worker --queue {quote(task.queue)} --handlers MODULE:OBJECT"
-        return f"No worker {of} knows handler {task.handler!r}; start one that does: {how}"
+        return f"No worker {of} knows handler {task.handler!r}; {_start_one(task)}"
     if task.command is not None:
-        return f"No worker {of} runs commands; start one: tidewheel worker"
+        return f"No worker {of} runs commands; {_start_one(task)}"
     return (
         f"It has only a spec, and no worker {of} executes that; "
         "an application has to lease it, or give it a command or a handler"
@@ -246,6 +242,23 @@ AMOUNTS = {
     "nodes": "{} nodes",
     "buffer_bytes": "{} of buffer",
 }
+# A worker offers so much without being told; cores and memory as its machine has them.
+OFFERED_BY_DEFAULT = {"gpu": 0, "nodes": 1, "buffer_bytes": 0}
+
+
+def _start_one(task: TaskView, short: Container[str] = ()) -> str:
+    """A worker that would take it, with all that it needs; ``short`` are amounts of which
+    those that are there have too little."""
+    asked, options = task.resources, [f"--queue {quote(task.queue)}"]
+    if task.handler is not None:
+        options.append("--handlers MODULE:OBJECT")
+    for name in AMOUNTS:
+        wanted = getattr(asked, name)
+        if name in short or wanted > OFFERED_BY_DEFAULT.get(name, wanted):
+            options.append(f"--{name.removesuffix('_bytes')} {exact_amount(name, wanted)}")
+    options += map(_label_option, sorted(asked.labels))
+    which = "" if task.handler is None else f" where handler {task.handler!r} is registered"
+    return f"start one{which}: tidewheel worker {' '.join(options)}"
 
 
 def _amount(name: str, number: float) -> str:
@@ -261,26 +274,24 @@ def _missing(task: TaskView, offered: Sequence[Resources]) -> str:
     """Everything that no worker has enough of, and what one that has would be told."""
     asked = task.resources
     seen: list[str] = []
-    options: list[str] = []
+    short: list[str] = []
     for name, words in AMOUNTS.items():
         most, wanted = max(getattr(one, name) for one in offered), getattr(asked, name)
         if wanted > most:
             what = words.format(_amount(name, wanted))
             offer = f"the largest worker offers {_amount(name, most)}"
             seen.append(f"{'it' if seen else 'It'} asks for {what}; {offer}")
-            options.append(f"--{name.removesuffix('_bytes')} {exact_amount(name, wanted)}")
+            short.append(name)
     absent = sorted(asked.labels - frozenset().union(*(one.labels for one in offered)))
     if absent:
         names = f"label{'s' if len(absent) > 1 else ''} {', '.join(map(repr, absent))}"
         seen.append(f"{'no' if seen else 'No'} worker offers the {names}")
-        options += map(_label_option, absent)
     if not seen:
         return (
             "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer "
             "and labels together."
         )
-    how = f"tidewheel worker --queue {quote(task.queue)} {' '.join(options)}"
-    return f"{'; '.join(seen)}; start one: {how}"
+    return f"{'; '.join(seen)}; {_start_one(task, short)}"
 
 
 def _label_option(label: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.cli.printing import note, safe, safe_lines, say_json
@@ -26,6 +27,7 @@ from tidewheel.cli.runs.page import (
     print_line,
     stall_words,
 )
+from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.runs.registered import (
     Origin,
     found_run,
@@ -34,7 +36,7 @@ from tidewheel.cli.runs.registered import (
     tell_of_namesake_far,
     the_run,
 )
-from tidewheel.cli.runs.waits import waits_in_vain
+from tidewheel.cli.runs.waits import UNTAKEN_SECONDS, UntakenWaits
 from tidewheel.cli.runs.words import documents
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
@@ -67,7 +69,11 @@ class Manner:
     @property
     def option(self) -> str:
         """How the next command finds the server."""
-        return f" --server {self.server}" if self.is_named else ""
+        return f" --server {quote(self.server)}" if self.is_named else ""
+
+    def reached(self, run: str, text: str) -> str:
+        """Advice about a run, before there is a page of it."""
+        return reached(text, run, self.option)
 
 
 def folder_text(folder: str) -> str:
@@ -106,10 +112,11 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Fa
         owed = _owed(manner, run)
         if chosen.is_over:
             owed.note(wanted.words)
-            return FarRun(owed, await tell_again(runs.door, run, as_json=manner.as_json))
+            again = tell_again(runs.door, run, as_json=manner.as_json, option=manner.option)
+            return FarRun(owed, await again)
         offset = 0 if is_new else await _size(runs, run)
         if not chosen.is_ours:
-            await _offer(runs, run, wanted, is_new=is_new)
+            await _offer(runs, run, wanted, manner, is_new=is_new)
         if manner.detach:
             _say_begun(run, manner, is_new=is_new)
             return FarRun(owed)
@@ -142,7 +149,7 @@ async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chose
         origin = Origin(folder, wanted.request, is_new=False)
         found = await _earlier(runs, definition.workflow, origin, wanted, manner)
         if found is not None and not found.is_over:
-            _tell_of_change(found.run, definition.digest)
+            _tell_of_change(found.run, definition.digest, manner)
             return found
         if found is not None and is_still_asked(found.run, definition.digest):
             return found
@@ -156,12 +163,13 @@ async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chose
     return _Chosen(await runs.begin(new, definition), is_new=True)
 
 
-def _tell_of_change(run: RunView, digest: str) -> None:
+def _tell_of_change(run: RunView, digest: str, manner: Manner) -> None:
     if not is_same_content(run.definition, digest):
-        note(
+        text = (
             f"the definition has changed since {run.name} took it, which goes on with the old "
             f"one; give it the new one: tidewheel reload {run.name}"
         )
+        note(manner.reached(run.name, text))
 
 
 async def _named(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
@@ -190,7 +198,7 @@ async def _earlier(
         return None
     owed = _owed(manner, newest)
     is_ours = owed.to(wanted.words)
-    follow = f"follow it: tidewheel run {newest.name}{manner.option}"
+    follow = manner.reached(newest.name, f"follow it: tidewheel run {newest.name}")
     if is_ours and (teller := owed.teller()) is not None:
         raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
@@ -216,17 +224,20 @@ async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
     return [await runs.find(name) for name in names[:1]]
 
 
-async def _offer(runs: Runs, run: RunView, wanted: Wanted, *, is_new: bool) -> None:
+async def _offer(
+    runs: Runs, run: RunView, wanted: Wanted, manner: Manner, *, is_new: bool
+) -> None:
     """A run that nobody drives is to be carried on; one that is driven is only followed."""
     said = replace(wanted.given, now=0.0, compat="", parameters="")
     if is_new or run.given is not None:
         return
     if run.is_driven(NOW):
         if said != RunOptions(mode=""):
-            raise Refused(
+            text = (
                 f"{run.name} is driven already; follow it without options, or stop it first: "
                 f"tidewheel stop {run.name}"
             )
+            raise Refused(manner.reached(run.name, text))
         return
     await runs.carry_on(run.name, wanted.given)
 
@@ -237,8 +248,9 @@ def _say_begun(run: RunView, manner: Manner, *, is_new: bool) -> None:
     else:
         verb = "starts" if is_new else "is carried on"
         print_line(f"{safe(run.name)} {verb} at {manner.server}")
-        name = safe(run.name) + manner.option
-        note(f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}")
+        name = safe(run.name)
+        text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
+        note(manner.reached(name, text))
 
 
 # ---- following ----
@@ -279,15 +291,16 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     wait, again = SILENT_SECONDS, 0.0
     rest = ""  # of a line that is not whole yet
-    told: set[str] = set()
+    missing, clock = _Missing(runs, run), asyncio.get_running_loop().time
+    asked_at = clock()
     while True:
         try:
             part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
-            if not part.content and not part.over:
-                for line in await _who_is_missing(runs, run):
-                    if line not in told:
-                        page.line(line)
-                    told.add(line)
+            is_due = not part.content or clock() - asked_at >= UNTAKEN_SECONDS
+            if is_due and not part.over:
+                for line in await missing.new_lines():
+                    page.line(line)
+                asked_at = clock()
         except Unavailable as error:
             if not again:
                 page.line(f"{error}; trying again")
@@ -307,11 +320,21 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
             return
 
 
-async def _who_is_missing(runs: Runs, run: RunView) -> list[str]:
-    """Why nothing is heard of a run, if somebody has to do something about it."""
-    if (await runs.find(run.name)).given is not None:
+class _Missing:
+    """Why nothing is heard of a run, if somebody has to do something about it; each once."""
+
+    def __init__(self, runs: Runs, run: RunView) -> None:
+        self._runs, self._run = runs, run
+        self._untaken = UntakenWaits(runs.door, run.name, is_here=False)
+        self._is_told = False
+
+    async def new_lines(self) -> list[str]:
+        if (await self._runs.find(self._run.name)).given is None:
+            return await self._untaken.new_lines()
+        if self._is_told:
+            return []
+        self._is_told = True
         return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
-    return await waits_in_vain(runs.door, run.name)
 
 
 # ---- what is seen ----
@@ -326,17 +349,17 @@ class FarPage(RunPage):
 
     def begins(self, manner: Manner) -> None:
         verb = "starts" if self._is_new else "is followed"
-        self._again = self._run.name + manner.option
+        self.option = manner.option
         self.line(f"{self._run.name} {verb} at {manner.server}; Ctrl-C leaves it running")
 
     def leaves(self) -> None:
-        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._again}")
-        note(f"stop it: tidewheel stop {self._again}")
+        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._run.name}")
+        self._note(f"stop it: tidewheel stop {self._run.name}")
 
     def log(self, text: str) -> None:
         """Some of its log; all of it is for `tidewheel log`."""
         for line in self.telling.lines(safe_lines(text)):
-            print_line(line)
+            print_line(self._reached(line))
 
     def stalls(self, shown: dict[str, object]) -> None:
         """It does not go on by itself: why, and what would help."""

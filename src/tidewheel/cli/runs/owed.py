@@ -143,9 +143,10 @@ class Owed:
         return _Written(debt)
 
 
-async def tell_again(door: RunDoor, run: RunView, *, as_json: bool) -> RunEnd:
+async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str = "") -> RunEnd:
     """The result of a run that has ended while nobody heard it."""
     page = (JsonPage if as_json else RunPage)(run, is_new=False)
+    page.option = option
     end = await ended(door, run, page)
     ended_at = run.updated_at if run.ended_at is None else run.ended_at
     page.line(

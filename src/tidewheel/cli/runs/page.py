@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
@@ -100,6 +101,7 @@ class RunPage:
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._active_count = 0  # tasks
+        self.option = ""  # with which commands about the run reach it
 
     def __enter__(self) -> RunPage:
         return self
@@ -221,32 +223,34 @@ class RunPage:
             ends += f" ({', '.join(_counted(self._ends))} since it was carried on)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for name, chain in list(self._lost.items())[:LOST_MAX]:
-            note(f"warning: {chain or name}")
+            self._note(f"warning: {chain or name}")
         if len(self._lost) > LOST_MAX:
-            note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+            self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
         self._show_advice(end)
 
     def _show_advice(self, end: RunEnd) -> None:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
-            note("no task was ready at any point; tidewheel graph shows what waits for what")
+            self._note(
+                "no task was ready at any point; tidewheel graph shows what waits for what"
+            )
         elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
-            note(
+            self._note(
                 "it was complete already; run a task again: "
                 f"tidewheel trigger {name} POINT/NAME --run; go further: --fcp POINT; "
                 "begin the next: --new"
             )
         elif end.status == "stalled":
             for cause in self._causes:
-                note(f"  {cause}")
+                self._note(f"  {cause}")
             how = f"tidewheel run {name}{self._stall_option}"
-            note(f"carry it on, and mend it from another terminal: {how}")
+            self._note(f"carry it on, and mend it from another terminal: {how}")
         elif end.status in ("error", "lost") or end.was_aborted:
-            note(end.reason)
+            self._note(end.reason)
         if end.status in ("stopped", "left"):
-            note(f"carry on with: tidewheel run {name}")
+            self._note(f"carry on with: tidewheel run {name}")
         elif end.status == "error":
-            note(f"when that is mended, carry on with: tidewheel run {name}")
+            self._note(f"when that is mended, carry on with: tidewheel run {name}")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
         """Take what happened before this process carried the run on, from the view of it."""
@@ -263,7 +267,14 @@ class RunPage:
         """Something that is no news of the run."""
         self._line(text)
 
+    def _note(self, text: str) -> None:
+        note(self._reached(text))
+
+    def _reached(self, text: str) -> str:
+        return reached(text, self._run.name, self.option)
+
     def _line(self, text: str) -> None:
+        text = self._reached(text)
         print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
 
 
@@ -300,12 +311,12 @@ class JsonPage(RunPage):
             "ends": dict(self._ends if self._earlier is None else self._earlier),
             "lost": self._lost,
             "undone": asdict(end.undone),
-            "causes": self._causes,
+            "causes": [self._reached(one) for one in self._causes],
         }
         self._tell(document)
 
     def _line(self, text: str) -> None:
-        self._tell({"event": "note", "text": text})
+        self._tell({"event": "note", "text": self._reached(text)})
 
     @staticmethod
     def _tell(document: dict[str, object]) -> None:

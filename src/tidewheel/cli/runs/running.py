@@ -33,7 +33,7 @@ from tidewheel.cli.runs.registered import (
     unknown_name,
     with_parameters,
 )
-from tidewheel.cli.runs.waits import waits_in_vain
+from tidewheel.cli.runs.waits import UntakenWaits, waits_in_vain
 from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
@@ -78,6 +78,8 @@ from tidewheel.wiring.stores import (
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
+    from tidewheel.services.scheduler.outcome import Work
+    from tidewheel.services.scheduler.stage import Stage
 
 STAGES_TOLD_MAX = 5
 UNDELIVERED_MAX = 100  # runs that are looked at
@@ -316,10 +318,15 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+        untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
 
         def claimed() -> None:
             page.claimed()
             owed.note(wanted.words)
+
+        def on_batch(stage: Stage, work: Work) -> None:
+            page.on_batch(stage, work)
+            untaken.heed(work)
 
         here = RunHere(
             where,
@@ -327,13 +334,15 @@ async def _run(
             run,
             settings,
             on_claimed=claimed,
-            on_batch=page.on_batch,
+            on_batch=on_batch,
             on_report=page.on_report,
         )
         left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
+        watching = asyncio.create_task(untaken.watch(page.line))
         signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
         with page:
             end = await here.to_the_end()
+            watching.cancel()
             await signals.awaits(left, DRAIN_SECONDS)
             signals.over()
         if not chosen.is_new:

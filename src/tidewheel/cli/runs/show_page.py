@@ -26,6 +26,7 @@ from tidewheel.cli.runs.words import (
 from tidewheel.core.runs.end_reasons import ABORTED_BY
 from tidewheel.core.runs.views import REOPENED_STATUSES
 from tidewheel.quantities import show_duration
+from tidewheel.services.run_views.run_facts import kept_text
 
 POINTS_SHOWN_MAX = 12
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
@@ -71,7 +72,10 @@ def stall_line(stall: Document) -> str:
 def _who_takes_it(run: Document) -> str:
     """Somebody has asked for it to be driven: begun, or carried on with a command."""
     if run["status"] in REOPENED_STATUSES:
-        return f"it is to go on; any scheduler takes it, or: tidewheel run {run['name']}"
+        said = (
+            kept_text(cast("int", run.get("kept", 0))) or "it goes on when a scheduler takes it"
+        )
+        return f"{said}; carry it on: tidewheel run {run['name']}"
     return NO_SCHEDULER
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tidewheel.core.runs.commands import read_command
 from tidewheel.core.runs.selecting import select
@@ -43,7 +43,12 @@ from tidewheel.services.run_views.past_changes import changes_document, submissi
 from tidewheel.services.run_views.pool_document import pool_document
 from tidewheel.services.run_views.reasons import why_document
 from tidewheel.services.run_views.run_document import known_tasks, run_document
-from tidewheel.services.run_views.run_facts import Document, facts_document, runs_document
+from tidewheel.services.run_views.run_facts import (
+    Document,
+    facts_document,
+    kept_commands,
+    runs_document,
+)
 from tidewheel.services.run_views.run_summary import summary_document
 from tidewheel.services.run_views.task_document import task_document
 from tidewheel.services.run_views.task_rows import task_rows_document
@@ -98,7 +103,10 @@ async def _show(store: Store, ground: Ground, view: RunView, arguments: Argument
     looked = await ground.gather(store, view)
     ids = _texts(arguments, "ids")
     if not ids:
-        return run_document(looked, await submissions_by_task(store, view))
+        document = run_document(looked, await submissions_by_task(store, view))
+        facts = cast("Document", document["run"])
+        facts["kept"] = await kept_commands(store, looked.view, looked.now)
+        return document
     keys = find_tasks(looked, ids)
     _refuse_too_many(len(keys))
     return {"tasks": [await task_document(store, looked, key, ground.home) for key in keys]}

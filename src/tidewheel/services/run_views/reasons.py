@@ -17,7 +17,7 @@ from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
 from tidewheel.services.run_views.loading import Looked, due_times
 from tidewheel.services.run_views.object_nodes import post_commands
-from tidewheel.services.run_views.run_facts import Document
+from tidewheel.services.run_views.run_facts import Document, kept_commands, kept_text
 from tidewheel.services.run_views.task_words import words_of
 from tidewheel.services.run_views.wait_chains import wait_document
 from tidewheel.vocabulary import time_text
@@ -29,7 +29,8 @@ WAITING = "waiting: "  # so begins what a runner says of a job that its engine d
 async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     """Every reason, those of the run as a whole first, those of the queue last."""
     words = words_of(looked.pool, key)
-    known = [*_of_the_run(looked), *why(looked.pool, key, due_times(looked))]
+    kept = await kept_commands(store, looked.view, looked.now)
+    known = [*_of_the_run(looked, kept), *why(looked.pool, key, due_times(looked))]
     queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
     queued += await _said_by_the_job(store, looked, key)
     queued += await _of_the_job(store, looked, key)
@@ -209,26 +210,27 @@ def _how_to_do_again(looked: Looked) -> str:
     return f"{view.name} has completed: trigger, set and release reopen it{further}"
 
 
-def _of_the_run(looked: Looked) -> list[Reason]:
+def _of_the_run(looked: Looked, kept: int) -> list[Reason]:
     view, run = looked.view, looked.pool.run
     if looked.waits:
         return []  # told apart
     if not looked.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
     if not view.is_driven(looked.now):
-        return [_why_undriven(looked)]
+        return [_why_undriven(looked, kept)]
     if run.paused:
         return [Reason(f"{view.name} is paused", passes=False, command="resume")]
     return []
 
 
-def _why_undriven(looked: Looked) -> Reason:
+def _why_undriven(looked: Looked, kept: int) -> Reason:
     """Why nobody drives a run that was begun."""
     view = looked.view
     if view.is_aborted:
         return Reason(f"{view.name} was {view.reason}, which is final", passes=False)
     if view.given is not None and view.can_be_reopened(looked.now):
-        text = f"{view.name} is {view.status}, and is to go on; no scheduler has taken it yet"
+        how = kept_text(kept) or "it is to go on"
+        text = f"{view.name} is {view.status}, and no scheduler has taken it yet; {how}"
         return Reason(text, passes=False, command="run")
     over = {
         "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),

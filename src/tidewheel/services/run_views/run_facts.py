@@ -59,8 +59,27 @@ async def runs_document(
     limit = min(count, RUNS_MAX)
     found = await store.runs(workflow=workflow, count=limit, before=before)
     waits = await _waits(store, found)
-    rows = [run_facts(view, now) | {"waits": waits.get(view.number, [])} for view in found]
+    rows = [
+        run_facts(view, now)
+        | {"waits": waits.get(view.number, []), "kept": await kept_commands(store, view, now)}
+        for view in found
+    ]
     return {"runs": rows, "next": found[-1].number if len(found) == limit else None}
+
+
+async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
+    """How many commands are done when a run that has ended goes on, for whose sake it does."""
+    if view.given is None or not view.can_be_reopened(now):
+        return 0
+    return sum(one.answered_at is None for one in await store.commands(view.number))
+
+
+def kept_text(count: int) -> str:
+    """The same in words; nothing if there are none."""
+    if not count:
+        return ""
+    are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"
+    return f"{are} done when the run goes on"
 
 
 async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:

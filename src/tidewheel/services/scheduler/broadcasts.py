@@ -77,6 +77,7 @@ _HANDLERS = {
     **{f"[events]{event} handlers": event for event in TASK_EVENTS},
 }
 _OF_SHELLS = ("scripts", "place")
+_OF_PLACES = ("platform", "[remote]host", "[job]batch system", "run mode")
 _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
     "inherit": "whom a task inherits from is decided when the definition is read",
@@ -172,6 +173,11 @@ def is_for_shells(item: str) -> bool:
     """Whether only a job that a shell runs has a use for it: containers have neither scripts
     nor a batch system."""
     return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
+
+
+def says_where(item: str) -> bool:
+    """Whether it decides where jobs go, or that there are jobs at all."""
+    return item in _OF_PLACES
 
 
 @cache

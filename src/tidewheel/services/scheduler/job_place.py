@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tidewheel.core.graph.checks.names import some
@@ -71,9 +71,15 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
 
 def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Findings) -> None:
     """Names of places that mean nothing here: nobody has described them."""
+    check_places_of([node.definition for node in graph.nodes.values()], platforms, findings)
+
+
+def check_places_of(
+    definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
+) -> None:
+    """The same of some nodes, as broadcasts would leave them."""
     unknown: dict[tuple[str, str], list[NodeDef]] = {}
-    for node in graph.nodes.values():
-        definition = node.definition
+    for definition in definitions:
         if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
             unknown.setdefault(asked, []).append(definition)
     known = [LOCALHOST, SLURM.name, *(name for name in platforms if name != SLURM.name)]

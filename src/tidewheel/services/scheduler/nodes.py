@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tidewheel.core.graph.graph import Graph
@@ -62,6 +62,19 @@ class Nodes:
             return node
         settings = settings_for(found, text, node.lineage or (node.name,))
         return with_settings(node, settings) if settings else node
+
+    def nodes_with(self, rows: Sequence[Broadcast]) -> list[NodeDef]:
+        """Those that these broadcasts concern, each as it would be with them."""
+        after = Nodes(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
+        found: dict[tuple[str, str], NodeDef] = {}
+        for one in rows:
+            for name, known in self._graph.nodes.items():
+                node = known.definition
+                lineage = node.lineage or (name,)
+                if one.namespace in lineage and (one.point, name) not in found:
+                    settings = settings_for(after, one.point, lineage)
+                    found[one.point, name] = with_settings(node, settings)
+        return list(found.values())
 
     def mode(self, key: Key) -> RunMode:
         """How a task is run: what the run says, unless it is live and the node says more."""

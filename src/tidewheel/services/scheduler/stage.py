@@ -35,12 +35,14 @@ from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.core.tasks.task import Instant
+from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
 from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.scheduler.broadcasts import says_where
 from tidewheel.services.scheduler.driving import Drive, Surroundings, timer_key
 from tidewheel.services.scheduler.going_on import stop_point
 from tidewheel.services.scheduler.happenings import JobReports
-from tidewheel.services.scheduler.job_place import check_places
+from tidewheel.services.scheduler.job_place import check_places, check_places_of
 from tidewheel.services.scheduler.late_stages import LateMeans, LateStages
 from tidewheel.services.scheduler.news import FAILURES, news_of
 from tidewheel.services.scheduler.nodes import Nodes
@@ -228,6 +230,16 @@ class Stage:
         return self.xtriggers.due_at(key, wait) if at is None else at
 
     def broadcast(self, rows: Sequence[Broadcast]) -> None:
+        """Refused if jobs would then go where nobody has described a place."""
+        placing = [one for one in rows if one.value is not None and says_where(one.setting)]
+        if placing and self.drive.run.options.mode == RunMode.LIVE:
+            findings = Findings()
+            check_places_of(self.nodes.nodes_with(placing), self._platforms, findings)
+            for one in findings.sorted():
+                raise Refused(
+                    f"not broadcast: {one.message}; {one.hint}. "
+                    "A scheduler reads that file when it starts"
+                )
         for row in rows:
             self.nodes.put(row)
         self.drive.work.broadcasts += rows
