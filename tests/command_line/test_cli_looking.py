@@ -387,6 +387,7 @@ def test_export_writes_a_line_per_task(tidewheel):
 
 
 def test_migrate_has_nothing_to_do_on_a_new_store(tidewheel):
+    tidewheel("submit", "--", "true")  # makes it
     assert tidewheel("migrate").status == 0
     assert "nothing to do: the store has schema version" in tidewheel("migrate").out
     report = tidewheel("migrate", "--json").json

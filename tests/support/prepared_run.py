@@ -32,6 +32,7 @@ from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.kept import capture, load_options
+from tidewheel.services.scheduler.run_owner import take_folder
 from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.wiring.machine import this_process
 
@@ -164,6 +165,7 @@ class PreparedRun:
         folder = self.tidewheel.state / "runs" / self.name / "log" / "job" / point / node
         (folder / f"{submit:02d}").mkdir(parents=True, exist_ok=True)
         (folder / f"{submit:02d}" / name).write_text(text)
+        take_folder(self.view, self.tidewheel.state)  # as the scheduler does
 
     def key(self, one: str) -> tuple[int, str]:
         point, name = one.split("/")

@@ -11,6 +11,7 @@ import click
 
 from tidewheel.cli.documents import task_document
 from tidewheel.cli.printing import (
+    Cell,
     Row,
     console,
     fitting_columns,
@@ -140,7 +141,7 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
             task.id,
             task.name or "",
             task.queue,
-            status_text(task),
+            status_cell(task),
             f"{task.progress:.0%}" if task.progress else "",
             str(task.attempt or ""),
             show_duration(now - task.updated_at) + " ago",
@@ -150,9 +151,9 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
     ]
 
 
-def status_text(task: Task) -> str:
+def status_cell(task: Task) -> Cell:
     """Its status, with what keeps every worker from a task that is ready."""
-    return f"{task.status} (withdrawn)" if task.withdrawn else str(task.status)
+    return f"{task.status} (withdrawn)" if task.withdrawn else task.status
 
 
 def work_text(task: Task) -> str:
@@ -176,7 +177,7 @@ async def _watch(client: AsyncClient, session: Session, limit: int, filters: Fil
                     say(json_line(task_document(task)))
                 else:
                     work = safe(work_text(task))
-                    say(f"{safe(task.id)}  {status_text(task)}  {task.progress:.0%}  {work}")
+                    say(f"{safe(task.id)}  {status_cell(task)}  {task.progress:.0%}  {work}")
         await asyncio.sleep(WATCH_SECONDS)
 
 
