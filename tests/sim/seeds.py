@@ -86,7 +86,13 @@ CAMPAIGNS = {
             13132420: "nothing was advised for a family that is off its sequence",
         },
     ),
-    "properties": Campaign(module="tests.sim.properties_campaign", each=60),
+    "properties": Campaign(
+        module="tests.sim.properties_campaign",
+        each=60,
+        once_failed={
+            4128951812: "the oracle did not know who is spawned by a withdrawn verdict"
+        },
+    ),
 }
 
 

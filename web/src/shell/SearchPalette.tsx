@@ -53,7 +53,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
   const keys = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setAt(Math.min(at + 1, shown.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-    else if (event.key === "Enter") choose(matching(everything, text)[at]); // what is shown may lag behind who types fast
+    else if (event.key === "Enter") choose(matching(everything, (event.target as HTMLInputElement).value)[at]); // what is shown may lag behind who types fast
     else return;
     event.preventDefault();
   };

@@ -1,5 +1,6 @@
 /** Keys, each with its words, so that the list of shortcuts is what there is. */
 import { useEffect, useRef } from "react";
+import { flushSync } from "react-dom";
 
 export interface Shortcut {
   keys: string; // "g r": one after the other; "Control+k"
@@ -48,7 +49,7 @@ export function useShortcutKeys(): void {
       if (found === undefined) return;
       event.preventDefault();
       first = "";
-      found.run();
+      flushSync(() => found.run()); // the next key is for what this one has opened
     };
     window.addEventListener("keydown", hear);
     return () => window.removeEventListener("keydown", hear);
