@@ -119,8 +119,9 @@ class Fleet:
             "TIDEWHEEL_MONITOR_INTERVAL_SECONDS": "0.2",
             "JOURNAL": str(self.journal),
         }
-        with self.client() as client:
-            client.queues()  # workers that come first make no store that was named
+        if self.store.startswith("sqlite:"):
+            with self.client() as client:
+                client.queues()  # workers that come first make no file that was named
 
     def start(self, *arguments: str, prefix: Sequence[str] = (), **environment: str) -> Program:
         """A command of `tidewheel`; `prefix` is a program that turns into it."""

@@ -346,7 +346,10 @@ async def _run(
             await signals.awaits(left, DRAIN_SECONDS)
             signals.over()
         if not chosen.is_new:
-            page.remembers(await run_door(store, home).look("show", {"run": run.name}))
+            with suppress(
+                Refused, Unavailable
+            ):  # of a run that cannot be read there is no more
+                page.remembers(await run_door(store, home).look("show", {"run": run.name}))
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
 
