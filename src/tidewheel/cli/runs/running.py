@@ -348,7 +348,7 @@ async def _run(
         if not chosen.is_new:
             with suppress(
                 Refused, Unavailable
-            ):  # of a run that cannot be read there is no more
+            ):  # of one that cannot be read
                 page.remembers(await run_door(store, home).look("show", {"run": run.name}))
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
