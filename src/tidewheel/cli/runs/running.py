@@ -346,9 +346,7 @@ async def _run(
             await signals.awaits(left, DRAIN_SECONDS)
             signals.over()
         if not chosen.is_new:
-            with suppress(
-                Refused, Unavailable
-            ):  # of one that cannot be read
+            with suppress(Refused, Unavailable):  # of one that cannot be read
                 page.remembers(await run_door(store, home).look("show", {"run": run.name}))
         page.show_end(end)
         return _settled(owed, end, signals.last, wanted.fail_on)
