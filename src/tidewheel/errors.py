@@ -418,7 +418,7 @@ class NotRunning(Refused):
 
     code = "not_running"
 
-    def __init__(self, name: str, status: str) -> None:
+    def __init__(self, name: str, status: str, *, is_driven: bool = False) -> None:
         self.name, self.status = name, status
         do = f"carry it on first: tidewheel run {name}"
         if status == "completed":
@@ -427,7 +427,9 @@ class NotRunning(Refused):
                 f"with a later final point it goes further: tidewheel run {name} --fcp POINT"
             )
         seen = f"{name} is not running ({status})"
-        if status not in ("created", "stopped", "completed", "error"):
+        if status == "stopping" and is_driven:
+            seen = f"{name} is stopping, and no more of its tasks are begun"
+        elif status not in ("created", "stopped", "completed", "error"):
             seen = f"{name} is {status}, but its scheduler is gone"
         super().__init__(f"{seen}; {do}")
 

@@ -162,6 +162,24 @@ def test_a_session_that_ended_says_so_what_to_do_and_goes_on_with_another(site, 
     expect(page.locator(".run-title")).not_to_contain_text("paused")
 
 
+def test_a_mouse_that_rests_where_the_search_opens_chooses_nothing(tide, page):
+    expect(page.get_by_role("link", name=tide)).to_be_visible()
+    page.keyboard.press("Control+k")
+    pages = page.get_by_role("listbox", name="Found").get_by_role("option")
+    box = pages.nth(3).bounding_box()
+    page.keyboard.press("Escape")
+    page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2)
+    page.keyboard.press("Control+k")
+    expect(pages.nth(3)).to_be_visible()
+    expect(pages.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.type(tide)
+    expect(pages.first).to_contain_text(tide)
+    page.wait_for_timeout(200)  # for as long as a browser looks what has come under the mouse
+    expect(pages.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{quote(tide, safe='')}")
+
+
 def test_everything_can_be_reached_by_keys(tide, page):
     expect(page.get_by_role("link", name=tide)).to_be_visible()
     page.keyboard.press("Control+k")

@@ -381,6 +381,22 @@ def carried_on(driver):
     driver.write(goes_on=True)
 
 
+def test_of_a_run_that_is_stopping_nothing_more_is_taken_and_what_is_given_back_neither(store):
+    driver = Driver.of(store)
+    ids = driver.submit("a", "b")
+    [held] = driver.take(1)
+    driver.write(status="stopping", submissions=[driver.task("c")], changes=active("c"))
+    assert driver.take(9) == [] and store.verify() == []
+    store.finish(held, ending="yielded")
+    assert driver.take(9) == [] and store.verify() == []
+    assert store.withdrawn(driver.run.number) >= set(ids)
+    with pytest.raises(NotRunning, match="stopping"):
+        store.hold(held.id)
+    let_go(driver)
+    carried_on(driver)
+    assert {one.id for one in driver.take(9)} >= set(ids)
+
+
 @pytest.mark.parametrize("status", ["stopped", "error", "completed"])
 def test_a_run_that_was_let_go_has_nothing_that_a_worker_can_claim(store, status):
     driver = Driver.of(store)

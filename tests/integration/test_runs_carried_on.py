@@ -49,7 +49,7 @@ def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
     program = crew.run()
     program.says("1/a started")
     program.send(signal.SIGINT)
-    program.says("stopping: waiting for 1 active task; Ctrl-C again leaves at once")
+    program.says("stopping: waiting for 1 job; Ctrl-C again leaves at once")
     gate.write_text("go\n")
     assert ended(program) == ExitCode.INTERRUPTED, program.log
     assert crew.view().status == "stopped"

@@ -36,7 +36,7 @@ ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.
 SILENT = frozenset({"claim", "heartbeat", "take_back_lapsed_leases", "renew_run"})
 REFUSALS_MAX = 10  # answers get lost, but not that many
-LET_GO = ("stopped", "completed", "error")
+WITHDRAWN = ("stopping", "stopped", "completed", "error")
 WRITTEN, KNOWN, LOST = "written", "known", "lost"
 
 Record = dict[str, Any]
@@ -145,7 +145,7 @@ class JointInvariants(Invariants):
         queue = f"run:{tables.run[self.run_number]['name']}"
         if batch.goes_on:
             self.facts.withheld.discard(queue)
-        if batch.ends and batch.status in LET_GO:
+        if batch.status in WITHDRAWN:
             self.facts.withheld.add(queue)  # P22
         self._deadline = None if batch.ends else self._clock_now() + lease.lease_seconds
         self.told_batches.add((lease.epoch, batch.number))

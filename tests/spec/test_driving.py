@@ -243,6 +243,41 @@ def test_a_stopped_run_is_carried_on_where_it_was(flow):
     assert run.running == ["1/b/1", "2/b/1"]
 
 
+def test_a_clean_stop_waits_for_no_task_that_no_worker_has_taken(flow):
+    run = flow(CHAIN)
+    run.worker_has_room = False
+    run.ends("1/a")
+    run.gives(commands.Stop())
+    assert run.status == "stopping"
+    run.worker_has_room = True
+    assert run.goes_on().running == ["1/b/1", "2/a/1"]
+    assert "1/b" not in run.tasks, "taken, although the run is stopping"
+    run.ends("2/a")
+    assert (run.status, run.running) == ("stopped", ["1/b/1"])
+    run.carries_on().ends("1/b", "2/b")
+    assert (run.status, run.submitted.count("1/b/01")) == ("completed", 1)
+
+
+def test_a_clean_stop_that_another_scheduler_takes_over_waits_for_no_more(flow):
+    run = flow(CHAIN)
+    run.worker_has_room = False
+    run.ends("1/a")
+    run.gives(commands.Stop())
+    run.worker_has_room = True
+    run.crash()
+    assert (run.status, "1/b" in run.tasks) == ("stopping", False)
+    run.lapses()
+    assert (run.status, run.running) == ("stopped", ["1/b/1", "2/a/1"])
+
+
+def test_a_clean_stop_waits_for_a_simulated_job(flow):
+    text = one_point("a => b", "[[[simulation]]]\ndefault run length = PT30S\n[[a, b]]")
+    run = flow(text, mode="simulation")
+    run.gives(commands.Stop())
+    assert run.waits(20).status == "stopping"
+    assert run.waits(10).status == "stopped"
+
+
 def test_stop_now_leaves_the_jobs_and_finds_them_again(flow):
     run = flow(CHAIN).starts("1/a")
     run.gives(commands.Stop(mode="now"))

@@ -22,16 +22,12 @@ from tidewheel.core.runs.definition import RunOptions
 from tidewheel.core.runs.end_reasons import Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.runs.requests import NewCommand
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Stage as TaskStage
 from tidewheel.core.tasks.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
-from tidewheel.services.scheduler.outcome import Work
 from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.services.scheduler.stage import Stage
-from tidewheel.services.service import OnReport, ServiceReport
+from tidewheel.services.service import OnReport
 from tidewheel.services.worker.worker import Worker
 from tidewheel.wiring.services import build_monitor, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
@@ -41,7 +37,6 @@ STOP_MODES = ("clean", "now")  # for the first and the second request
 # Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
 GRACE_SECONDS = 10 * 365 * 86_400.0
 LOST, LEFT = "lost", "left"
-UNABLE, ABLE = "worker.unable", "worker.able"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +99,6 @@ class RunHere:
         self._asking: set[asyncio.Task[None]] = set()
         self._driver: RunDriver | None = None
         self._draining: Worker | None = None  # of a run that is lost to another scheduler
-        self._pool: Pool | None = None  # as of the last batch
-        self._is_unable = False  # whether this machine can start no job just now
 
     async def to_the_end(self) -> RunEnd:
         settings = self._settings
@@ -119,7 +112,7 @@ class RunHere:
                     home,
                     given=settings.given,
                     trigger_log=settings.trigger_log,
-                    on_batch=self._heed_batch,
+                    on_batch=self._on_batch,
                     on_report=self._on_report,
                 )
             )
@@ -129,7 +122,7 @@ class RunHere:
                     self._where,
                     self._store,
                     self._worker_settings(home),
-                    Fittings(on_report=self._heed_worker),
+                    Fittings(on_report=self._on_report),
                 )
             )
             if self._is_leaving:  # asked before there was anybody to ask
@@ -179,33 +172,8 @@ class RunHere:
 
     # ---- stopping ----
 
-    def _heed_batch(self, stage: Stage, work: Work) -> None:
-        self._pool = stage.drive.pool
-        if self._on_batch is not None:
-            self._on_batch(stage, work)
-        self._stop_what_cannot_start()
-
-    def _heed_worker(self, report: ServiceReport) -> None:
-        if report.event in (UNABLE, ABLE):
-            self._is_unable = report.event == UNABLE
-        if self._on_report is not None:
-            self._on_report(report)
-        self._stop_what_cannot_start()
-
-    def _stop_what_cannot_start(self) -> None:
-        """Await no task that is only queued, where no job can be started: it would be for ever.
-
-        The next start of the run finds them in the queue.
-        """
-        pool = self._pool
-        if not self._is_unable or pool is None or pool.run.stopping != STOP_MODES[0]:
-            return
-        active = [task for task in pool.tasks.values() if task.is_active]
-        if all(task.stage is TaskStage.PREPARING for task in active):
-            self._ask(STOP_MODES[1])
-
     def ask_stop(self) -> None:
-        """First: active tasks finish, nothing new begins. Again: leave at once, jobs go on.
+        """First: jobs that run finish, nothing new begins. Again: leave at once, jobs go on.
 
         Once more: whatever the store says, or does not say. Who is not driving the run yet, or
         cannot open it, hears no commands and leaves at once.

@@ -143,6 +143,10 @@ class RunStore(Protocol):
         left alone; the lease is renewed, or given back if the batch says so."""
         ...
 
+    async def withdrawn(self, number: int) -> set[TaskId]:
+        """Ready tasks of a run that no worker may claim before it goes on."""
+        ...
+
     async def undelivered(self, number: int) -> list[Undelivered]:
         """Events of a run that were decided, and of which somebody is still to be told."""
         ...

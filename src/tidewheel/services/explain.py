@@ -13,7 +13,7 @@ from shlex import quote
 
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.runs.job_names import run_named_by
-from tidewheel.core.runs.views import LET_GO_STATUSES
+from tidewheel.core.runs.views import WITHDRAWN_STATUSES
 from tidewheel.core.tasks.dependency import EdgeState
 from tidewheel.core.tasks.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.tasks.requests import Abilities, Page, QueueSettings, TaskFilter
@@ -73,7 +73,7 @@ async def _withdrawn_reasons(store: TaskStore, task: TaskView) -> list[str]:
         run = await store.find_run(name)
     except NotFound:
         return []
-    if run.name != name or run.queue != task.queue or run.status not in LET_GO_STATUSES:
+    if run.name != name or run.queue != task.queue or run.status not in WITHDRAWN_STATUSES:
         return []
     how = f"tidewheel run {quote(run.name)}"
     return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]

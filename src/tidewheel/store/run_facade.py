@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.records import PutMemory
     from tidewheel.core.sched.states import Memory
-    from tidewheel.core.tasks.task import Instant
+    from tidewheel.core.tasks.task import Instant, TaskId
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -184,6 +184,11 @@ class RunOperations(ABC):
                 tx, lease, batch, rows, effects, self._failpoint
             ),
         )
+
+    async def withdrawn(self, number: int) -> set[TaskId]:
+        from tidewheel.store.scripts import run_batch
+
+        return await self.look(lambda tx: run_batch.withdrawn(tx, number))
 
     async def undelivered(self, number: int) -> list[Undelivered]:
         from tidewheel.store.scripts import run_batch

@@ -106,6 +106,7 @@ class DrivenRun:
         self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
         self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
         self._heard: dict[str, int] = {}
+        self.worker_has_room = True
         self.plan_of: Callable[[Graph], Plan] = plan_of  # of the version that takes it next
         self._epoch: int | None = None
         self.submitted: list[str] = []
@@ -194,6 +195,8 @@ class DrivenRun:
         raise AssertionError("the scheduler never comes to rest")
 
     async def _claim(self) -> None:
+        if not self.worker_has_room:
+            return
         view = await self._store.run(self._number)
         asked = ClaimRequest(queue=view.queue, worker=self._worker, count=100, free=_ROOM)
         for task in await self._store.claim(asked):

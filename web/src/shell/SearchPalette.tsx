@@ -69,7 +69,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
           <li
             key={one.key} id={`palette-${place}`} role="option" aria-selected={place === at}
             ref={(line) => { if (place === at) line?.scrollIntoView({ block: "nearest" }); }}
-            onClick={() => choose(one)} onMouseMove={() => setAt(place)}
+            onClick={() => choose(one)} onMouseMove={(event) => { if (event.movementX || event.movementY) setAt(place); }} // a list that moves under a resting mouse moves nothing
           >
             {one.state ? <StateIcon state={one.state[0]} kind={one.state[1]} /> : <span className="faint">→</span>}
             <span className="title">{one.title}</span><span className="faint">{one.kind}</span>

@@ -19,10 +19,11 @@ from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Standing
+from tidewheel.core.sched.states import Stage as TaskStage
 from tidewheel.core.tasks.task import Instant
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.services.scheduler.driving import timer_key
@@ -100,7 +101,7 @@ class RunPage:
         self._stops = 0
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
-        self._active_count = 0  # tasks
+        self._pool: Pool | None = None  # as of the last batch
         self.option = ""  # with which commands about the run reach it
 
     def __enter__(self) -> RunPage:
@@ -139,7 +140,7 @@ class RunPage:
         for notice in work.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
                 self._line(notice.text)
-        self._active_count = stage.drive.pool.standings[Standing.ACTIVE]
+        self._pool = stage.drive.pool
         self._heed_status(stage)
         self._heed_waiting(stage)
 
@@ -198,7 +199,8 @@ class RunPage:
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            count = plural(self._active_count, "active task")
+            tasks = () if self._pool is None else self._pool.tasks.values()
+            count = plural(sum(task.stage is TaskStage.RUNNING for task in tasks), "job")
             self._line(
                 f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
             )

@@ -11,8 +11,10 @@ from tidewheel.core.tasks.task import Instant, TaskId
 
 OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
 CARRY_ON_STATUSES = ("stopped", "stalled", "error")
-# Nobody drives such a run until it is carried on, and no worker may claim anything of it.
+# Nobody drives such a run until it is carried on.
 LET_GO_STATUSES = ("stopped", "completed", "error")
+# No worker may claim anything of such a run: what nobody has taken is withdrawn.
+WITHDRAWN_STATUSES = ("stopping", *LET_GO_STATUSES)
 REOPENED_STATUSES = ("stopped", "stalled", "completed")  # by trigger, set and release
 
 

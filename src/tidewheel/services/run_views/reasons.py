@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from tidewheel.core.runs.views import LET_GO_STATUSES
+from tidewheel.core.runs.views import WITHDRAWN_STATUSES
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Stage
@@ -99,7 +99,7 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
     task = looked.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
         return []
-    if looked.view.status in LET_GO_STATUSES:  # nobody can claim it, which is told apart
+    if looked.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
         return []
     task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
     try:

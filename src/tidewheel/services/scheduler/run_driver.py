@@ -27,6 +27,7 @@ from tidewheel.core.runs.end_reasons import with_undone
 from tidewheel.core.runs.requests import Batch, RunLease
 from tidewheel.core.runs.run_log import Line
 from tidewheel.core.runs.views import RunView
+from tidewheel.core.sched.events import Stop, StopMode
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.task import Instant
@@ -84,6 +85,7 @@ class RunDriver(Service):
         self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
+        self._status_written = run.status
         self.pace_seconds = 0.0  # at least between two passes
         self._passed_at = -math.inf
         self.status = ""  # how it ended
@@ -171,11 +173,25 @@ class RunDriver(Service):
         all_heard = hear_timers(stage, now)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not all_heard
         await self._submit_late(stage, now)
+        await self._stop_if_nothing_has_begun(stage, now)
         stage.timers.heed(drive, now)
         await self._write(stage, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
         return []
+
+    async def _stop_if_nothing_has_begun(self, stage: Stage, now: Instant) -> None:
+        """A clean stop waits for jobs; what no worker had taken was withdrawn (SEMANTICS §9).
+
+        Once it is withdrawn, nobody but us can offer it again, so no lock is needed.
+        """
+        pool = stage.drive.pool
+        if self._status_written != RunStatus.STOPPING or pool.run.stopping != StopMode.CLEAN:
+            return
+        active = [task for task in pool.tasks.values() if task.is_active]
+        withdrawn = await self._store.withdrawn(self._number)
+        if all(stage.drive.task_id(task.key, task.submit) in withdrawn for task in active):
+            stage.drive.step(Stop(StopMode.NOW, now))
 
     async def _keep_pace(self) -> None:
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()
@@ -236,6 +252,7 @@ class RunDriver(Service):
         written = await self.persist(write)
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
+        self._status_written = batch.status
         return bool(written)
 
     async def _submit_late(self, stage: Stage, now: Instant) -> None:

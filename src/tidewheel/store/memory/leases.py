@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tidewheel.core.runs.views import LET_GO_STATUSES
+from tidewheel.core.runs.views import WITHDRAWN_STATUSES
 from tidewheel.core.tasks.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.tasks.limits import Bucket, Limit
 from tidewheel.core.tasks.resources import Resources, fits, prefix_that_fits
@@ -79,7 +79,7 @@ def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
 def can_be_claimed(t: Tables, task: Record) -> bool:
     """Whether it is ready, and nobody has let its run go."""
     run = None if task["run"] is None else t.run.get(task["run"])
-    let_go = run is not None and run["status"] in (*LET_GO_STATUSES, "deleted")
+    let_go = run is not None and run["status"] in (*WITHDRAWN_STATUSES, "deleted")
     return task["status"] == Status.READY and not let_go
 
 

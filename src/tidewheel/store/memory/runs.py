@@ -367,7 +367,8 @@ def find_ready_of_run(t: Tables, run: int) -> list[Row]:
 
 def find_withdrawn(t: Tables, run: int) -> list[Row]:
     """The batch has changed the status of the run: there is nothing else to be undone."""
-    return [(seq, t.task[seq]["queue"]) for (seq,) in find_ready_of_run(t, run)]
+    ready = [(seq, t.task[seq]) for (seq,) in find_ready_of_run(t, run)]
+    return [(seq, task["queue"], task["id"]) for seq, task in ready]
 
 
 def lock_runs(t: Tables, runs: Sequence[int]) -> list[Row]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidewheel.core.runs.views import LET_GO_STATUSES
+from tidewheel.core.runs.views import WITHDRAWN_STATUSES
 from tidewheel.core.tasks.dependency import EdgeState, edge_state, status_from_edges
 from tidewheel.core.tasks.requests import Wake
 from tidewheel.core.tasks.status import FINAL, LEASED, Status
@@ -132,7 +132,7 @@ def _withdraw_of_runs_let_go(
     let_go = {
         number
         for number, status in tx.rows("lock_runs", runs=sorted(set(given_back.values())))
-        if status in LET_GO_STATUSES
+        if status in WITHDRAWN_STATUSES
     }
     withdraw(tx, [seq for seq, run in given_back.items() if run in let_go])
 

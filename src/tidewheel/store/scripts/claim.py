@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidewheel.core.runs.views import LET_GO_STATUSES
+from tidewheel.core.runs.views import WITHDRAWN_STATUSES
 from tidewheel.core.tasks.lease import check_lease_seconds
 from tidewheel.core.tasks.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
 from tidewheel.core.tasks.requests import Claimed, ClaimedTasks, ClaimRequest
@@ -23,6 +23,7 @@ from tidewheel.store.rows import (
 )
 from tidewheel.store.scripts.cascade import lock_tasks, write_changes
 from tidewheel.store.scripts.look import views_of
+from tidewheel.store.scripts.runs import get_run
 from tidewheel.store.transaction import Row, Transaction
 
 CLAIM_COUNT_MAX = 10_000
@@ -100,8 +101,9 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
     if task.run is None:
         return
     [(_, status)] = tx.rows("lock_runs", runs=[task.run])
-    if status in LET_GO_STATUSES:
-        raise NotRunning(tx.rows("get_run", run=task.run)[0][1], status)
+    if status in WITHDRAWN_STATUSES:
+        run = get_run(tx, task.run)
+        raise NotRunning(run.name, status, is_driven=run.owner is not None)
 
 
 def _refuse_delayed(tx: Transaction, task: TaskState) -> None:

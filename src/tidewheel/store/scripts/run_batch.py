@@ -23,7 +23,7 @@ from tidewheel.core.runs.requests import (
     XtriggerResult,
 )
 from tidewheel.core.runs.views import (
-    LET_GO_STATUSES,
+    WITHDRAWN_STATUSES,
     ChangesView,
     CommandView,
     RunAttempt,
@@ -32,7 +32,7 @@ from tidewheel.core.runs.views import (
 from tidewheel.core.sched.records import Change, PutMemory
 from tidewheel.core.sched.states import Memory
 from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.task import Instant, NewTask
+from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
@@ -90,7 +90,7 @@ def write_batch(
         cancel(tx, batch.cancellations, effects)
     if batch.goes_on:
         _offer_again(tx, run, effects)
-    if batch.status in LET_GO_STATUSES:
+    if batch.status in WITHDRAWN_STATUSES:
         _withdraw(tx, run)
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
@@ -173,13 +173,13 @@ def _withdraw(tx: Transaction, run: int) -> None:
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
     """What was withdrawn is what it was: the same submission, under the same number."""
-    withdrawn = tx.rows("find_withdrawn", run=run)
-    seqs = [row[0] for row in withdrawn]
+    rows = tx.rows("find_withdrawn", run=run)
+    seqs = [row[0] for row in rows]
     # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
     rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
     rows_in_chunks(tx, "add_ready", "seqs", seqs)
     tx.rows("drop_withdrawn", run=run)
-    effects.queues.update(row[1] for row in withdrawn)
+    effects.queues.update(row[1] for row in rows)
 
 
 def _reopen_if_asked(tx: Transaction, run: int) -> None:
@@ -251,6 +251,11 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
         xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
         broadcasts=[Broadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
     )
+
+
+def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
+    """Returns the ready tasks of a run that no worker may claim before it goes on."""
+    return {TaskId(row[2]) for row in tx.rows("find_withdrawn", run=number)}
 
 
 def undelivered(tx: Transaction, number: int) -> list[Undelivered]:

@@ -2,5 +2,5 @@
 SELECT task.id, 'can be claimed, although its run is ' || run.status
   FROM ready JOIN task ON task.seq = ready.task_seq
   JOIN run ON run.number = task.run
- WHERE run.status IN ('stopped', 'completed', 'error')
+ WHERE run.status IN ('stopping', 'stopped', 'completed', 'error')
  ORDER BY task.seq;
