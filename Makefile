@@ -74,7 +74,7 @@ docs: setup ## The documentation as a site, which servers of this tree show at /
 
 .PHONY: sim
 sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
-	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
+	$(BIN)/python -m tests.kit.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 
 .PHONY: soak
@@ -83,7 +83,7 @@ soak: setup ## MINUTES=n of worlds that nobody has seen before, on every core; f
 
 .PHONY: campaign
 campaign: setup ## The long simulation, what is nightly, many times the faults; before figures are published
-	$(BIN)/python -m tidewheel.testing.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
+	$(BIN)/python -m tests.kit.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
 	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'

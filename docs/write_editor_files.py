@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tidewheel.sources.flow_cylc.editor_files import grammar, json_schema
-from tidewheel.sources.sip.editor_schema import sip_json_schema
+from tidewheel.formats.flow_cylc.editor_files import grammar, json_schema
+from tidewheel.formats.sip.editor_schema import sip_json_schema
 
 FOLDER = Path(__file__).with_name("editors")
 

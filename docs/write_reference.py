@@ -13,12 +13,12 @@ from typing import Any
 from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
 
 from tidewheel import config
+from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.items import FLOW
+from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.sip import keys
 from tidewheel.server.openapi import document
 from tidewheel.server.table import ROUTES
-from tidewheel.sources.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.sources.flow_cylc.items import FLOW
-from tidewheel.sources.flow_cylc.values import Kind
-from tidewheel.sources.sip import keys
 
 FOLDER = Path(__file__).with_name("reference")
 MADE = "Made from the program by `python docs/write_reference.py`; do not edit by hand.\n"

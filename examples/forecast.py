@@ -1,7 +1,6 @@
 """A small forecast that repeats four times: a definition in Python, and what it amounts to."""
 
-from tidewheel import Workflow
-from tidewheel.sources.python_api import all_of
+from tidewheel import Workflow, all_of
 
 flow = Workflow("forecast", initial=1, final=4, runahead="P2")
 flow.defaults(environment={"REGION": "north"})

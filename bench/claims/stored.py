@@ -10,11 +10,11 @@ import apsw
 import psycopg
 
 from tidewheel.client.ids import new_id
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Claimed, ClaimRequest, HostProcess, NewWorker, Report
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Claimed, ClaimRequest, HostProcess, NewWorker, Report
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.stores import migrate_store, open_store
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.flow_cylc.workflow import LoadOptions, load_workflow
+from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 
 ROUNDS = 5
 KIB_PER_MB = 1_000

@@ -17,7 +17,7 @@ from bench.heartbeats.tidewheel_store import TidewheelStore
 from bench.postgres import cpu_seconds
 from bench.requests.__main__ import API, started
 from bench.requests.load import Asker, Question
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.task import WorkerId
 
 COMMAND = [sys.executable, "-m", "tidewheel", "server", "--no-monitor", "--port"]
 TOKEN = 1  # the admin's, which the server makes at its first start

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from tidewheel.config import MonitorSettings
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import Beat, ClaimRequest, HostProcess, NewWorker
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.task import NewTask, TaskId, WorkerId
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import Beat, ClaimRequest, HostProcess, NewWorker
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.wiring import stores

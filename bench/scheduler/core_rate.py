@@ -15,12 +15,12 @@ from pathlib import Path
 
 from bench.scheduler.one_process import read_flow
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.tasks.task import Instant
 
 ROUNDS = 3
 NOW = Instant(0.0)

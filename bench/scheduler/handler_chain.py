@@ -19,8 +19,8 @@ import tidewheel
 from bench.scheduler.marks import marks_of_store
 from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel.client.embedded import worker_settings
-from tidewheel.core.runs.requests import Batch, RunLease
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.operator.requests import Batch, RunLease
+from tidewheel.core.queue.task import NewTask
 from tidewheel.store.run_facade import RunOperations
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import driving

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import NewRun, RunOptions
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.definition import NewRun, RunOptions
+from tidewheel.core.operator.views import RunView
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import capture, load_options
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.wiring.stores import opened_store
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient, Client
     from tidewheel.client.embedded import Monitor, Worker
+    from tidewheel.formats.python_api import Workflow, all_of, any_of
     from tidewheel.runners.handlers import Abort, Handlers, JobContext
-    from tidewheel.sources.python_api import Workflow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "JobContext",
     "Abort",
     "Workflow",
+    "all_of",
+    "any_of",
 ]
 
 _HOMES = {
@@ -38,7 +40,9 @@ _HOMES = {
     "Handlers": "tidewheel.runners.handlers",
     "JobContext": "tidewheel.runners.handlers",
     "Abort": "tidewheel.runners.handlers",
-    "Workflow": "tidewheel.sources.python_api",
+    "Workflow": "tidewheel.formats.python_api",
+    "all_of": "tidewheel.formats.python_api",
+    "any_of": "tidewheel.formats.python_api",
 }
 
 

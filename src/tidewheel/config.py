@@ -17,10 +17,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tidewheel.core.tasks.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
-from tidewheel.core.tasks.submission import SubmitLimits, name_finding
+from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
+from tidewheel.core.queue.submission import SubmitLimits, name_finding
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
 

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable
 
-from tidewheel.core.tasks.submission import DIGITS_MAX, checked_digits
+from tidewheel.core.queue.submission import DIGITS_MAX, checked_digits
 
 # Only from where a row of digits begins: so every character is looked at once.
 _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))

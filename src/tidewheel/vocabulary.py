@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.status import Signal, Status
-from tidewheel.core.tasks.task import Instant, TaskError
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.task import Instant, TaskError
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from tests.kit.runner_conformance import claimed
 from tidewheel.cli.journal import Journal
 from tidewheel.runners.engine.stage_spec import stand_in
-from tidewheel.testing.runner_conformance import claimed
 
 FAILING = """
 import logging, sys

@@ -3,7 +3,7 @@
 from tests.support import json_page, many_commands
 from tests.support.json_page import promised
 from tests.support.prepared_run import PreparedRun
-from tidewheel.core.runs.requests import Broadcast
+from tidewheel.core.operator.requests import Broadcast
 
 # What is in them depends on what there is to say.
 FREE = {"counts", "options", "arguments", "answer", "scheduler"}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.many_commands import answers
 from tests.support.prepared_run import NOW, PreparedRun
-from tidewheel.core.runs.requests import Broadcast
+from tidewheel.core.operator.requests import Broadcast
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import FlowChoice
 

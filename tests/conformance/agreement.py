@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.conformance import requests_drawn as drawn
 from tests.conformance.door import Door
 from tests.conformance.worlds import World
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
     Claimed,
@@ -27,10 +27,10 @@ from tidewheel.core.tasks.requests import (
     TaskFilter,
     UsageSample,
 )
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.status import FINAL, LEASED, Status
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.views import HistoryEntry, TaskView
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import FINAL, LEASED, Status
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import Refused
 
 HALF_FREE = (Resources(cpu=2.5), Resources(cpu=1, memory_bytes=9, labels=frozenset({"x"})))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
     ClaimRequest,
@@ -22,9 +22,9 @@ from tidewheel.core.tasks.requests import (
     Report,
     TaskFilter,
 )
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import Need, NewTask, TaskError, TaskId
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import Need, NewTask, TaskError, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.tasks import TaskStore
 

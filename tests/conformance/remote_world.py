@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.conformance.door import Door
 from tests.conformance.worlds import HandClock, World
+from tests.kit.memory import MemoryStore
 from tests.support.http_server import RunningServer
 from tidewheel.client.tokens import make_token
 from tidewheel.config import Credentials, ServerSettings, StoreSettings
-from tidewheel.core.tasks.access import Grant, Scope
-from tidewheel.core.tasks.submission import SubmitLimits
-from tidewheel.store.memory import MemoryStore
+from tidewheel.core.queue.access import Grant, Scope
+from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.remote import RemoteStore, open_remote_store
 
 ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tidewheel.core.tasks.access import (
+from tidewheel.core.queue.access import (
     AuditEntry,
     Grant,
     KeptAnswer,

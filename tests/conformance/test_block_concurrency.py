@@ -11,8 +11,8 @@ from tests.conformance.run_steps import Driver, claim_run
 from tests.conformance.test_blocks import after, new_block, new_sbi
 from tests.conformance.together import MEET_SECONDS_MAX, together
 from tests.support.patience import eventually
-from tidewheel.core.runs.blocks import NewObject
-from tidewheel.core.runs.definition import StoredDefinition
+from tidewheel.core.operator.blocks import NewObject
+from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.errors import (
     Duplicate,
     RunHeld,

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from tests.conformance.run_steps import Driver, claim_run, make_run
-from tidewheel.core.runs.blocks import (
+from tidewheel.core.operator.blocks import (
     BlockCondition,
     Need,
     NeedState,
@@ -13,8 +13,8 @@ from tidewheel.core.runs.blocks import (
     NewObject,
     NewSbi,
 )
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import (
     BadSetting,
     Duplicate,

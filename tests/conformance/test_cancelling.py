@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conformance.door import messages
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import Cancelled, TaskFilter
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import Cancelled, TaskFilter
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import LeaseLost, NotFound
 
 

@@ -10,11 +10,11 @@ from tests.conformance.door import Held, new_task
 from tests.conformance.run_steps import Driver
 from tests.conformance.together import in_rounds, together
 from tidewheel.config import StoreSettings
-from tidewheel.core.runs.requests import NewCommand
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import Beat, ClaimRequest, QueueSettings, Report
-from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import Beat, ClaimRequest, QueueSettings, Report
+from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import (
     DependencyCycle,
     Duplicate,

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.door import messages, new_task
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import Need
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import Need
 from tidewheel.errors import DependencyCycle, InvalidTask, UnknownDependency, WrongStatus
 
 

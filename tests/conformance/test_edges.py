@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.door import new_task
-from tidewheel.core.tasks.requests import Amendment
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.requests import Amendment
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import (
     DependencyCycle,
     Duplicate,

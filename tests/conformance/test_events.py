@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.door import Door, new_task
 from tests.conformance.run_steps import Driver, active, claim_run, make_run
 from tests.conformance.together import together
-from tidewheel.core.runs.stream import (
+from tidewheel.core.operator.stream import (
     EVERY_EVENT,
     EventCursor,
     EventFilter,

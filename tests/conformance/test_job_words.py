@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conformance.door import messages
-from tidewheel.core.tasks.access import KeptAnswer
-from tidewheel.core.tasks.job_words import JobWords
-from tidewheel.core.tasks.task import Need
+from tidewheel.core.queue.access import KeptAnswer
+from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.task import Need
 from tidewheel.errors import LeaseLost, NotFound, PayloadTooLarge, Refused
 
 

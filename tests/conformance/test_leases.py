@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.door import NEVER_OUT
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import Beat
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import Beat
 from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
 
 

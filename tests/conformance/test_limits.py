@@ -2,9 +2,9 @@
 
 import pytest
 
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.conformance.door import new_task
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import Page, QueueSettings, TaskFilter
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import Page, QueueSettings, TaskFilter
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting, NotFound
 
 

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from tests.conformance.test_edges import bring_to
-from tidewheel.core.tasks.requests import Amendment
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.requests import Amendment
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import LeaseLost, WrongStatus
 
 # Where an operation (row) leads from a status (column); "-" is a refusal that names the status,

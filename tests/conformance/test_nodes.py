@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import Amendment, QueueSettings
-from tidewheel.core.tasks.resources import Resources, fits
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import Amendment, QueueSettings
+from tidewheel.core.queue.resources import Resources, fits
 from tidewheel.errors import InvalidTask
 
 ALONE = Resources(exclusive=True)

@@ -10,12 +10,12 @@ import pytest
 
 from tests.conformance.run_steps import Driver
 from tests.conformance.worlds import MemoryWorld, PostgresWorld, SqliteWorld
-from tidewheel.core.tasks.dependency import EdgeState
-from tidewheel.core.tasks.requests import TaskFilter
-from tidewheel.core.tasks.status import INITIAL, Signal, Status, legal_steps
+from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.requests import TaskFilter
+from tidewheel.core.queue.status import INITIAL, Signal, Status, legal_steps
 from tidewheel.errors import CorruptStore
-from tidewheel.store.queries import load_queries
-from tidewheel.store.scripts.look import filter_parameters
+from tidewheel.store.operations.look import filter_parameters
+from tidewheel.store.sql import load_queries
 
 SQL = pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 

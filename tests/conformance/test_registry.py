@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.together import together
-from tidewheel.core.runs.definition import NewRun, StoredDefinition, StoredFile
-from tidewheel.core.runs.registry import NewWorkflow
+from tidewheel.core.operator.definition import NewRun, StoredDefinition, StoredFile
+from tidewheel.core.operator.registry import NewWorkflow
 from tidewheel.errors import NotFound
 from tidewheel.registry_errors import AlreadyRegistered
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.conformance.door import BROKEN, messages
-from tidewheel.core.tasks.requests import Message, Report, UsageSample
-from tidewheel.core.tasks.retry import Exponential, FixedDelays
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.submission import SubmitLimits
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.requests import Message, Report, UsageSample
+from tidewheel.core.queue.retry import Exponential, FixedDelays
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.submission import SubmitLimits
+from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import LeaseLost, MessagesMissing, NotFound, PayloadTooLarge, WrongStatus
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tests.conformance.run_steps import Driver
-from tidewheel.core.tasks.requests import Report, UsageSample
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.requests import Report, UsageSample
+from tidewheel.core.queue.resources import Resources
 
 
 def test_attempts_come_newest_first_with_what_they_asked_for_and_used(store, clock):

@@ -15,8 +15,8 @@ from tests.conformance.run_steps import (
     memory,
     task_row,
 )
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition
-from tidewheel.core.runs.requests import (
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import (
     Broadcast,
     CommandAnswer,
     NewCommand,
@@ -24,6 +24,8 @@ from tidewheel.core.runs.requests import (
     TimerKey,
     XtriggerResult,
 )
+from tidewheel.core.queue.requests import ClaimRequest
+from tidewheel.core.queue.status import Status
 from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
 from tidewheel.core.sched.records import (
     DropTask,
@@ -34,8 +36,6 @@ from tidewheel.core.sched.records import (
     PutRun,
     PutTask,
 )
-from tidewheel.core.tasks.requests import ClaimRequest
-from tidewheel.core.tasks.status import Status
 from tidewheel.errors import NotFound, NotRunning, RunLost
 from tidewheel.store.change_rows import read_changes
 

@@ -6,9 +6,9 @@ from tests.conformance.door import BROKEN, messages
 from tests.conformance.run_steps import Driver, claim_run, make_run
 from tests.conformance.test_wakeups import Ear
 from tests.support.patience import SECONDS_MAX
-from tidewheel.core.runs.requests import CommandAnswer, NewCommand
-from tidewheel.core.tasks.requests import Report
-from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.operator.requests import CommandAnswer, NewCommand
+from tidewheel.core.queue.requests import Report
+from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import LeaseLost
 
 SUCCESS = End(ending=Ending.SUCCEEDED)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.run_steps import Driver, active, make_run
 from tests.conformance.test_promises import unguarded
-from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions
 
 __all__ = ["unguarded"]
 

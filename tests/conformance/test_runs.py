@@ -6,9 +6,10 @@ import pytest
 
 from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
+from tests.kit.scenario import compile_graph
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition, StoredFile
-from tidewheel.core.runs.requests import CommandAnswer, NewCommand
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.operator.requests import CommandAnswer, NewCommand
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, RunStarted, SetOutputs
 from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.records import ForgetMemory, rebuild
@@ -25,7 +26,6 @@ from tidewheel.errors import (
     RunHeld,
     RunLost,
 )
-from tidewheel.testing.scenario import compile_graph
 
 DAY = 86_400.0
 

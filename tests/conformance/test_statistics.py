@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidewheel.core.tasks.requests import Report, UsageSample
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.requests import Report, UsageSample
+from tidewheel.core.queue.resources import Resources
 
 
 @pytest.mark.req("R003-60")

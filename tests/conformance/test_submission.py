@@ -3,10 +3,10 @@
 import pytest
 
 from tests.conformance.door import new_task
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import Exponential, FixedDelays
-from tidewheel.core.tasks.submission import SubmitLimits
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import Exponential, FixedDelays
+from tidewheel.core.queue.submission import SubmitLimits
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import (
     BadSetting,
     Duplicate,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tidewheel.core.tasks.requests import Report
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.values import VALUES_BYTES_MAX
+from tidewheel.core.queue.requests import Report
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.errors import BadValues
 
 WITH_SPACE = '\n {"beams" : 4, "name": "Ω", "n": 1.50e0, "many": 12345678901234567890} \t'

@@ -7,8 +7,8 @@ import pytest
 from tests.conformance.door import new_task
 from tests.conformance.run_steps import Driver, claim_run
 from tests.support.patience import SECONDS_MAX
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import QueueSettings
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.errors import Refused
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.door import PROCESS, messages
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import HostProcess, QueueSettings
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import HostProcess, QueueSettings
 from tidewheel.errors import LeaseLost, NotFound, WrongStatus
 
 

@@ -14,9 +14,9 @@ import apsw
 import psycopg
 
 from tests.conformance.door import Door
+from tests.kit.memory import MemoryStore
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.submission import SubmitLimits
-from tidewheel.store.memory import MemoryStore
+from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.postgres import PostgresStore
 from tidewheel.store.postgres_schema import prepare as prepare_postgres
 from tidewheel.store.sqlite import SqliteStore

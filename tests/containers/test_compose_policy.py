@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.container_engine import DOCKER
 from tests.support.stages import compose_text, opened_runner, service, stage_spec
-from tidewheel.core.runs.job_names import RUN_DIRECTORY
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.operator.job_names import RUN_DIRECTORY
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
 from tidewheel.runners.compose.engine import ComposeEngine
 from tidewheel.runners.engine.policy import ALLOWABLE
 from tidewheel.runners.engine.program import Cli
 from tidewheel.runners.engine.runner import EngineRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
 AT_ONCE = 6

@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.support.container_engine import IMAGE
-from tidewheel.runners.compose.engine import ComposeEngine
-from tidewheel.runners.engine.program import Cli
-from tidewheel.runners.engine.runner import EngineRunner
-from tidewheel.runners.swarm.engine import SwarmEngine
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     SPOKEN,
     Behaviour,
     ProcessRunnerConformance,
     RunnerConformance,
     claimed,
 )
+from tests.support.container_engine import IMAGE
+from tidewheel.runners.compose.engine import ComposeEngine
+from tidewheel.runners.engine.program import Cli
+from tidewheel.runners.engine.runner import EngineRunner
+from tidewheel.runners.swarm.engine import SwarmEngine
 
 SAY = 'echo "$$TIDEWHEEL_SAY"'
 

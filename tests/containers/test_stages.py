@@ -6,6 +6,12 @@ import shutil
 
 import pytest
 
+from tests.kit.runner_conformance import (
+    DEADLINE_SECONDS,
+    RecordedReports,
+    assigned,
+    claimed,
+)
 from tests.support.stages import (
     SAY,
     compose_text,
@@ -14,14 +20,8 @@ from tests.support.stages import (
     service,
     stage_spec,
 )
-from tidewheel.core.tasks.steps import Ending
+from tidewheel.core.queue.steps import Ending
 from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name
-from tidewheel.testing.runner_conformance import (
-    DEADLINE_SECONDS,
-    RecordedReports,
-    assigned,
-    claimed,
-)
 
 KINDS = ("compose", "swarm")
 pytestmark = pytest.mark.parametrize("kind", KINDS)

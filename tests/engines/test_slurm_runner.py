@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.kit.runner_conformance import ProcessRunnerConformance, claimed
 from tests.support.runner_commands import command
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.resources import Resources
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
-from tidewheel.testing.runner_conformance import ProcessRunnerConformance, claimed
 
 FOR_SLURM = Resources(labels=frozenset({RUNNER_LABEL}))
 

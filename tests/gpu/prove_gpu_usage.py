@@ -16,7 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.runners.gpu import open_gpus
 from tidewheel.runners.process_tree import MARKER, ProcessTree
 from tidewheel.runners.processes import identify

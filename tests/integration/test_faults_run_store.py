@@ -8,9 +8,9 @@ import pytest
 
 from tests.support import run_program
 from tests.support.patience import eventually
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
-from tidewheel.core.runs.requests import RunClaim
-from tidewheel.core.tasks.requests import Page, TaskFilter
+from tidewheel.core.operator.definition import NewRun, StoredDefinition
+from tidewheel.core.operator.requests import RunClaim
+from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import FAILPOINTS, RUN_OPERATIONS, WITHIN_BATCH
 from tidewheel.wiring.stores import open_store

@@ -15,7 +15,7 @@ import pytest
 from tests.support.fleet import fleet, is_gone
 from tests.support.patience import eventually
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import StoreUnreachable
 from tidewheel.store.postgres import open_postgres_store
 

@@ -6,18 +6,18 @@ import os
 from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
 from tidewheel.core.graph.node import Events, NodeDef
+from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.runners.handler_processes import HandlerCommand, run_handler
 from tidewheel.runners.process_table import read_row
-from tidewheel.services.clock import SystemClock
-from tidewheel.services.scheduler.handlers import (
+from tidewheel.scheduler.handlers import (
     EventHandlers,
     HandledNotice,
     HandledRun,
     HandlerSurroundings,
     TaskFacts,
 )
-from tidewheel.services.scheduler.mail import Mailer, MailSettings
-from tidewheel.sources.flow_cylc.settings import WorkflowEvents, WorkflowMail
+from tidewheel.scheduler.mail import Mailer, MailSettings
+from tidewheel.services.clock import SystemClock
 
 RUN = HandledRun(name="flow/run1", owner="ada")
 

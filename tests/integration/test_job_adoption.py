@@ -6,8 +6,8 @@ import shlex
 import subprocess
 import sys
 
+from tests.kit.runner_conformance import DEADLINE_SECONDS, Mailbox, RecordedReports
 from tests.support.run_jobs import assigned_in, node, open_runner, submission
-from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, Mailbox, RecordedReports
 
 # A worker in miniature: it starts one job of a run and waits for it, until it is killed.
 WORKER = """

@@ -6,10 +6,10 @@ import shlex
 
 import pytest
 
+from tests.kit.runner_conformance import Mailbox
 from tests.support.run_jobs import RUN, node, run_facts, run_node, submission
 from tidewheel.core.graph.node import Place, Simulation, StatePolling
-from tidewheel.core.tasks.steps import Ending
-from tidewheel.testing.runner_conformance import Mailbox
+from tidewheel.core.queue.steps import Ending
 
 ENV = "env -0"
 

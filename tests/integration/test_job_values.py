@@ -5,18 +5,18 @@ import os
 
 import pytest
 
-from tidewheel.core.tasks.values import VALUES_BYTES_MAX
-from tidewheel.runners.job_directory import JobDirectory
-from tidewheel.runners.processes import Exit
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.shell_ends import end_of
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     RecordedReports,
     assigned,
     claimed,
 )
+from tidewheel.core.queue.values import VALUES_BYTES_MAX
+from tidewheel.runners.job_directory import JobDirectory
+from tidewheel.runners.processes import Exit
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell_ends import end_of
 
 
 def end_of_command(home, command):

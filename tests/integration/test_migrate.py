@@ -17,7 +17,7 @@ from tests.support.later_versions import LAST, LOCKS, OURS, later_versions, migr
 from tests.support.patience import eventually
 from tests.support.volumes import folder_in_memory, mounted
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.errors import NewerSchema, OlderSchema, StoreFull
 from tidewheel.store.migrate import load_migrations
 from tidewheel.store.postgres import open_postgres_store

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
+from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.services.definitions.kept import sealed
 from tidewheel.store.migrate import MIGRATIONS, Migration
 from tidewheel.store.postgres import open_postgres_store

@@ -11,7 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from tidewheel.core.tasks.steps import Ending
+from tests.kit.runner_conformance import (
+    DEADLINE_SECONDS,
+    LONG_GRACE_SECONDS,
+    SHORT_GRACE_SECONDS,
+    Mailbox,
+    RecordedReports,
+    assigned,
+    claimed,
+)
+from tidewheel.core.queue.steps import Ending
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.processes import (
@@ -24,15 +33,6 @@ from tidewheel.runners.processes import (
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.runners.usage import UsageSampler
-from tidewheel.testing.runner_conformance import (
-    DEADLINE_SECONDS,
-    LONG_GRACE_SECONDS,
-    SHORT_GRACE_SECONDS,
-    Mailbox,
-    RecordedReports,
-    assigned,
-    claimed,
-)
 
 # A worker in miniature: it starts one job and waits for it, until it is killed.
 WORKER = """
@@ -41,7 +41,7 @@ from pathlib import Path
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     home = Path(sys.argv[1])

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tidewheel.core.tasks.task import TaskId
+from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Declined, Refused, StoreBusy, Unavailable
 from tidewheel.runners.message_client import call_run, send_message
 from tidewheel.runners.messages import MessageServer
-from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
 
 SECRET = "a secret"
 CALLER = TaskId("flow/run1/1/foo/1")

@@ -10,19 +10,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.patience import eventually
-from tidewheel.runners.fence import KEEPER
-from tidewheel.runners.process_table import read_table
-from tidewheel.runners.processes import all_ended, identify
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     Mailbox,
     RecordedReports,
     assigned,
     claimed,
 )
+from tests.support.patience import eventually
+from tidewheel.runners.fence import KEEPER
+from tidewheel.runners.process_table import read_table
+from tidewheel.runners.processes import all_ended, identify
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import ShellRunner
 
 # A worker in miniature. It leaves a child behind that was forked and knows all it had open.
 WORKER = """
@@ -30,7 +30,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     runner = ShellRunner(RunnerParts(environ=os.environ))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
+from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.runners.message_client import Delivery, send_message
 from tidewheel.runners.messages import CONNECTIONS_MAX, MessageServer
@@ -20,7 +21,6 @@ from tidewheel.runners.spool import (
     append,
     read_from,
 )
-from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports
 
 TURNED_AWAY = 30
 

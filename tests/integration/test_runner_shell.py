@@ -11,21 +11,21 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.support.patience import allowed
-from tidewheel.config import JobLimits
-from tidewheel.core.tasks.steps import Ending
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.errors import BadSetting
-from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.runner_parts import NO_LIMITS, RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     Mailbox,
     RecordedReports,
     assigned,
     claimed,
 )
+from tests.support.patience import allowed
+from tidewheel.config import JobLimits
+from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import BadSetting
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.runner_parts import NO_LIMITS, RunnerParts
+from tidewheel.runners.shell import ShellRunner
 
 HOSTILE = [
     "$(id > pwned)",
@@ -298,7 +298,7 @@ from pathlib import Path
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     runner = ShellRunner(RunnerParts(environ=os.environ))

@@ -11,16 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.patience import allowed
-from tidewheel.core.tasks.steps import Ending
-from tidewheel.errors import BadSetting
-from tidewheel.runners.process_table import read_table
-from tidewheel.runners.process_tree import ProcessTree
-from tidewheel.runners.processes import all_ended, identify, is_alive
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.tied_jobs import tying_prefix
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     LONG_GRACE_SECONDS,
     SHORT_GRACE_SECONDS,
@@ -29,6 +20,15 @@ from tidewheel.testing.runner_conformance import (
     assigned,
     claimed,
 )
+from tests.support.patience import allowed
+from tidewheel.core.queue.steps import Ending
+from tidewheel.errors import BadSetting
+from tidewheel.runners.process_table import read_table
+from tidewheel.runners.process_tree import ProcessTree
+from tidewheel.runners.processes import all_ended, identify, is_alive
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.tied_jobs import tying_prefix
 
 # Says "NAME PID" to the mailbox, then lasts; ignores SIGTERM if it is told to.
 LASTING = """
@@ -212,7 +212,7 @@ import asyncio, os, sys
 from pathlib import Path
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     runner = ShellRunner(RunnerParts(environ=os.environ), tie_jobs=True)
@@ -271,7 +271,7 @@ from pathlib import Path
 from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
     assert not takes_in_orphans()

@@ -7,18 +7,18 @@ import sys
 
 import pytest
 
-from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.runners.gpu import CardReading, GpuUse, open_gpus, use_by_process
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.usage import UsageSampler
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     LONG_GRACE_SECONDS,
     Mailbox,
     RecordedReports,
     assigned,
     claimed,
 )
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.runners.gpu import CardReading, GpuUse, open_gpus, use_by_process
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.usage import UsageSampler
 
 HELD_BYTES = 100_000_000
 

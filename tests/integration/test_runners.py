@@ -5,13 +5,7 @@ import os
 import threading
 from contextlib import asynccontextmanager, suppress
 
-from tests.support.runner_commands import command
-from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.python import Handlers, PythonRunner
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.usage import UsageSampler
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     JOBS_AT_ONCE,
     SPOKEN,
@@ -20,6 +14,12 @@ from tidewheel.testing.runner_conformance import (
     RunnerConformance,
     claimed,
 )
+from tests.support.runner_commands import command
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.python import Handlers, PythonRunner
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.usage import UsageSampler
 
 
 class TestShellRunner(ProcessRunnerConformance):

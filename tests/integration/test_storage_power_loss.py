@@ -13,11 +13,18 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.kit.power_loss import (
+    RecordedDisk,
+    Removed,
+    Synced,
+    weakened,
+    write_image,
+)
 from tests.support.patience import scaled
 from tests.support.volumes import folder_in_memory
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
     Beat,
     ClaimRequest,
     HostProcess,
@@ -27,18 +34,11 @@ from tidewheel.core.tasks.requests import (
     Report,
     TaskFilter,
 )
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.status import FINAL, Status
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import Need, NewTask, TaskError
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import Need, NewTask, TaskError
 from tidewheel.store.sqlite import open_sqlite_store
-from tidewheel.testing.power_loss import (
-    RecordedDisk,
-    Removed,
-    Synced,
-    weakened,
-    write_image,
-)
 
 IMAGES = scaled(320)
 CONTROL_IMAGES = scaled(60)

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from tests.kit.tcp_proxy import Fault, Harm
 from tests.support.audit import audit, until_all_ended
 from tests.support.fleet import is_gone
 from tests.support.patience import eventually, pace, scaled
-from tidewheel.testing.tcp_proxy import Fault, Harm
 
 LEASE_SECONDS = 1.5
 # What a worker asks of its server while it works.

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.tcp_proxy import Fault, Harm
 from tests.support.fleet import is_gone
 from tests.support.http_server import in_path
 from tests.support.patience import eventually, pace
 from tests.support.run_crew import ended
-from tidewheel.testing.tcp_proxy import Fault, Harm
 
 LONG_LEASE_SECONDS = 600.0
 SHORT_LEASE_SECONDS = 4.0  # a worker on a busy machine keeps it all the same

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.kit.faulty_store import FaultyStore
 from tests.support.http_server import Caller
 from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
@@ -28,7 +29,6 @@ from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
 from tidewheel.services.notifications.rules import Webhook
 from tidewheel.services.notifications.webhook import NotPosted, Posted, is_allowed, post
 from tidewheel.services.service import Backoff, Surroundings
-from tidewheel.testing.faulty_store import FaultyStore
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import opened_store
 

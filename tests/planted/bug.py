@@ -17,7 +17,8 @@ class Edit(NamedTuple):
     new: str
 
     def apply(self, package: Path) -> None:
-        path = package / self.file
+        beside = package.parent if self.file.startswith("tests/") else package
+        path = beside / self.file
         source = path.read_text(encoding="utf-8")
         found = source.count(self.old)
         assert found == 1, (
@@ -42,11 +43,12 @@ class Bug(NamedTuple):
 
 
 def run_with(package: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """``python -m`` with a copy of the package, and with the tests as they are."""
+    """``python -m`` with a copy of the package and the test kit, and the tests as they are."""
+    copy = str(package.parent)
     return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
+        [sys.executable, "-P", "-m", *map(str, arguments)],  # what was copied comes first
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((copy, str(ROOT)))},
         capture_output=True,
         text=True,
         check=False,

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 from tests.planted.bug import Bug, Edit
 
-DRIVER = "services/scheduler/run_driver.py"
-DRIVING = "services/scheduler/driving.py"
-HAPPENINGS = "services/scheduler/happenings.py"
-HEARING = "services/scheduler/hearing.py"
-STAGE = "services/scheduler/stage.py"
-BATCH = "store/scripts/run_batch.py"
-EVENTS = "store/scripts/events.py"
-MEMORY_BATCHES = "store/memory/run_batches.py"
-MEMORY_RUNS = "store/memory/runs.py"
+DRIVER = "scheduler/run_driver.py"
+DRIVING = "scheduler/driving.py"
+HAPPENINGS = "scheduler/happenings.py"
+HEARING = "scheduler/hearing.py"
+STAGE = "scheduler/stage.py"
+BATCH = "store/operations/run_batch.py"
+EVENTS = "store/operations/events.py"
+MEMORY_BATCHES = "tests/kit/memory/run_batches.py"
+MEMORY_RUNS = "tests/kit/memory/runs.py"
 RECORDS = "core/sched/records.py"
 
 # Found by the joint simulation.
@@ -273,7 +273,7 @@ NAMED_BUGS = (
             "a stall that ends nothing is told again and again",
             (
                 Edit(
-                    "services/scheduler/run_timers.py",
+                    "scheduler/run_timers.py",
                     "if stalled and not self._is_told and key",
                     "if stalled and key",
                 ),

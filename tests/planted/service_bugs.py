@@ -2,10 +2,10 @@
 
 from tests.planted.bug import Bug, Edit
 
-CLAIMS = "services/worker/claims.py"
-HEARTBEATS = "services/worker/heartbeats.py"
+CLAIMS = "worker/claims.py"
+HEARTBEATS = "worker/heartbeats.py"
 MONITOR = "services/monitor.py"
-WORKPLACE = "services/worker/workplace.py"
+WORKPLACE = "worker/workplace.py"
 
 DUE_AT = "return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE"
 
@@ -50,7 +50,7 @@ SERVICE_BUGS = (
                 "",
             ),
             Edit(
-                "services/worker/cancellations.py",
+                "worker/cancellations.py",
                 "self._jobs.stop_by_key(key, StopReason.CANCEL)",
                 "del key",
             ),
@@ -65,7 +65,7 @@ SERVICE_BUGS = (
         "a database error drops the end of an attempt",
         (
             Edit(
-                "services/worker/reports.py",
+                "worker/reports.py",
                 "        if not self._batch:\n            return ()\n",
                 "        if not self._batch:\n            return ()\n"
                 "        batch, self._batch = self._batch, []\n"
@@ -113,7 +113,7 @@ SERVICE_BUGS = (
         "a worker forgets that a job has nodes for itself",
         (
             Edit(
-                "services/worker/room.py",
+                "worker/room.py",
                 "            self._nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
@@ -124,7 +124,7 @@ SERVICE_BUGS = (
         "an exclusive task is claimed together with others",
         (
             Edit(
-                "core/tasks/resources.py",
+                "core/queue/resources.py",
                 "if not fits(one, offered) or (one.exclusive and count):",
                 "if not fits(one, offered):",
             ),
@@ -135,7 +135,7 @@ SERVICE_BUGS = (
         "the lease of a living worker is adopted",
         (
             Edit(
-                "services/worker/adoption.py",
+                "worker/adoption.py",
                 "if lease.task.handler is None and not is_alive(lease.process)",
                 "if lease.task.handler is None or is_alive(lease.process)",
             ),
@@ -145,7 +145,7 @@ SERVICE_BUGS = (
         "a fenced job that outlived its worker is adopted",
         (
             Edit(
-                "services/worker/adoption.py",
+                "worker/adoption.py",
                 "        if task.fence_kill:\n",
                 "        if False:\n",
             ),
@@ -155,7 +155,7 @@ SERVICE_BUGS = (
         "a lease that was adopted without a job is left to lapse",
         (
             Edit(
-                "services/worker/shift.py",
+                "worker/shift.py",
                 "if job is None and fate is Fate.NOBODYS:",
                 "if job is None:",
             ),

@@ -5,18 +5,18 @@ Most were seen in other systems, which are named.
 
 from tests.planted.bug import Bug, Edit
 
-LEASE = "core/tasks/lease.py"
-STATUS = "core/tasks/status.py"
-STEPS = "core/tasks/steps.py"
-CHANGES = "store/memory/changes.py"
-LEASES = "store/memory/leases.py"
-VIEWS = "store/memory/views.py"
+LEASE = "core/queue/lease.py"
+STATUS = "core/queue/status.py"
+STEPS = "core/queue/steps.py"
+CHANGES = "tests/kit/memory/changes.py"
+LEASES = "tests/kit/memory/leases.py"
+VIEWS = "tests/kit/memory/views.py"
 ROWS = "store/rows.py"
-CASCADE = "store/scripts/cascade.py"
-CLAIM = "store/scripts/claim.py"
-REPORT = "store/scripts/report.py"
-SUBMIT = "store/scripts/submit.py"
-WATCH = "store/scripts/watch.py"
+CASCADE = "store/operations/cascade.py"
+CLAIM = "store/operations/claim.py"
+REPORT = "store/operations/report.py"
+SUBMIT = "store/operations/submit.py"
+WATCH = "store/operations/watch.py"
 
 GUARD = "if task.attempt != holder.attempt or task.owner != holder.worker:"
 CHECK = '    check_holder(task, one.holder, "a report")'
@@ -260,7 +260,7 @@ GRAPH_BUGS = (
         "a failed parent counts as a succeeded one",
         (
             Edit(
-                "core/tasks/dependency.py",
+                "core/queue/dependency.py",
                 "if output == parent_status.value and parent_status in FINAL:",
                 "if parent_status in FINAL and parent_status is not Status.CANCELLED:",
             ),

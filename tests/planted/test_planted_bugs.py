@@ -23,7 +23,7 @@ def simulate(
     package: Path, schedules: int, seed: int = SEED
 ) -> subprocess.CompletedProcess[str]:
     given = ("--seed", seed, "--schedules", schedules)
-    return run_with(package, "tidewheel.testing.simulate", *given)
+    return run_with(package, "tests.kit.simulate", *given)
 
 
 @pytest.mark.parametrize("bug", [*STORE_BUGS, *SERVICE_BUGS], ids=lambda bug: bug.name)
@@ -52,4 +52,4 @@ def test_there_are_enough_bugs_and_each_has_its_name():
 
 def test_a_bug_that_no_longer_fits_the_source_is_loud(package):
     with pytest.raises(AssertionError, match="0 times"):
-        Edit("core/tasks/lease.py", "no such line", "").apply(package)
+        Edit("core/queue/lease.py", "no such line", "").apply(package)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
 from tidewheel.server.resources import manual_pages
 from tidewheel.server.resources.home import PAGES

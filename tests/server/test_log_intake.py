@@ -9,7 +9,7 @@ import pytest
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.task import WorkerId
 
 _numbers = count(1)
 

@@ -12,7 +12,7 @@ from tests.support.http_server import running_server
 from tests.support.patience import allowed, eventually
 from tests.support.raw_http import RawConnection
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
 from tidewheel.server.quota import SubmitQuota

@@ -10,7 +10,7 @@ from tests.support import visitor as visitors
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import FLOW, PYTHON, TEMPLATE, put, sip_files
 from tidewheel.core.graph.findings import InvalidDefinition, Severity
-from tidewheel.core.runs.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions
 from tidewheel.errors import Refused
 from tidewheel.registry_errors import AlreadyRegistered, UnknownWorkflow
 

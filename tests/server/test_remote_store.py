@@ -9,10 +9,10 @@ from tests.support.http_server import running_server
 from tests.support.patience import allowed
 from tidewheel import AsyncClient, Client, Worker
 from tidewheel.config import Credentials, StoreSettings
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import HostProcess, NewWorker, Page, TaskFilter, UsageSample
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import HostProcess, NewWorker, Page, TaskFilter, UsageSample
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable
 from tidewheel.runners.handlers import Handlers
 from tidewheel.store.remote import open_remote_store

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
+from tests.kit.memory.store import MemoryStore
 from tests.server.conftest import register
 from tests.server.test_sessions import FORM, code_of
 from tests.support.http_server import running_server
 from tidewheel.client.tokens import make_token
-from tidewheel.core.tasks.access import Grant, Scope, TokenKind
+from tidewheel.core.queue.access import Grant, Scope, TokenKind
 from tidewheel.server.auth import Authenticator, Shown
 from tidewheel.server.refusals import NotAuthenticated
 from tidewheel.server.reserve import Reserve
-from tidewheel.store.memory.store import MemoryStore
 
 
 @pytest.fixture

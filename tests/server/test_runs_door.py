@@ -13,8 +13,8 @@ from tests.support.prepared_run import FLOW, PreparedRun
 from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.runs.commands import Hold, Pause, Reload, Trigger
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.commands import Hold, Pause, Reload, Trigger
+from tidewheel.core.operator.definition import (
     NewRun,
     RunOptions,
     StoredDefinition,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import FLOW, PreparedRun
-from tidewheel.core.runs.definition import sealed
+from tidewheel.core.operator.definition import sealed
 from tidewheel.wiring.stores import opened_store
 
 

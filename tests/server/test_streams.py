@@ -9,7 +9,7 @@ import pytest
 from tests.server.conftest import register
 from tests.support.http_server import Caller, running_server
 from tests.support.patience import allowed, eventually
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
 from tidewheel.server.routes import Needs, Route, no_queue
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.scripted_server import CLOSE, HANG_UP, OK, SILENCE, scripted
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import ClaimRequest, Report
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import ClaimRequest, Report
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable, Unavailable
 from tidewheel.store.remote import open_remote_store
 from tidewheel.store.remote.address import path_of

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
-from tidewheel.core.runs.registry import Bundle
+from tidewheel.core.operator.registry import Bundle
 from tidewheel.services.registry.door import StoreRegistryDoor
 
 CYCLING = """\

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from tests.kit import machines
+from tests.kit.machines import Script
 from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case, draw
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.steps import End
-from tidewheel.testing import machines
-from tidewheel.testing.machines import Script
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
 
 ENDS: dict[str, End] = {
     SUCCEEDED: machines.SUCCEEDED,

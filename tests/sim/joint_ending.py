@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.kit.memory import MemoryStore
+from tests.kit.rules.facts import BrokenInvariant, TaskFacts, demand
+from tests.kit.scenario import compile_flow, word_of
 from tests.sim.joint_case import Flow, read_id
 from tests.sim.joint_judge import JointInvariants
 from tests.sim.sched_oracle import (
@@ -30,9 +33,6 @@ from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import PutMemory, rebuild
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import VerdictKind
-from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.rules.facts import BrokenInvariant, TaskFacts, demand
-from tidewheel.testing.scenario import compile_flow, word_of
 
 # After these the attempt is made again.
 AGAIN = ("lapse", "yield")

@@ -13,6 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, cast
 
+from tests.kit.invariants import Invariants
+from tests.kit.memory.tables import Tables
+from tests.kit.rules.facts import Call, demand
 from tests.sim.joint_case import read_id
 from tests.sim.sched_oracle import (
     BAD_ENDS,
@@ -27,10 +30,7 @@ from tests.sim.sched_oracle import (
     Key,
     Leaf,
 )
-from tidewheel.core.runs.requests import Batch, RunClaim, RunLease
-from tidewheel.store.memory.tables import Tables
-from tidewheel.testing.invariants import Invariants
-from tidewheel.testing.rules.facts import Call, demand
+from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
 
 ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.

@@ -13,27 +13,27 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.commands import Command, command_text
-from tidewheel.core.runs.definition import StoredDefinition
-from tidewheel.core.runs.requests import NewCommand, RunClaim
-from tidewheel.core.runs.run_log import Line
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant
+from tests.kit.faults import QUIET_AT
+from tests.kit.network import LATE_SECONDS_MAX
+from tests.kit.processes import Process
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.commands import Command, command_text
+from tidewheel.core.operator.definition import StoredDefinition
+from tidewheel.core.operator.requests import NewCommand, RunClaim
+from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports.store import Store
+from tidewheel.scheduler.driving import Drive
+from tidewheel.scheduler.outcome import Work
+from tidewheel.scheduler.run_driver import RunDriver
+from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.stage import Stage
+from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.kept import RestoredDefinition, restore
-from tidewheel.services.scheduler.driving import Drive
-from tidewheel.services.scheduler.outcome import Work
-from tidewheel.services.scheduler.run_driver import RunDriver
-from tidewheel.services.scheduler.run_files import RunFiles
-from tidewheel.services.scheduler.stage import Stage
-from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.testing.faults import QUIET_AT
-from tidewheel.testing.network import LATE_SECONDS_MAX
-from tidewheel.testing.processes import Process
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now
 ANSWER_LOOKS_MAX = 20  # a second apart

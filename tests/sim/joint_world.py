@@ -13,37 +13,37 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from random import Random
 
-from tests.sim.joint_case import Flow
-from tests.sim.joint_ending import check_ending
-from tests.sim.joint_judge import JointInvariants
-from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
-from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
-from tidewheel.core.runs.definition import NewRun
-from tidewheel.core.runs.requests import Batch, StoredRun
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import rebuild
-from tidewheel.core.tasks.requests import Abilities, QueueSettings
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End
-from tidewheel.services.scheduler.driving import Drive
-from tidewheel.services.service import Service
-from tidewheel.testing.campaign import Outcome
-from tidewheel.testing.event_log import EVENTS_KEPT
-from tidewheel.testing.faults import QUIET_AT
-from tidewheel.testing.inhabitants import Inhabitant, Make, monitor, surroundings, worker
-from tidewheel.testing.invariants import BrokenInvariant, Call
-from tidewheel.testing.machines import KILLED, TERMINATED, Machine
-from tidewheel.testing.network import Link, run_at_once
-from tidewheel.testing.processes import Process
-from tidewheel.testing.rules.executions import Execution
-from tidewheel.testing.rules.steps import Step
-from tidewheel.testing.simulated_world import (
+from tests.kit.campaign import Outcome
+from tests.kit.event_log import EVENTS_KEPT
+from tests.kit.faults import QUIET_AT
+from tests.kit.inhabitants import Inhabitant, Make, monitor, surroundings, worker
+from tests.kit.invariants import BrokenInvariant, Call
+from tests.kit.machines import KILLED, TERMINATED, Machine
+from tests.kit.network import Link, run_at_once
+from tests.kit.processes import Process
+from tests.kit.rules.executions import Execution
+from tests.kit.rules.steps import Step
+from tests.kit.simulated_world import (
     KEEP_FOR_EVER,
     Beginning,
     SimulatedWorld,
     live_through,
 )
+from tests.sim.joint_case import Flow
+from tests.sim.joint_ending import check_ending
+from tests.sim.joint_judge import JointInvariants
+from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
+from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
+from tidewheel.core.operator.definition import NewRun
+from tidewheel.core.operator.requests import Batch, StoredRun
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import Abilities, QueueSettings
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End
+from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.records import rebuild
+from tidewheel.scheduler.driving import Drive
+from tidewheel.services.service import Service
 
 HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended
 IDLE_SECONDS_MAX = 200.0  # of jobs, retries, leases and stalls the longest, and some more

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tidewheel.testing.campaign import Outcome, campaign
-from tidewheel.testing.rules.facts import BrokenInvariant
+from tests.kit.campaign import Outcome, campaign
+from tests.kit.rules.facts import BrokenInvariant
 
 
 def play_all(module: str, about: str, play: Callable[[int], None]) -> int:

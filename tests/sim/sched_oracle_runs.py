@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from tests.kit.scenario import Scenario, compile_flow
 from tests.sim.sched_oracle import (
     BAD_ENDS,
     FAILED,
@@ -29,7 +30,6 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import CancelTimer, SetTimer, Submit
 from tidewheel.core.sched.events import Event, JobEnd
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 STEPS_MAX = 2_000
 ENDS = {SUCCEEDED: JobEnd.SUCCEEDED, FAILED: JobEnd.FAILED, SUBMIT_FAILED: JobEnd.NOT_STARTED}

@@ -48,7 +48,7 @@ class Campaign:
 
 CAMPAIGNS = {
     "queue": Campaign(
-        module="tidewheel.testing.simulate",
+        module="tests.kit.simulate",
         each=60,
         once_failed={
             41000383: "a claim that came after the farewell of its worker broke it",

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_flow
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import Arrow
 from tests.sim.sched_oracle import Graph as Drawn
@@ -19,17 +20,16 @@ from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there
 from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.applying import answer_of, events_of
-from tidewheel.core.runs.commands import Command
-from tidewheel.core.runs.run_log import RunLog
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.applying import answer_of, events_of
+from tidewheel.core.operator.commands import Command
+from tidewheel.core.operator.run_log import RunLog
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.preview import preview
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 COMMANDS = CAMPAIGNS["commands"]
 DRAWS_MAX = 6

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.kit.scenario import compile_flow
 from tests.sim.sched_oracle import (
     FAILED,
     STARTED,
@@ -25,6 +26,7 @@ from tests.sim.sched_oracle import (
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_text import read_graph
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import Event, JobEnd
@@ -35,8 +37,6 @@ from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, rebuil
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Flows, Stage, Standing, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.tasks.task import Instant
-from tidewheel.testing.scenario import compile_flow
 
 NOW = Instant(1_900_000_000.0)
 STATES_MAX = 20_000

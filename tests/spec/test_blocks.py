@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.kit.virtual_time import in_virtual_time
 from tests.spec.test_standby import Station
-from tidewheel.core.runs.blocks import BlockCondition, Need, NewBlock, NewSbi
-from tidewheel.core.runs.definition import NewRun, RunOptions
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.core.operator.blocks import BlockCondition, Need, NewBlock, NewSbi
+from tidewheel.core.operator.definition import NewRun, RunOptions
 
 
 class Blocks(Station):

@@ -9,12 +9,12 @@ import pytest
 import tidewheel
 from tests.support.patience import allowed
 from tidewheel import AsyncClient, Client
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import Exponential, FixedDelays
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import Exponential, FixedDelays
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import (
     BadSetting,
     BadValues,

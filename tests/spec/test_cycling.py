@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.sources.cycling.reader import CyclingReader, split_recurrences
+from tidewheel.formats.cycling.reader import CyclingReader, split_recurrences
 
 SHOWN = 4
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.runs import commands
+from tests.kit.driven_run import DrivenRun
+from tidewheel.core.operator import commands
 from tidewheel.errors import Refused
-from tidewheel.testing.driven_run import DrivenRun
 
 CHAIN = """
 [scheduling]

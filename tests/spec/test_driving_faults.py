@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.driven_run import DrivenRun
 from tidewheel.client.connection import Connection
 from tidewheel.client.runs import Runs
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.requests import Batch, RunClaim, RunLease
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.sched.records import PutFlow
-from tidewheel.core.tasks.requests import HostProcess
 from tidewheel.errors import NotRunning, StoreUnreachable
-from tidewheel.testing.driven_run import DrivenRun
 
 OTHER = HostProcess(host="there", boot_id="boot", pid=3, started=3.0)
 FLOW = """

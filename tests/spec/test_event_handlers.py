@@ -8,28 +8,28 @@ from subprocess import run
 
 import pytest
 
+from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode, Simulation
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.task import Instant
+from tidewheel.formats.flow_cylc.loading import SourceOptions
+from tidewheel.formats.flow_cylc.node_checks import handler_problem
+from tidewheel.formats.flow_cylc.reading import read_flow
+from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.runners.handler_processes import HandlerEnd
-from tidewheel.services.scheduler.handler_templates import (
+from tidewheel.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,
     TaskFacts,
     commands_for,
     filled,
 )
-from tidewheel.services.scheduler.handlers import (
+from tidewheel.scheduler.handlers import (
     EventHandlers,
     HandlerSettings,
     HandlerSurroundings,
 )
-from tidewheel.services.scheduler.mail import Mailer, MailSettings
-from tidewheel.sources.flow_cylc.loading import SourceOptions
-from tidewheel.sources.flow_cylc.node_checks import handler_problem
-from tidewheel.sources.flow_cylc.reading import read_flow
-from tidewheel.sources.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.scheduler.mail import Mailer, MailSettings
 
 RUN = HandledRun(name="flow/run1", uuid="u-1", owner="ada", meta=(("title", "The flow"),))
 FINE = HandlerEnd(0, "")

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.runs.run_log import Line
-from tidewheel.core.tasks.task import Instant
+from tests.kit.driven_run import DrivenRun
+from tests.kit.memory import MemoryStore
+from tidewheel.core.operator.run_log import Line
+from tidewheel.core.queue.task import Instant
 from tidewheel.runners.processes import this_process
+from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
+from tidewheel.scheduler.run_owner import note_store, take_folder
 from tidewheel.services.file_removal import (
     find_orphans,
     remove_folder,
@@ -17,11 +21,7 @@ from tidewheel.services.file_removal import (
     remove_run_files,
 )
 from tidewheel.services.home_folders import log_generations, run_directory
-from tidewheel.services.run_views.log_files import last_text, part_of_file, run_log
-from tidewheel.services.scheduler.run_files import LOGS_KEPT, RunFiles
-from tidewheel.services.scheduler.run_owner import note_store, take_folder
-from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.driven_run import DrivenRun
+from tidewheel.views.log_files import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
 

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.flow_cylc.joining import join_continued
-from tidewheel.sources.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
-from tidewheel.sources.flow_cylc.loading import SourceOptions, read_source
-from tidewheel.sources.flow_cylc.reading import read_flow, read_settings
-from tidewheel.sources.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.joining import join_continued
+from tidewheel.formats.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
+from tidewheel.formats.flow_cylc.loading import SourceOptions, read_source
+from tidewheel.formats.flow_cylc.reading import read_flow, read_settings
+from tidewheel.formats.flow_cylc.source_text import SourceText
 
 WHOLE = '''\
 [meta]

@@ -10,9 +10,9 @@ import pytest
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NodeDef, RunMode
-from tidewheel.sources.flow_cylc.loading import SourceOptions
-from tidewheel.sources.flow_cylc.reading import read_flow
-from tidewheel.sources.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.loading import SourceOptions
+from tidewheel.formats.flow_cylc.reading import read_flow
+from tidewheel.formats.flow_cylc.settings import FlowSettings
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
 

@@ -8,9 +8,9 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.sources.flow_cylc.loading import SourceOptions, read_source
-from tidewheel.sources.flow_cylc.reading import read_flow, read_settings
-from tidewheel.sources.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.loading import SourceOptions, read_source
+from tidewheel.formats.flow_cylc.reading import read_flow, read_settings
+from tidewheel.formats.flow_cylc.settings import FlowSettings
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.memory import MemoryStore
+from tests.kit.scripted_runner import Script, ScriptedHost
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tests.support.patience import allowed
 from tidewheel.config import WorkerSettings
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import NewTask, TaskId
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import Surroundings
-from tidewheel.services.worker.shift import Host
-from tidewheel.services.worker.worker import Worker
-from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.faulty_store import FaultyStore
-from tidewheel.testing.scripted_runner import Script, ScriptedHost
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.worker.shift import Host
+from tidewheel.worker.worker import Worker
 
 
 @pytest.mark.req("R002-39", "R002-44")

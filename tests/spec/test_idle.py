@@ -2,16 +2,16 @@
 
 import asyncio
 
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.client.idle import until_idle
 from tidewheel.config import WorkerSettings
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import HostProcess, NewWorker, Report
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.faulty_store import FaultyStore
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import HostProcess, NewWorker, Report
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskId
 
 
 @in_virtual_time

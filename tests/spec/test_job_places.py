@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from tests.kit.scenario import compile_graph
 from tests.support.run_jobs import job_facts, node, run_facts
 from tidewheel.config import WorkerSettings
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.node import Place
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms
-from tidewheel.services.scheduler.job_place import check_places
-from tidewheel.services.scheduler.job_task import JobWriter
-from tidewheel.testing.scenario import compile_graph
+from tidewheel.scheduler.job_place import check_places
+from tidewheel.scheduler.job_task import JobWriter
 
 HPC = Platform(
     name="hpc",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.runs import commands
-from tidewheel.testing.driven_run import DrivenRun
+from tests.kit.driven_run import DrivenRun
+from tidewheel.core.operator import commands
 
 POINT = "20300317T1800Z"  # a run begins 800 seconds before
 FLOW = f"""

@@ -4,13 +4,13 @@ import asyncio
 from pathlib import Path
 from random import Random
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.resources import Resources
+from tests.kit.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import LeaseLost, StoreUnreachable
 from tidewheel.services.service import Surroundings
-from tidewheel.services.worker.attempts import Attempt
-from tidewheel.services.worker.log_streaming import CHUNK_BYTES_MAX, LogStreams, LogWay, Receipt
-from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.worker.attempts import Attempt
+from tidewheel.worker.log_streaming import CHUNK_BYTES_MAX, LogStreams, LogWay, Receipt
 
 
 class Host:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.faulty_store import FaultyStore
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.core.queue.task import TaskId
 
 
 async def claimed_by_a_dead_worker(world, *ids, **fields):

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
-from tidewheel.core.runs.requests import Batch, RunClaim
-from tidewheel.core.tasks.requests import HostProcess, Page, TaskFilter, UsageSample
-from tidewheel.core.tasks.task import Instant, Need, NewTask, TaskId
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.scripted_runner import Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.operator.definition import NewRun, StoredDefinition
+from tidewheel.core.operator.requests import Batch, RunClaim
+from tidewheel.core.queue.requests import HostProcess, Page, TaskFilter, UsageSample
+from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
+from tidewheel.scheduler.run_owner import take_folder
 from tidewheel.services.home_folders import (
     attempt_directory,
     run_directory,
     tasks_directory,
 )
-from tidewheel.services.scheduler.run_owner import take_folder
-from tidewheel.testing.faulty_store import FaultyStore
-from tidewheel.testing.scripted_runner import Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
-from tidewheel.core.runs.blocks import NewObject
-from tidewheel.testing.driven_run import DrivenRun
+from tidewheel.core.operator.blocks import NewObject
 
 STAGES = definition(
     stage("ingest", "object:visibilities-7 present"),

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.errors import OlderSchema, StoreUnreachable
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.opening import open_patiently
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
 
 
 class Database:

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from tidewheel.core.graph.findings import Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, meaning
 from tidewheel.core.graph.policy import CYLC8
-from tidewheel.sources.flow_cylc.points import PointTexts
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_workflow
-from tidewheel.sources.python_api import (
+from tidewheel.formats.flow_cylc.points import PointTexts
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_workflow
+from tidewheel.formats.python_api import (
     BadStatement,
     InvalidDefinition,
     ReadOptions,
@@ -965,7 +965,7 @@ def test_a_function_becomes_a_task_with_its_name_and_stays_at_hand():
     assert plain.function is _left_out
     assert plain.name == "_left_out"
     assert nodes["_left_out"].scripts.main.startswith(
-        "python3 -m tidewheel.sources.python_api "
+        "python3 -m tidewheel.formats.python_api "
     )
     assert nodes["other"].scripts.main.endswith(" other")
     assert nodes["other"].retries.execution == (60.0,)
@@ -1006,7 +1006,7 @@ def test_the_script_of_a_function_calls_it(tmp_path):
     file = tmp_path / "flow.py"
     file.write_text(
         "from sibling import WORD\n"
-        "from tidewheel.sources.python_api import Workflow\n"
+        "from tidewheel.formats.python_api import Workflow\n"
         "flow = Workflow('w')\n"
         "@flow.task(environment={'A': 1})\n"
         "def greet():\n"
@@ -1030,7 +1030,7 @@ def test_the_script_of_a_function_calls_it(tmp_path):
 CALLED = """
 import asyncio
 import functools
-from tidewheel.sources.python_api import Workflow
+from tidewheel.formats.python_api import Workflow
 
 flow = Workflow("w")
 
@@ -1081,7 +1081,7 @@ def test_an_async_function_is_awaited_and_work_that_nobody_does_is_no_success(
 ):
     file = tmp_path / "flow.py"
     file.write_text(CALLED, encoding="utf-8")
-    ended = run_python("-m", "tidewheel.sources.python_api", str(file), task, cwd=ROOT)
+    ended = run_python("-m", "tidewheel.formats.python_api", str(file), task, cwd=ROOT)
     assert ended.returncode == status
     assert words in ended.stdout + ended.stderr
     assert "never awaited" not in ended.stderr
@@ -1118,7 +1118,7 @@ def test_the_workflow_of_a_file_is_found():
     [
         ("x = 1\n", "defines no workflow", 0),
         (
-            "from tidewheel.sources.python_api import Workflow as W\na = W('a')\nb = W('b')\n",
+            "from tidewheel.formats.python_api import Workflow as W\na = W('a')\nb = W('b')\n",
             "several workflows: a, b",
             0,
         ),
@@ -1126,7 +1126,7 @@ def test_the_workflow_of_a_file_is_found():
         ("x = 1\n\nraise ValueError('no good')\n", "ValueError: no good", 3),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3", 2),
         (
-            "from tidewheel.sources.python_api import Workflow\n"
+            "from tidewheel.formats.python_api import Workflow\n"
             "flow = Workflow('w')\n"
             "a = flow.task('a')\n"
             "a >> a\n",

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.task import TaskId
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.task import TaskId
 from tidewheel.services.explain import reasons
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
 
 RUNS_COMMANDS = Abilities(handlers=frozenset({"ship"}), bare=False)
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.scenario import compile_flow, compile_graph
 from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
 from tidewheel.services.rehearsal.chart import lanes, marks
 from tidewheel.services.rehearsal.critical_path import critical_path, reason_text
 from tidewheel.services.rehearsal.play import rehearse
 from tidewheel.services.rehearsal.reach import last_of
-from tidewheel.testing.scenario import compile_flow, compile_graph
 
 HOURLY = """
     [scheduling]

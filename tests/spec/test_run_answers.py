@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from tests.conformance.door import PROCESS
-from tidewheel.core.runs.commands import Pause, Trigger
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.requests import Batch, CommandAnswer, RunClaim
+from tests.kit.memory import MemoryStore
+from tests.kit.virtual_time import run_virtually
+from tidewheel.core.operator.commands import Pause, Trigger
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import Batch, CommandAnswer, RunClaim
 from tidewheel.errors import Aborted, NotRunning
 from tidewheel.services.run_answers import (
     HANDOVER_SECONDS,
@@ -15,8 +17,6 @@ from tidewheel.services.run_answers import (
     awaited_answer,
     post_command,
 )
-from tidewheel.store.memory import MemoryStore
-from tidewheel.testing.virtual_time import run_virtually
 
 LEASE_SECONDS = 10.0
 SOON_SECONDS = HANDOVER_SECONDS / 2

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tidewheel.core.runs.applying import answer_of, events_of
-from tidewheel.core.runs.commands import (
+from tests.kit.scenario import Scenario
+from tidewheel.core.operator.applying import answer_of, events_of
+from tidewheel.core.operator.commands import (
     Broadcast,
     ExtTrigger,
     Hold,
@@ -21,7 +22,6 @@ from tidewheel.core.runs.commands import (
 )
 from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario
 
 
 def obey(run, command):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.run_log import RunLog, command_line, command_name
+from tests.kit.scenario import compile_flow, compile_graph
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.run_log import RunLog, command_line, command_name
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import FlowChoice, JobEnd
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.trigger_log import trigger_line
-from tidewheel.testing.scenario import compile_flow, compile_graph
 
 
 class LoggedRun:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tidewheel.core.runs.selecting import id_text, job_of, select, unique_key
+from tests.kit.scenario import Scenario, compile_flow
+from tidewheel.core.operator.selecting import id_text, job_of, select, unique_key
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 FAMILIES = "[[FAM]]\n[[fa, fb]]\ninherit = FAM\n[[z, lone]]\n"
 

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from tests.support.run_jobs import node, run_facts, submission
-from tidewheel.core.runs.definition import StoredDefinition, StoredFile
+from tidewheel.core.operator.definition import StoredDefinition, StoredFile
 from tidewheel.errors import NotFound, Refused, RunnerUnable, StoreUnreachable
+from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.run_owner import STORE
 from tidewheel.services.run_supplies import Supplies, held_definition, wanted_definition
-from tidewheel.services.scheduler.run_files import RunFiles
-from tidewheel.services.scheduler.run_owner import STORE
 
 
 def definition(digest, **files):

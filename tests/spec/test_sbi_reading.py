@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.runs.blocks import BlockCondition, Need
+from tidewheel.core.operator.blocks import BlockCondition, Need
+from tidewheel.formats.sip.sbi_reading import is_block_id, read_sbi
 from tidewheel.services.blocks.requests import fingerprint
-from tidewheel.sources.sip.sbi_reading import is_block_id, read_sbi
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")
 

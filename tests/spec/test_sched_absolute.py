@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import FlowChoice
-from tidewheel.testing.scenario import Scenario
 
 
 @pytest.mark.req("R001-7", "R001-2")

@@ -2,8 +2,8 @@
 
 import re
 
+from tests.kit.scenario import Scenario, compile_graph
 from tidewheel.core.sched.events import Reload, StopAtPoint
-from tidewheel.testing.scenario import Scenario, compile_graph
 
 
 def cylc8(graph: str, final: int | None = None, scheduling: str = "") -> Scenario:

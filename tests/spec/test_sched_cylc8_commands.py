@@ -1,7 +1,7 @@
 """Workflows whose jobs command their own run, as Cylc 8 runs them (SEMANTICS §8, §14)."""
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import FlowChoice, StopFlow
-from tidewheel.testing.scenario import Scenario
 
 
 def a_run(graph, names, **options):

@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_flow
 from tidewheel.core.sched.events import Stop, StopMode
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.trigger_log import triggered_off
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 
 def first(run: Scenario, one: str) -> tuple[str, bool, str]:

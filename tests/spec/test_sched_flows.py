@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import FlowChoice, StopFlow, Trigger
 from tidewheel.core.sched.preview import preview
-from tidewheel.testing.scenario import Scenario
 
 GRAPH = "foo[-P1] => foo => woo => bar & baz => qux"
 ALL = 15

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_graph
 from tidewheel.core.sched.events import (
     FlowChoice,
     HoldAfter,
@@ -12,7 +13,6 @@ from tidewheel.core.sched.events import (
     StopFlow,
 )
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario, compile_graph
 
 
 @pytest.mark.req("R001-43")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import JobEnd
-from tidewheel.testing.scenario import Scenario
 
 RETRIES = "[[a]]\nexecution retry delays = PT1S\nsubmission retry delays = PT2S\n[[b]]"
 

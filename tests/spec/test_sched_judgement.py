@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.testing.scenario import Scenario, compile_flow
+from tests.kit.scenario import Scenario, compile_flow
 
 TWO = "[[A]]\n[[[outputs]]]\nout1 = one\nout2 = two"
 

@@ -1,6 +1,6 @@
 """Limit groups (SEMANTICS §7)."""
 
-from tidewheel.testing.scenario import Scenario
+from tests.kit.scenario import Scenario
 
 TWO = "[[queues]]\n[[[big]]]\nlimit = 2\nmembers = a, b, c, d"
 

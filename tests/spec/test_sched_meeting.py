@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import (
     FlowChoice,
     JobSubmitted,
@@ -13,7 +14,6 @@ from tidewheel.core.sched.events import (
     XtriggerSatisfied,
 )
 from tidewheel.errors import Refused
-from tidewheel.testing.scenario import Scenario
 
 FAMILY = "[[F]]\n[[m1, m2]]\ninherit = F"
 

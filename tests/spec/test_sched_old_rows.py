@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.driven_run import DrivenRun
+from tests.kit.scenario import Scenario
 from tests.support.other_numberings import backwards
 from tidewheel.core.graph.condition import AllOf, Atom, Group
 from tidewheel.core.graph.graph import Graph
@@ -22,8 +24,6 @@ from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.records import PutAbsolute, PutTask, everything, outdated
 from tidewheel.store.change_rows import changed_rows, read_changes
-from tidewheel.testing.driven_run import DrivenRun
-from tidewheel.testing.scenario import Scenario
 
 CASES = json.loads(Path(__file__).with_name("rows_of_format_1.json").read_text())
 CUTS = [(case, number) for case in CASES for number in range(len(case["verbs"]))]

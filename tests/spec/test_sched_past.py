@@ -10,13 +10,13 @@ import random
 
 import pytest
 
+from tests.kit.driven_run import DrivenRun
+from tests.kit.scenario import Scenario, compile_graph
 from tests.unit.test_sched_fixpoint import generate
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs import commands
+from tidewheel.core.operator import commands
 from tidewheel.core.sched.events import FlowChoice, JobEnd, JobEnded
 from tidewheel.core.sched.states import VerdictKind
-from tidewheel.testing.driven_run import DrivenRun
-from tidewheel.testing.scenario import Scenario, compile_graph
 
 CLOSE = "runahead limit = P0"
 FAMILY = "[[FAM]]\n[[m1, m2]]\ninherit = FAM\n"

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_flow
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
 from tests.support.other_numberings import Shuffled, backwards
 from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.records import PutTask, everything, reads_otherwise, rebuild
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 Restart = Callable[[Scenario, int], None]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_graph
 from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
 from tidewheel.core.sched.invariants import fingerprint
@@ -9,7 +10,6 @@ from tidewheel.core.sched.pool import NoPast
 from tidewheel.core.sched.records import Ledger, changes, everything, rebuild
 from tidewheel.core.sched.states import VerdictKind
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.testing.scenario import Scenario, compile_graph
 
 GRAPH = """
     a[-P1] & b => a

@@ -1,6 +1,6 @@
 """How far ahead tasks are released (SEMANTICS §4.2, 4.3)."""
 
-from tidewheel.testing.scenario import Scenario, compile_flow
+from tests.kit.scenario import Scenario, compile_flow
 
 
 def test_the_limit_counts_points_over_all_sequences():

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.testing.scenario import Scenario, compile_flow, compile_graph
 
 SEED_EXAMPLE = """
 [scheduling]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import (
     Pause,
     Resume,
@@ -11,7 +12,6 @@ from tidewheel.core.sched.events import (
     StopAtPoint,
     StopMode,
 )
-from tidewheel.testing.scenario import Scenario
 
 
 @pytest.mark.req("R001-20")

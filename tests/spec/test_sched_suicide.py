@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_flow
 from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, SetTimer
-from tidewheel.testing.scenario import Scenario, compile_flow
 
 RETRIES = "[[A]]\nexecution retry delays = PT5S, PT10S\nsubmission retry delays = PT1S"
 

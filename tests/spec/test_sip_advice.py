@@ -8,10 +8,10 @@ import pytest
 from tests.support.sips import COMPOSE, codes, found, judged, sip, with_compose, yaml_value
 from tests.support.workflow_folders import put
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.sources.sip.bundle import sources_in
-from tidewheel.sources.sip.folder_reading import read_folder
-from tidewheel.sources.sip.judging import judge
-from tidewheel.sources.sip.sip_source import SipSource
+from tidewheel.formats.sip.bundle import sources_in
+from tidewheel.formats.sip.folder_reading import read_folder
+from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.sip_source import SipSource
 
 STAGE = {
     "id": "a",

@@ -4,11 +4,11 @@ import pytest
 
 from tests.support.sips import COMPOSE, codes, definition, stage
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import stored_files
+from tidewheel.core.operator.definition import stored_files
+from tidewheel.formats.sip.bundle import sources_in
+from tidewheel.formats.sip.folder_reading import find_definitions
+from tidewheel.formats.sip.judging import judge
 from tidewheel.services.definitions.sip import source_of
-from tidewheel.sources.sip.bundle import sources_in
-from tidewheel.sources.sip.folder_reading import find_definitions
-from tidewheel.sources.sip.judging import judge
 
 BUNDLE = {
     "one-1.0.0.yaml": definition(stage("a")).encode(),

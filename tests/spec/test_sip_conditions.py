@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.kit.scenario import Scenario
 from tests.support.sips import codes, definition, graph, judged, stage
 from tidewheel.core.graph.findings import Severity
-from tidewheel.testing.scenario import Scenario
 
 
 @pytest.mark.req("R004-25", "R004-22", "R004-24")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
-from tidewheel.core.runs import commands
+from tidewheel.core.operator import commands
 from tidewheel.errors import Refused, RunLost
-from tidewheel.testing.driven_run import DrivenRun
 
 FILE = "flow-1.0.0.yaml"
 USES_PLACE = {"command.yaml.j2": "[echo, '{{ place }}']\n", "parameters.yaml": "place:\n"}

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.tasks.task import PRIORITY_DEFAULT
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.services.definitions.kept import check_definition
-from tidewheel.testing.driven_run import DrivenRun
 
 FILE = "flow-1.0.0.yaml"
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"

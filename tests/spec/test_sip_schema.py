@@ -16,8 +16,8 @@ from tests.support.sips import (
     with_compose,
 )
 from tidewheel.core.graph.findings import Severity
-from tidewheel.sources.sip.judging import judge
-from tidewheel.sources.sip.model import (
+from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.model import (
     BufferNeeded,
     CpuNeeded,
     MemoryNeeded,

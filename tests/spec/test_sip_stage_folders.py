@@ -16,9 +16,9 @@ from tests.support.sips import (
     yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.sources.sip.folder_reading import read_folder
-from tidewheel.sources.sip.judging import judge
-from tidewheel.sources.sip.sip_source import SipSource
+from tidewheel.formats.sip.folder_reading import read_folder
+from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.sip_source import SipSource
 
 ONE = definition(stage("a"))
 

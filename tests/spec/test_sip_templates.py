@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
-from tidewheel.sources.sip.judging import judge, render_stages
-from tidewheel.sources.sip.template_child import answers
+from tidewheel.formats.sip.judging import judge, render_stages
+from tidewheel.formats.sip.template_child import answers
 
 DEFINITION = """\
 schema_version: 2.0

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from tests.support.sips import definition, graph_of, sip, stage, with_compose
-from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
-from tidewheel.sources.sip.judging import judge
-from tidewheel.sources.sip.translation import stage_environment, stage_scripts
+from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.translation import stage_environment, stage_scripts
+from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
 
 FACTS = RunFacts(
     number=1,

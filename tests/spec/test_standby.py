@@ -4,18 +4,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tests.support.flows import flow
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import NewRun, RunOptions
-from tidewheel.core.runs.requests import Batch, RunClaim
+from tidewheel.core.operator.definition import NewRun, RunOptions
+from tidewheel.core.operator.requests import Batch, RunClaim
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
+from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.kept import capture, load_options
-from tidewheel.services.scheduler.standby import QUIET_SECONDS, Standby
-from tidewheel.services.scheduler.taking import SchedulerHome, driver_of
-from tidewheel.sources.flow_cylc.workflow import load_workflow
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
 
 LEASE = 10.0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
@@ -15,8 +15,8 @@ from tidewheel.core.runs.definition import (
     sealed,
 )
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.services.definitions.kept import capture, load_options, restore, unpack
-from tidewheel.sources.flow_cylc.workflow import load_workflow
 
 
 def kept(folder: Path, *files: str) -> list[str]:

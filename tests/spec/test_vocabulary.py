@@ -5,11 +5,11 @@ from datetime import datetime
 
 import pytest
 
+from tests.kit.memory import MemoryStore
 from tidewheel import AsyncClient
-from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting
-from tidewheel.store.memory import MemoryStore
 from tidewheel.vocabulary import (
     STATUS_WORDS,
     Vocabulary,

@@ -1,11 +1,11 @@
 """Waiting for many tasks asks the store about all of them at once."""
 
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.scripted_runner import Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.client.waiting import wait_for
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.faulty_store import FaultyStore
-from tidewheel.testing.scripted_runner import Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.core.queue.task import TaskId
 
 
 @in_virtual_time

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.scripted_runner import HANDLER, Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tests.kit.scripted_runner import HANDLER, Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.task import TaskId
 
 
 async def outputs(world, task_id):

@@ -4,10 +4,10 @@ import asyncio
 from itertools import pairwise
 from random import Random
 
+from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.errors import NotFound, StoreUnreachable
 from tidewheel.services.service import Surroundings
-from tidewheel.services.worker.channel import REFUSED_SECONDS, Channel
-from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.worker.channel import REFUSED_SECONDS, Channel
 
 
 class Server:

@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
+from tests.kit.scripted_runner import Script, failed
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import OnStop
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import FixedDelays
-from tidewheel.testing.scripted_runner import Script, failed
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import FixedDelays
 
 
 def running(world):

@@ -5,12 +5,12 @@ import gc
 from contextlib import suppress
 from pathlib import Path
 
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import WorkerSettings
 from tidewheel.runners.python import HandlerJob, Handlers, PythonRunner
-from tidewheel.services.worker.shift import Host
-from tidewheel.services.worker.worker import Worker
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.worker.shift import Host
+from tidewheel.worker.worker import Worker
 
 HANDLER = {"command": None, "handler": "it"}
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.serving import Served
-from tidewheel.services.worker.open_queues import OpenQueues
-from tidewheel.testing.scripted_runner import Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tests.kit.scripted_runner import Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.serving import Served
+from tidewheel.worker.open_queues import OpenQueues
 
 
 def running(world):

@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError, TaskId
+from tests.kit.scripted_runner import Script, failed
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.errors import PayloadTooLarge
-from tidewheel.testing.scripted_runner import Script, failed
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
 
 
 async def outputs(world, task_id):

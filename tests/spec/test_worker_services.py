@@ -5,16 +5,16 @@ from random import Random
 
 import pytest
 
-from tidewheel.errors import StoreBusy
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.crew import Crew
-from tidewheel.services.service import Backoff, Service, Surroundings
-from tidewheel.testing.virtual_time import (
+from tests.kit.virtual_time import (
     Standstill,
     VirtualClock,
     in_virtual_time,
     run_virtually,
 )
+from tidewheel.errors import StoreBusy
+from tidewheel.services.alarm import Alarm
+from tidewheel.services.crew import Crew
+from tidewheel.services.service import Backoff, Service, Surroundings
 
 
 class Passes(Service):

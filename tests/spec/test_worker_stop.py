@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from tests.kit.scripted_runner import SUCCESS, Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import OnStop
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.scripted_runner import SUCCESS, Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tidewheel.core.queue.task import TaskId
 
 STUBBORN = Script(obeys_after_seconds=None)
 

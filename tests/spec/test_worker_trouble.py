@@ -1,9 +1,9 @@
 """RELIABILITY 30: a worker whose disk is full steps back, and says so."""
 
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.testing.scripted_runner import UNTIL_TOLD, Script
-from tidewheel.testing.small_world import SmallWorld
-from tidewheel.testing.virtual_time import in_virtual_time
+from tests.kit.scripted_runner import UNTIL_TOLD, Script
+from tests.kit.small_world import SmallWorld
+from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.task import TaskId
 
 FULL = Script(host_error="no space left")
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.memory import MemoryStore
 from tidewheel.core.cycling.refusal import BadCycling
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.requests import Batch, RunClaim
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import Batch, RunClaim
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunState
 from tidewheel.core.sched.records import ForgetMemory, PutMemory, PutRun, PutTask, TaskRow
 from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.kept import restore
 from tidewheel.services.workflow_state import (
@@ -23,7 +24,6 @@ from tidewheel.services.workflow_state import (
     question_of_id,
     remembering,
 )
-from tidewheel.store.memory import MemoryStore
 
 TEXT = """
 [scheduling]

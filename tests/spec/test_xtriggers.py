@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.kit.scenario import compile_flow
+from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.definition import XtriggerDef
-from tidewheel.core.runs.requests import Broadcast, XtriggerResult
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.requests import Broadcast, XtriggerResult
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
 from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
-from tidewheel.services.clock_triggers import ClockTriggers
-from tidewheel.services.scheduler.xtrigger_calls import RunContext, call_for
-from tidewheel.services.scheduler.xtrigger_watches import (
+from tidewheel.scheduler.xtrigger_calls import RunContext, call_for
+from tidewheel.scheduler.xtrigger_watches import (
     XtriggerSettings,
     XtriggerSurroundings,
 )
-from tidewheel.services.scheduler.xtriggers import Satisfied, Xtriggers
+from tidewheel.scheduler.xtriggers import Satisfied, Xtriggers
+from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.workflow_state import StateAnswer, StateRow
-from tidewheel.testing.scenario import compile_flow
-from tidewheel.testing.virtual_time import VirtualClock, in_virtual_time
 
 CONTEXT = RunContext(run="flow/run1", user="ada", directory="/runs/flow/run1")
 NOT_YET = FunctionAnswer(False, {})

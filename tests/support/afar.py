@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.kit.tcp_proxy import TcpProxy
 from tests.support.fleet import Fleet, Program
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
 from tests.support.ports import free_port
 from tidewheel.client.tokens import make_token
-from tidewheel.core.tasks.access import Grant, Scope
-from tidewheel.testing.tcp_proxy import TcpProxy
+from tidewheel.core.queue.access import Grant, Scope
 from tidewheel.wiring.stores import is_embedded, opened_store
 
 ANSWERING = re.compile(r"answering at (http://\S+?);")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from tests.support.fleet import Execution, Fleet
 from tests.support.patience import eventually
 from tidewheel.client import Client
-from tidewheel.core.tasks.status import FINAL, Signal
-from tidewheel.core.tasks.views import HistoryEntry
+from tidewheel.core.queue.status import FINAL, Signal
+from tidewheel.core.queue.views import HistoryEntry
 
 # What may come before another attempt at the same task.
 EXCUSES = {Signal.LAPSE, Signal.YIELD, Signal.RETRY}

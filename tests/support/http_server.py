@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from tests.support.patience import allowed
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import Grant, Scope
+from tidewheel.core.queue.access import Grant, Scope
 from tidewheel.server.reserve import kept_reserve
 from tidewheel.server.serving import Serving
 from tidewheel.server.table import ROUTES

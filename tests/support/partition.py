@@ -13,7 +13,7 @@ import sys
 import time
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.task import NewTask, TaskId
+from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.postgres import open_postgres_store

@@ -15,25 +15,25 @@ from contextlib import AbstractContextManager, contextmanager
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.applying import answer_of, events_of
-from tidewheel.core.runs.commands import read_command
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.requests import (
+from tidewheel.core.operator.applying import answer_of, events_of
+from tidewheel.core.operator.commands import read_command
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import (
     Batch,
     Broadcast,
     CommandAnswer,
     CommandGiven,
     RunClaim,
 )
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, Submit
 from tidewheel.core.sched.events import Event, JobEnd
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.run_owner import take_folder
 from tidewheel.services.definitions.kept import capture, load_options
-from tidewheel.services.scheduler.run_owner import take_folder
-from tidewheel.sources.flow_cylc.workflow import load_workflow
 from tidewheel.wiring.machine import this_process
 
 NOW = Instant(1_900_000_000.0)

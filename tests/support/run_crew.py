@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tests.support.audit import audit
 from tests.support.fleet import Fleet, Program
 from tests.support.patience import SECONDS_MAX, eventually
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.records import PutMemory
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import open_store

@@ -5,18 +5,18 @@ import os
 from contextlib import asynccontextmanager
 from dataclasses import fields
 
+from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
 from tidewheel.core.graph.node import NodeDef, Scripts
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
+from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
 from tidewheel.services.home_folders import tasks_directory
-from tidewheel.services.scheduler.job_task import JobFacts, JobWriter, RunFacts
-from tidewheel.services.worker.workplace import JobFolders
-from tidewheel.testing.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
+from tidewheel.worker.workplace import JobFolders
 
 RUN = "flows/tide/run1"
 

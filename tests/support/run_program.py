@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Coroutine
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.runs.definition import NewRun, StoredDefinition
-from tidewheel.core.runs.requests import Batch, NewCommand, RunClaim, RunLease, Timer
+from tidewheel.core.operator.definition import NewRun, StoredDefinition
+from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease, Timer
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.records import PutMemory
 from tidewheel.core.sched.states import FIRST_FLOW
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant, NewTask, TaskId
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import open_store
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from tidewheel.testing.runner_conformance import SPOKEN, VALUES, Behaviour
+from tests.kit.runner_conformance import SPOKEN, VALUES, Behaviour
 
 SPEAKER = f"""
 import os

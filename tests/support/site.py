@@ -21,7 +21,7 @@ import pytest
 from tests.support.fleet import Program
 from tests.support.run_crew import RunCrew
 from tidewheel.client.tokens import make_token
-from tidewheel.core.tasks.access import Grant, Scope
+from tidewheel.core.queue.access import Grant, Scope
 from tidewheel.errors import Unavailable
 from tidewheel.runners.home_identity import known_home_id
 from tidewheel.wiring.machine import this_process

@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.patience import allowed
 from tests.support.slurm import SlurmCluster
 from tests.support.slurm_binaries import program
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
 
 SECONDS_MAX = 90.0  # Slurm sends a message that was lost again after a minute
 LAST_WORD_SECONDS = 1.0  # all nodes are on this machine

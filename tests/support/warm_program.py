@@ -28,7 +28,7 @@ from pathlib import Path
 
 REQUEST_BYTES_MAX = 150_000  # fits into one packet
 STDIN, STDOUT, STDERR = range(3)
-NOT_LOADED = ("tidewheel.testing",)  # no command needs it
+NOT_LOADED = ("tests.kit",)  # no command needs it
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import yaml
 from markdown.extensions.toc import slugify, unique
 
 from tidewheel.cli.exit_codes import MEANINGS, ExitCode
-from tidewheel.core.tasks.status import TRANSITIONS
+from tidewheel.core.queue.status import TRANSITIONS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -99,7 +99,7 @@ def test_every_finding_about_sip_definitions_is_on_their_page():
     """Those about requests for blocks are on the page of these."""
     pages = (ROOT / "docs/sip.md", ROOT / "docs/blocks.md")
     page = "".join(path.read_text(encoding="utf-8") for path in pages)
-    sources = (ROOT / "src/tidewheel/sources/sip").glob("*.py")
+    sources = (ROOT / "src/tidewheel/formats/sip").glob("*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     codes = set(re.findall(r'\.(?:error|warning|note)\(\s*"([a-z-]+)"', text))
     codes |= set(re.findall(r'code(?:, \w+)* = "([a-z-]+)"', text))

@@ -4,7 +4,7 @@ import re
 from itertools import product
 
 from tests.tidy.repository import ROOT
-from tidewheel.core.tasks.status import FINAL, Status, legal_steps
+from tidewheel.core.queue.status import FINAL, Status, legal_steps
 
 HEADER = "| from | signal | to | who |\n"
 STEP = re.compile(r"^\| ([a-z_, ]+) \| ([a-z_, ]+) \| ([a-z_]+) \| [^|]+ \|$", re.MULTILINE)

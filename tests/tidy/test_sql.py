@@ -10,7 +10,7 @@ import pytest
 from tests.tidy.repository import PACKAGE, broken, parsed, python_files
 
 LANDED = Path(__file__).with_name("landed_migrations.sha256")
-QUERIES = PACKAGE / "store" / "queries"
+QUERIES = PACKAGE / "store" / "sql"
 DIALECTS = ("postgres", "sqlite")
 
 EXECUTES = {"execute", "executemany", "executescript"}

@@ -1,8 +1,8 @@
 """Stored tasks as decisions see them, for the unit tests of the core."""
 
-from tidewheel.core.tasks.retry import NO_DELAY
-from tidewheel.core.tasks.status import LEASED, Status
-from tidewheel.core.tasks.task import Lease, TaskState
+from tidewheel.core.queue.retry import NO_DELAY
+from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.task import Lease, TaskState
 
 
 def lease(**fields):

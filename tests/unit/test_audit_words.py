@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.core.tasks.access import AuditEntry
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.server.table import ROUTES
 from tidewheel.server.wire.audit_words import DEEDS, deed_words
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tidewheel.core.graph.node import Events, NodeDef, Retries, RunMode, Scripts
-from tidewheel.core.runs.requests import Broadcast
+from tidewheel.core.operator.requests import Broadcast
 from tidewheel.errors import Refused
-from tidewheel.services.scheduler.broadcasts import (
+from tidewheel.scheduler.broadcasts import (
     matching_items,
     read_item,
     read_setting,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.access import (
+from tidewheel.core.queue.access import (
     Grant,
     NewToken,
     Scope,

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.dependency import (
+from tidewheel.core.queue.dependency import (
     EdgeState,
     edge_state,
     find_cycle,
     status_from_edges,
 )
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 
 OPEN, MET, DEAD = EdgeState.OPEN, EdgeState.MET, EdgeState.DEAD
 

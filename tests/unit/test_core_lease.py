@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.task_states import lease, task
-from tidewheel.core.tasks.lease import Holder, check_holder, lapse_signal
+from tidewheel.core.queue.lease import Holder, check_holder, lapse_signal
 from tidewheel.errors import LeaseLost, WrongStatus
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.limits import (
+from tidewheel.core.queue.limits import (
     EACH_KEY,
     UNLIMITED,
     WHOLE_QUEUE,

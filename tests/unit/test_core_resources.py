@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.resources import (
+from tidewheel.core.queue.resources import (
     CPU_MAX,
     GPU_MAX,
     LABELS_MAX,

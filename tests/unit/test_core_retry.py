@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.retry import (
+from tidewheel.core.queue.retry import (
     DELAY_SECONDS_MAX,
     NO_DELAY,
     Exponential,

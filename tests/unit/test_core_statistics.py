@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tidewheel.core.tasks.statistics import EndedAttempt, grouped, quantiles, statistics
-from tidewheel.core.tasks.status import Signal
+from tidewheel.core.queue.statistics import EndedAttempt, grouped, quantiles, statistics
+from tidewheel.core.queue.status import Signal
 
 ONE = EndedAttempt(
     queue="q",

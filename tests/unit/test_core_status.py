@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tidewheel.core.tasks.status import (
+from tidewheel.core.queue.status import (
     FINAL,
     INITIAL,
     LEASED,

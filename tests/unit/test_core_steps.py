@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.task_states import lease, task
-from tidewheel.core.tasks.retry import Exponential, FixedDelays
-from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.steps import (
+from tidewheel.core.queue.retry import Exponential, FixedDelays
+from tidewheel.core.queue.status import Signal
+from tidewheel.core.queue.steps import (
     End,
     Ending,
     adopt,
@@ -14,7 +14,7 @@ from tidewheel.core.tasks.steps import (
     end_signal,
     step,
 )
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import WrongStatus
 
 BROKEN = TaskError(code="exit", args='{"status": 3}', description="it exited with 3")

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Message, Report
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import FixedDelays
-from tidewheel.core.tasks.submission import (
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Message, Report
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import FixedDelays
+from tidewheel.core.queue.submission import (
     COUNT_MAX,
     DEPENDENCIES_MAX,
     NAME_LENGTH_MAX,
@@ -17,7 +17,7 @@ from tidewheel.core.tasks.submission import (
     name_finding,
     refusal,
 )
-from tidewheel.core.tasks.task import Need, NewTask, TaskId, WorkerId
+from tidewheel.core.queue.task import Need, NewTask, TaskId, WorkerId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
 
 LIMITS = SubmitLimits()

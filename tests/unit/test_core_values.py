@@ -6,28 +6,28 @@ import pkgutil
 
 import pytest
 
-from tidewheel.core import tasks
-from tidewheel.core.tasks.requests import (
+from tidewheel.core import queue
+from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     ClaimRequest,
     Page,
     QueueSettings,
     TaskFilter,
 )
-from tidewheel.core.tasks.resources import (
+from tidewheel.core.queue.resources import (
     CPU_MAX,
     GPU_MAX,
     MEMORY_BYTES_MAX,
     Resources,
     fits,
 )
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.task import NewTask
 
 
 def values():
     """Every dataclass of the core."""
-    for module in pkgutil.iter_modules(tasks.__path__):
-        for thing in vars(importlib.import_module(f"{tasks.__name__}.{module.name}")).values():
+    for module in pkgutil.iter_modules(queue.__path__):
+        for thing in vars(importlib.import_module(f"{queue.__name__}.{module.name}")).values():
             if dataclasses.is_dataclass(thing):
                 yield thing
 

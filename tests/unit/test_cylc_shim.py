@@ -2,12 +2,12 @@
 
 import pytest
 
-from tidewheel.cli.cylc_shim.arguments import BadUsage, read_arguments
-from tidewheel.cli.cylc_shim.commands import VERBS
-from tidewheel.cli.cylc_shim.points import OPTIONS, cycle_point, moved
-from tidewheel.cli.cylc_shim.program import main
-from tidewheel.cli.cylc_shim.speaking import marked
-from tidewheel.core.runs.commands import (
+from tidewheel.cli.cylc.arguments import BadUsage, read_arguments
+from tidewheel.cli.cylc.commands import VERBS
+from tidewheel.cli.cylc.points import OPTIONS, cycle_point, moved
+from tidewheel.cli.cylc.program import main
+from tidewheel.cli.cylc.speaking import marked
+from tidewheel.core.operator.commands import (
     Broadcast,
     ExtTrigger,
     Hold,

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, fields, make_dataclass, replace
 
 import pytest
 
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import Exponential, FixedDelays
-from tidewheel.core.tasks.task import Need, NewTask, TaskId
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import Exponential, FixedDelays
+from tidewheel.core.queue.task import Need, NewTask, TaskId
 from tidewheel.store.digests import digest_of
 
 TASK = NewTask(

@@ -3,7 +3,7 @@
 import pytest
 
 from tidewheel.client.run_here import RunEnd
-from tidewheel.core.runs.end_reasons import (
+from tidewheel.core.operator.end_reasons import (
     ABORTED_BY,
     Undone,
     aborted_for,

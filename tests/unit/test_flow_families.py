@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.sources.flow_cylc.families import ROOT, arrange
+from tidewheel.formats.flow_cylc.families import ROOT, arrange
 
 
 @st.composite

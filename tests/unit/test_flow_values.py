@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metomi.isodatetime.parsers import DurationParser
 
-from tidewheel.sources.flow_cylc.value_text import (
+from tidewheel.formats.flow_cylc.value_text import (
     BadValue,
     duration_seconds,
     list_items,
     multiplied,
     plain_text,
 )
-from tidewheel.sources.flow_cylc.values import READERS, Kind
-from tidewheel.sources.flow_cylc.xtrigger_call import XtriggerCall, read_xtrigger
+from tidewheel.formats.flow_cylc.values import READERS, Kind
+from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall, read_xtrigger
 
 
 @pytest.mark.parametrize(

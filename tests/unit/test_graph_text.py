@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.sources.flow_cylc.graph_strings import GraphLine
-from tidewheel.sources.flow_cylc.graph_text.chains import (
+from tidewheel.formats.flow_cylc.graph_strings import GraphLine
+from tidewheel.formats.flow_cylc.graph_text.chains import (
     Both,
     Chain,
     Either,
     Expression,
     read_chains,
 )
-from tidewheel.sources.flow_cylc.graph_text.tokens import Kind, Token
-from tidewheel.sources.flow_cylc.graph_text.variants import ParameterTable, variants
+from tidewheel.formats.flow_cylc.graph_text.tokens import Kind, Token
+from tidewheel.formats.flow_cylc.graph_text.variants import ParameterTable, variants
 
 TABLE = ParameterTable(
     values={"m": (1, 2, 3), "animal": ("cat", "dog")},

@@ -2,12 +2,12 @@
 
 import json
 
-from tidewheel.core.runs.point_texts import read_point
-from tidewheel.core.tasks.task import Instant
-from tidewheel.services.scheduler.handler_templates import HandledNotice, TaskFacts
-from tidewheel.services.scheduler.nodes import Nodes
-from tidewheel.services.scheduler.telling import NO_POINT, body_of, notice_of
-from tidewheel.testing.scenario import compile_graph
+from tests.kit.scenario import compile_graph
+from tidewheel.core.operator.point_texts import read_point
+from tidewheel.core.queue.task import Instant
+from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
+from tidewheel.scheduler.nodes import Nodes
+from tidewheel.scheduler.telling import NO_POINT, body_of, notice_of
 
 GRAPH = compile_graph("a", final=3)
 NODES = Nodes(GRAPH, "live", ())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
-from tidewheel.services.scheduler.pace import CYLC_PACE_SECONDS, as_compatible
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
+from tidewheel.scheduler.pace import CYLC_PACE_SECONDS, as_compatible
 
 QUIET = StoredDefinition(digest="d", workflow="w", text="script = sleep 10")
 COMMANDING = [

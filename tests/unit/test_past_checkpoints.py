@@ -1,9 +1,10 @@
 """What is kept of the past of runs: always true, and never too much."""
 
-from tidewheel.core.runs.views import ChangesView
+from tidewheel.core.operator.views import ChangesView
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.records import ForgetMemory, PutChain, PutMemory
-from tidewheel.core.tasks.task import Instant
-from tidewheel.services.run_views.checkpoints import (
+from tidewheel.store.change_rows import changed_rows
+from tidewheel.views.checkpoints import (
     CHANGES_BETWEEN,
     Before,
     Checkpoint,
@@ -11,7 +12,6 @@ from tidewheel.services.run_views.checkpoints import (
     Forgotten,
     Replay,
 )
-from tidewheel.store.change_rows import changed_rows
 
 
 def memory(point: int, submits: int = 1) -> PutMemory:

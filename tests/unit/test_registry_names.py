@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tidewheel.core.runs.registry import (
+from tidewheel.core.operator.registry import (
     WorkflowView,
     highest,
     in_order,

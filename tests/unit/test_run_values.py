@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tidewheel.core.runs import commands
-from tidewheel.core.runs.commands import VERBS, command_text, read_command
-from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.runs.job_names import JobName, read_job_name
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.commands import VERBS, command_text, read_command
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.job_names import JobName, read_job_name
+from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 
 

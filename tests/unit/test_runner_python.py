@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.tasks.steps import Ending
-from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
-from tidewheel.runners.python import Abort, Handlers, PythonRunner
-from tidewheel.testing.runner_conformance import (
+from tests.kit.runner_conformance import (
     DEADLINE_SECONDS,
     LONG_GRACE_SECONDS,
     RecordedReports,
     assigned,
     claimed,
 )
+from tidewheel.core.queue.steps import Ending
+from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
+from tidewheel.runners.python import Abort, Handlers, PythonRunner
 
 HOME = Path("/nonexistent/never made")
 
@@ -360,7 +360,7 @@ def test_a_process_can_exit_although_a_handler_does_not_end(way):
 import asyncio, threading
 from pathlib import Path
 from tidewheel.runners.python import Handlers, PythonRunner
-from tidewheel.testing.runner_conformance import RecordedReports, assigned, claimed
+from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 handlers = Handlers()
 begun = threading.Event()

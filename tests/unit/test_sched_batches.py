@@ -1,5 +1,7 @@
 """Several steps written as one batch say the same as each of them written by itself."""
 
+from tests.kit.scenario import compile_graph
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.effects import Submit
@@ -7,8 +9,6 @@ from tidewheel.core.sched.events import JobEnd
 from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, changes
 from tidewheel.core.sched.states import VerdictKind
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.tasks.task import Instant
-from tidewheel.testing.scenario import compile_graph
 
 NOW = Instant(1_900_000_000.0)
 

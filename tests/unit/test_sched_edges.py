@@ -1,5 +1,6 @@
 """Corners of the scheduling core that the specification's examples do not turn."""
 
+from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.counting import GroupCount, PointCounter
 from tidewheel.core.sched.events import (
@@ -16,7 +17,6 @@ from tidewheel.core.sched.events import (
 from tidewheel.core.sched.plan import POINTS_KNOWN_MAX
 from tidewheel.core.sched.preview import preview
 from tidewheel.core.sched.states import Value
-from tidewheel.testing.scenario import Scenario, compile_flow, compile_graph
 
 FAMILY = "[[F]]\n[[m1, m2]]\ninherit = F"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tidewheel.testing.scenario import Scenario, compile_graph
+from tests.kit.scenario import Scenario, compile_graph
 
 NAMES = "abcde"
 OUTPUTS = ("succeed", "succeed", "succeed", "fail", "x", "finish", "start")

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from tests.kit.scenario import Scenario, compile_graph
 from tests.unit.test_sched_fixpoint import compiled, generate
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import FlowChoice
-from tidewheel.testing.scenario import Scenario, compile_graph
 
 SEEDS = 40
 STEPS = 60

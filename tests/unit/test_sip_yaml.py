@@ -3,9 +3,9 @@
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.sources.sip.document import Builder, Fields, Items, Scalar
-from tidewheel.sources.sip.plain_values import plain_value
-from tidewheel.sources.sip.yaml_text import read_yaml
+from tidewheel.formats.sip.document import Builder, Fields, Items, Scalar
+from tidewheel.formats.sip.plain_values import plain_value
+from tidewheel.formats.sip.yaml_text import read_yaml
 
 
 def read(text):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.resources import Resources
 from tidewheel.runners.slurm.directives import (
     directive_lines,
     head_lines,

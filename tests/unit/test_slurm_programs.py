@@ -5,9 +5,9 @@ import os
 
 import pytest
 
+from tests.kit.runner_conformance import assigned, claimed
 from tidewheel.runners.slurm.job import job_name, key_of
 from tidewheel.runners.slurm.programs import Slurm, SlurmNotReached, SlurmUsage, parse_usage
-from tidewheel.testing.runner_conformance import assigned, claimed
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidewheel.core.tasks.steps import Ending
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.task import TaskId
 from tidewheel.runners.engine.ends import Over, Seen, Startable, Waiting, judge
 from tidewheel.runners.engine.names import Tags
 from tidewheel.runners.engine.project import Condition, Part, Phase, Plan

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadValues
 from tidewheel.runners.engine.log_lines import LINE_BYTES_MAX, LineReader
 from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.kit.scenario import compile_graph
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import JobEnd
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.services.scheduler.news import news_of
-from tidewheel.testing.scenario import compile_graph
+from tidewheel.scheduler.news import news_of
 
 KEY = (1, "a")
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.kit.tcp_proxy import Fault, Harm, TcpProxy
 from tests.support.patience import allowed, eventually, pace
-from tidewheel.testing.tcp_proxy import Fault, Harm, TcpProxy
 
 
 class Echo:

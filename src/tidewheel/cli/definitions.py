@@ -16,11 +16,11 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
-    from tidewheel.core.runs.definition import RunOptions
+    from tidewheel.core.operator.definition import RunOptions
+    from tidewheel.formats.flow_cylc.loading import SourceOptions
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
     from tidewheel.services.definitions.kept import Captured
     from tidewheel.services.definitions.sip import StageSource, Verdicts
-    from tidewheel.sources.flow_cylc.loading import SourceOptions
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
 
 HERE = "."
 
@@ -61,8 +61,8 @@ class Definition(NamedTuple):
     fcp: str = ""
 
     def source_options(self) -> SourceOptions:
-        from tidewheel.sources.flow_cylc.loading import SourceOptions
-        from tidewheel.sources.flow_cylc.template_variables import VariableTexts
+        from tidewheel.formats.flow_cylc.loading import SourceOptions
+        from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 
         texts = VariableTexts(
             values=self.parameters(),
@@ -84,7 +84,7 @@ class Definition(NamedTuple):
                 f"{self.path} is no SIP definition, and has no parameters; template variables "
                 "are given with -s NAME=VALUE"
             )
-        from tidewheel.sources.sip.given_parameters import read_parameters
+        from tidewheel.formats.sip.given_parameters import read_parameters
 
         return read_parameters(self.parameter_texts, self.parameter_file)
 
@@ -159,14 +159,14 @@ class Definition(NamedTuple):
 
     def variables(self, findings: Findings) -> dict[str, object]:
         """Template variables, or the parameters of a request, by name."""
-        from tidewheel.sources.flow_cylc.template_variables import read_variables
+        from tidewheel.formats.flow_cylc.template_variables import read_variables
 
         return dict(read_variables(self.source_options().variables, findings))
 
     def load_options(self) -> LoadOptions:
         from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
-        from tidewheel.sources.flow_cylc.points import PointTexts
-        from tidewheel.sources.flow_cylc.workflow import LoadOptions
+        from tidewheel.formats.flow_cylc.points import PointTexts
+        from tidewheel.formats.flow_cylc.workflow import LoadOptions
 
         return LoadOptions(
             # Here the clock comes in; below it is an argument.
@@ -177,9 +177,9 @@ class Definition(NamedTuple):
         )
 
     def _load_text(self, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-        from tidewheel.sources.flow_cylc.loading import read_source
-        from tidewheel.sources.flow_cylc.settings import FlowSettings
-        from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_source
+        from tidewheel.formats.flow_cylc.loading import read_source
+        from tidewheel.formats.flow_cylc.settings import FlowSettings
+        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
 
         source = read_source(self.path, options.source, findings)
         if not source.lines and findings.has_errors:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tidewheel.client.results import Batch, Task, decoded
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import QueueSettings, Submitted
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import FixedDelays, RetryPolicy
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings, Submitted
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tidewheel.cli.printing import note, safe, say
-from tidewheel.core.runs.stream import FollowedEvent
+from tidewheel.core.operator.stream import FollowedEvent
 
 Document = dict[str, object]
 SECONDS_LENGTH = len("2026-11-15T18:14:08")

@@ -21,11 +21,11 @@ from tidewheel.core.graph.findings import (
     Severity,
     finding_document,
 )
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.graph import Graph
-    from tidewheel.sources.flow_cylc.source_text import SourceText
+    from tidewheel.formats.flow_cylc.source_text import SourceText
 
 SHOWN_BYTES_MAX = 4_000_000  # of a file whose lines are shown
 SHOWN_LENGTH_MAX = 160  # of a line
@@ -41,7 +41,7 @@ def check_places_here(graph: Graph, findings: Findings) -> None:
     """Find places of jobs that this state directory does not describe."""
     from tidewheel.config import home_directory
     from tidewheel.platforms import read_platforms
-    from tidewheel.services.scheduler.job_place import check_places
+    from tidewheel.scheduler.job_place import check_places
 
     check_places(graph, read_platforms(home_directory()), findings)
 

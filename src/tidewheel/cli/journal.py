@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tidewheel.cli.printing import json_line, plural, safe, say
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.steps import End
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.engine.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tidewheel.cli.printing import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.client.results import Task
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import AttemptView
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.views import AttemptView
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:

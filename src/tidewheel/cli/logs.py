@@ -17,7 +17,7 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task
 from tidewheel.config import home_directory
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.ports.store import Store

@@ -12,7 +12,7 @@ from tidewheel.cli.parameters import SIZE
 from tidewheel.config import RUNNERS
 
 if TYPE_CHECKING:
-    from tidewheel.core.tasks.resources import Resources
+    from tidewheel.core.queue.resources import Resources
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

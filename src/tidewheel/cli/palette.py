@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 
 
 @dataclass(frozen=True, slots=True)

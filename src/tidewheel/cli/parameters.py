@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from tidewheel.core.tasks.limits import Limit
+from tidewheel.core.queue.limits import Limit
 from tidewheel.errors import BadSetting
 from tidewheel.quantities import (
     DURATIONS_ACCEPTED,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from tidewheel.cli.palette import PALETTE, Look
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 from tidewheel.runners.texts import printable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 from tidewheel.cli.palette import PALETTE
 from tidewheel.cli.printing import plural, safe, say, say_table
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration
 from tidewheel.services.rehearsal.chart import lanes, marks
 from tidewheel.services.rehearsal.critical_path import Hop, critical_path, reason_text, span

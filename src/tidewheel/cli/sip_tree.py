@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidewheel.cli.config_tree import Tree
     from tidewheel.cli.definitions import Definition
-    from tidewheel.sources.sip.judging import Judgement
-    from tidewheel.sources.sip.model import Dependency, Resource, Stage
-    from tidewheel.sources.sip.places import Json
+    from tidewheel.formats.sip.judging import Judgement
+    from tidewheel.formats.sip.model import Dependency, Resource, Stage
+    from tidewheel.formats.sip.places import Json
 
 
 def sip_tree(definition: Definition) -> Tree:
@@ -55,7 +55,7 @@ def _stage(stage: Stage, judged: Judgement) -> Tree:
 
 
 def _dependency(dependency: Dependency) -> str:
-    from tidewheel.sources.sip.model import PRESENT, ObjectDependency
+    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
 
     if isinstance(dependency, ObjectDependency):
         return f"{dependency.name} {PRESENT}"
@@ -63,8 +63,8 @@ def _dependency(dependency: Dependency) -> str:
 
 
 def _resource(resource: Resource) -> str:
+    from tidewheel.formats.sip.model import BufferNeeded, CpuNeeded, MemoryNeeded
     from tidewheel.quantities import show_size
-    from tidewheel.sources.sip.model import BufferNeeded, CpuNeeded, MemoryNeeded
 
     match resource:
         case CpuNeeded(cores=cores):
@@ -79,6 +79,6 @@ def _resource(resource: Resource) -> str:
 
 
 def _text(value: Json) -> str:
-    from tidewheel.sources.sip.places import text_of_value
+    from tidewheel.formats.sip.places import text_of_value
 
     return text_of_value(value)

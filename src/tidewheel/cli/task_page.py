@@ -24,9 +24,9 @@ from tidewheel.cli.printing import (
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS
 from tidewheel.client.results import Task
-from tidewheel.core.tasks.retry import FixedDelays, RetryPolicy
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,

@@ -15,13 +15,13 @@ from tidewheel.client.leasing import Leasing
 from tidewheel.client.looking import Looking
 from tidewheel.client.results import Task
 from tidewheel.client.submitting import Submitting
-from tidewheel.core.tasks.requests import Page
+from tidewheel.core.queue.requests import Page
 
 if TYPE_CHECKING:
     from tidewheel.client.blocks import Blocks
     from tidewheel.client.runs import Runs
     from tidewheel.client.workflows import Workflows
-    from tidewheel.core.runs.stream import FollowedEvent
+    from tidewheel.core.operator.stream import FollowedEvent
 
 
 class AsyncClient(Submitting, Looking, Leasing):

@@ -36,13 +36,12 @@ from tidewheel.config import (
     runner_labels,
     scheduler_settings,
 )
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.store import Store
 from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import OnReport
-from tidewheel.services.worker.room import Machine
 from tidewheel.wiring.notifications import build_notifier
 from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
 from tidewheel.wiring.stores import require_database
@@ -54,9 +53,10 @@ from tidewheel.wiring.workers import (
     usable_cores,
     worker_name,
 )
+from tidewheel.worker.room import Machine
 
 if TYPE_CHECKING:
-    from tidewheel.services.scheduler.run_driver import OnBatch
+    from tidewheel.scheduler.run_driver import OnBatch
 
 
 RULES_LOOK_SECONDS = 5.0

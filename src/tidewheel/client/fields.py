@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from tidewheel.client.runner_fields import for_runner
-from tidewheel.core.tasks.requests import Amendment
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.tasks.task import Need, NewTask, TaskId
+from tidewheel.core.queue.requests import Amendment
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.task import Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
 from tidewheel.quantities import parse_duration, parse_size

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from tidewheel.core.tasks.requests import TaskFilter
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.requests import TaskFilter
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from tidewheel.config import home_directory
-from tidewheel.core.runs.stream import EventFilter, EventKind, FollowedEvent, read_cursor
+from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import BringsEvents
 from tidewheel.ports.store import Store

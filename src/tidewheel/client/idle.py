@@ -7,11 +7,11 @@ from collections import Counter
 
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import WorkerSettings
-from tidewheel.core.tasks.requests import Page, TaskFilter
-from tidewheel.core.tasks.resources import Resources, fits
-from tidewheel.core.tasks.serving import Served, is_pattern
-from tidewheel.core.tasks.status import LEASED, Status
-from tidewheel.core.tasks.views import QueueView, TaskView
+from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.resources import Resources, fits
+from tidewheel.core.queue.serving import Served, is_pattern
+from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.views import QueueView, TaskView
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import LeasedTask
-from tidewheel.core.tasks.lease import Answer
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.requests import (
     Beat,
     ClaimRequest,
     Message,
@@ -17,11 +17,11 @@ from tidewheel.core.tasks.requests import (
     Report,
     UsageSample,
 )
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.status import LEASED, Status
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import encode
 from tidewheel.wiring.machine import this_process

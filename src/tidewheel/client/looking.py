@@ -9,9 +9,9 @@ from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import Task
 from tidewheel.client.waiting import wait_for
-from tidewheel.core.tasks.requests import QueueSettings
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.task import TaskId
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, fields
 
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Claimed, Submitted
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import RetryPolicy
-from tidewheel.core.tasks.status import FINAL, Status
-from tidewheel.core.tasks.task import Instant, TaskError, TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Claimed, Submitted
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import RetryPolicy
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.exact_json import decode_stored
 
 

@@ -17,20 +17,20 @@ from tidewheel.config import (
     home_directory,
     monitor_settings,
 )
-from tidewheel.core.runs.commands import Stop, command_text
-from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.runs.end_reasons import Undone, ran_nothing, undone_in, was_aborted
-from tidewheel.core.runs.requests import NewCommand
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.operator.commands import Stop, command_text
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.end_reasons import Undone, ran_nothing, undone_in, was_aborted
+from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
-from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
+from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
-from tidewheel.services.worker.worker import Worker
 from tidewheel.wiring.services import build_monitor, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
+from tidewheel.worker.worker import Worker
 
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request

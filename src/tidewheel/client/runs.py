@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
-from tidewheel.core.runs.commands import Command, command_text
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.commands import Command, command_text
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
@@ -49,7 +49,7 @@ class Runs:
         return await self.look("runs", workflow=workflow, count=count)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
-        """Any view of ``services.run_views``."""
+        """Any view of ``views``."""
         return await self.door.look(name, arguments)
 
     async def show(self, run: str, *ids: str) -> Document:

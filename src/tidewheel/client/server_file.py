@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tidewheel.config import SERVER_FILE, found_server, home_directory, store_url
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import BadSetting, StoreUnreachable
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.stores import is_remote, store_settings

@@ -11,9 +11,9 @@ from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, amendment, check_
 from tidewheel.client.filters import Filters, task_filter
 from tidewheel.client.ids import new_id
 from tidewheel.client.results import Batch, Task
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.requests import Cancelled, QueueSettings, Submitted
-from tidewheel.core.tasks.task import NewTask, TaskId
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import Cancelled, QueueSettings, Submitted
+from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from tidewheel.config import TOKEN_FILE, token_file_of
-from tidewheel.core.tasks.access import Grant, NewToken, Scope, TokenKind, TokenView
-from tidewheel.core.tasks.token_texts import secret_digest, split_token
+from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.queue.token_texts import secret_digest, split_token
 from tidewheel.errors import NotFound
 from tidewheel.ports.server import AccessStore
 

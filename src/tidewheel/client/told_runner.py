@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.steps import End
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import (
     Assignment,
     Job,

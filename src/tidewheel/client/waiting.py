@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from tidewheel.client.results import Task
-from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.tasks import TaskStore
 
 # Progress and changes by other processes may come without a wake-up.

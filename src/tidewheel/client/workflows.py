@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
-from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.runs.registry import Bundle, RunRequest, split_reference
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
+from tidewheel.core.operator.views import RunView
 from tidewheel.ports.registry import Document, RegistryDoor
 from tidewheel.wiring.doors import registry_door
 

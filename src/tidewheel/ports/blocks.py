@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.blocks import (
+    from tidewheel.core.operator.blocks import (
         BlockView,
         CreatedSbi,
         NeedView,

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.registry import (
+    from tidewheel.core.operator.registry import (
         Bundle,
         NewWorkflow,
         Registered,
         RunRequest,
         WorkflowView,
     )
-    from tidewheel.core.runs.views import RunView
+    from tidewheel.core.operator.views import RunView
 
 Document = dict[str, object]
 Parameters = Mapping[str, object]

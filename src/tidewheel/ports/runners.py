@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.requests import (
     Claimed,
     UsageSample,
 )
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import TaskId, WorkerId
 
 
 class JobReports(Protocol):

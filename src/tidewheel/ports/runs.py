@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
-    from tidewheel.core.runs.commands import Command
-    from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-    from tidewheel.core.runs.requests import (
+    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+    from tidewheel.core.operator.requests import (
         Batch,
         Inbox,
         NewCommand,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         StoredRun,
         Undelivered,
     )
-    from tidewheel.core.runs.stream import EventFilter, FollowedEvent
-    from tidewheel.core.runs.views import (
+    from tidewheel.core.operator.stream import EventFilter, FollowedEvent
+    from tidewheel.core.operator.views import (
         ChangesView,
         CommandView,
         RunAttempt,
@@ -229,7 +229,7 @@ class RunDoor(Protocol):
         ...
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        """A view of ``services.run_views``; `run` among the arguments says of which run."""
+        """A view of ``views``; `run` among the arguments says of which run."""
         ...
 
     async def log_part(

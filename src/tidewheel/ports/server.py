@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.core.tasks.task import Instant, WorkerId
-from tidewheel.core.tasks.views import Figure
+from tidewheel.core.queue.task import Instant, WorkerId
+from tidewheel.core.queue.views import Figure
 
 if TYPE_CHECKING:
     # Loading them takes as long as all of the queue.
-    from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
-    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
-    from tidewheel.core.tasks.job_words import JobWords
+    from tidewheel.core.operator.stream import EventCursor, EventFilter, EventPage
+    from tidewheel.core.queue.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.queue.job_words import JobWords
 
 
 class AccessStore(Protocol):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.core.tasks.lease import Answer, Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
     Cancelled,
@@ -27,9 +27,9 @@ from tidewheel.core.tasks.requests import (
     TaskFilter,
     Wake,
 )
-from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.status import Signal
+from tidewheel.core.queue.task import Instant, NewTask, TaskId, WorkerId
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,
@@ -43,7 +43,7 @@ from tidewheel.core.tasks.views import (
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
-    from tidewheel.core.tasks.statistics import EndedAttempt
+    from tidewheel.core.queue.statistics import EndedAttempt
 
 
 class TaskStore(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.core.tasks.steps import End
+from tidewheel.core.queue.steps import End
 
 
 class EndedJob:

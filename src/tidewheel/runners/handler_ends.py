@@ -6,8 +6,8 @@ import asyncio
 import json
 import traceback
 
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.handlers import Abort
 from tidewheel.runners.texts import storable
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.runners.job_environment import SECRET, inherited_environment
 from tidewheel.runners.process_tree import MARKER
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.submission import (
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.submission import (
     MESSAGE_BYTES_MAX,
     MESSAGES_MAX,
     name_finding,

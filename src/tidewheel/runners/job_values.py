@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
-from tidewheel.core.tasks.values import VALUES_BYTES_MAX, values_text
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
+from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import BadValues
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"

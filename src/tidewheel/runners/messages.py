@@ -22,13 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidewheel.core.tasks.submission import (
+from tidewheel.core.queue.submission import (
     MESSAGE_BYTES_MAX,
     MESSAGES_MAX,
     name_finding,
     utf8_length,
 )
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners import spool

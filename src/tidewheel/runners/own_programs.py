@@ -15,7 +15,7 @@ from tidewheel.runners.job_directory import make_private_directory, write_whole
 # -E -P: modules of a workflow's lib/python and of the folder that a job is in are not ours.
 _PROGRAMS = {
     "tidewheel": "-E -P -m tidewheel",
-    "cylc": "-E -P -m tidewheel.cli.cylc_shim",
+    "cylc": "-E -P -m tidewheel.cli.cylc",
 }
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.runners.process_table import read_row
 
 # Python ignores SIGPIPE and SIGXFSZ, and nohup SIGHUP; a job must not inherit that.

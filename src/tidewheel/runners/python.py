@@ -20,9 +20,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.ended_job import EndedJob
 from tidewheel.runners.handler_ends import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.config import JobLimits, WorkerSettings
-from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.runners.job_environment import RunAids
 from tidewheel.runners.messages import MessageServer

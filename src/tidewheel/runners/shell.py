@@ -26,10 +26,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.resources import needs_runner
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.resources import needs_runner
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import process_tree

@@ -7,8 +7,8 @@ import json
 import resource
 import signal
 
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.job_directory import JobDirectory, last_line
 from tidewheel.runners.job_values import read_values, with_values

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.gpu import GpuUse, open_gpus
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log

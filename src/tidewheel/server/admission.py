@@ -22,7 +22,7 @@ from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.refusals import Overloaded
 
 STREAM_MEDIA_TYPE = "text/event-stream"

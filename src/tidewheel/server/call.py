@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import (
+from tidewheel.core.queue.access import (
     EVERYTHING,
     Grant,
     TokenView,
@@ -17,15 +17,15 @@ from tidewheel.core.tasks.access import (
     covers_queue,
     covers_workflow,
 )
-from tidewheel.core.tasks.serving import is_pattern
-from tidewheel.core.tasks.task import TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView, WorkerView
+from tidewheel.core.queue.serving import is_pattern
+from tidewheel.core.queue.task import TaskId, WorkerId
+from tidewheel.core.queue.views import TaskView, WorkerView
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.refusals import NotAllowed
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.views import RunView
+    from tidewheel.core.operator.views import RunView
     from tidewheel.server.admission import Place
     from tidewheel.server.auth import Authenticator
     from tidewheel.server.hub import Hub

@@ -10,8 +10,8 @@ import asyncio
 import random
 from typing import NamedTuple
 
-from tidewheel.core.runs.stream import Event, EventCursor, EventFilter, Place, TaskEvent
-from tidewheel.core.tasks.access import (
+from tidewheel.core.operator.stream import Event, EventCursor, EventFilter, Place, TaskEvent
+from tidewheel.core.queue.access import (
     EVERYTHING,
     Grant,
     TokenView,

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import problems
@@ -49,7 +49,7 @@ from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_doors import RunDoors
 from tidewheel.server.status_page import LOGIN_NEEDED
 from tidewheel.server.wire.forms import read, read_query
-from tidewheel.services.run_views.event_documents import EventDocuments
+from tidewheel.views.event_documents import EventDocuments
 
 KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024

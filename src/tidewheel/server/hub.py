@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from tidewheel.core.runs.stream import (
+from tidewheel.core.operator.stream import (
     EVERY_EVENT,
     Event,
     EventCursor,
@@ -33,8 +33,8 @@ from tidewheel.core.runs.stream import (
     EventPage,
     RunEvent,
 )
-from tidewheel.core.tasks.access import TokenView
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.queue.access import TokenView
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
@@ -50,7 +50,7 @@ from tidewheel.server.follower import (
 from tidewheel.server.metrics import Metrics
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
-from tidewheel.services.run_views.event_documents import EventDocuments
+from tidewheel.views.event_documents import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen
 REST_SECONDS = 0.02  # between two looks, however much news there is

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from tidewheel.core.tasks.access import Grant, TokenKind, TokenView
-from tidewheel.core.tasks.attempt_tokens import PREFIX, AttemptToken, read_attempt_token
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.status import LEASED
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.access import Grant, TokenKind, TokenView
+from tidewheel.core.queue.attempt_tokens import PREFIX, AttemptToken, read_attempt_token
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.refusals import AttemptOver, NotAuthenticated

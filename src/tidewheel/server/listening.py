@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.queue.requests import Wake
 from tidewheel.server.call import Call
 
 

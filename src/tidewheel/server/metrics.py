@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.views import Figure, QueueView, WorkerView
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.views import Figure, QueueView, WorkerView
 
 if TYPE_CHECKING:
+    from tidewheel.scheduler.outcome import Work
+    from tidewheel.scheduler.stage import Stage
     from tidewheel.server.admission import Admission
-    from tidewheel.services.scheduler.outcome import Work
-    from tidewheel.services.scheduler.stage import Stage
 
 # Seconds, and events of a batch; what is below the first is in all of them.
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)

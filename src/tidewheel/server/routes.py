@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.admission import Urgency, urgency_of
 from tidewheel.server.call import Call
 

@@ -8,9 +8,9 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.graph.definition import CyclingDef, XtriggerDef
-from tidewheel.core.tasks.task import Instant
-from tidewheel.sources.cycling.interval_text import read_interval
-from tidewheel.sources.flow_cylc.value_text import duration_seconds
+from tidewheel.core.queue.task import Instant
+from tidewheel.formats.cycling.interval_text import read_interval
+from tidewheel.formats.flow_cylc.value_text import duration_seconds
 
 WALL_CLOCK = "wall_clock"
 _AT_ONCE = (Interval(), 0.0)

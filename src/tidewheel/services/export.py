@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.tasks.views import HistoryEntry, TaskView
+from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.ports.tasks import TaskStore
 
 HISTORY_PER_CALL = 1_000

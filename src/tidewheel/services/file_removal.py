@@ -21,13 +21,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.requests import Page, TaskFilter
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
 from tidewheel.runners.processes import boot_id, is_alive
+from tidewheel.scheduler.run_owner import OWNER, STORE, owner_text
 from tidewheel.services.home_folders import runs_directory, store_name, tasks_directory
-from tidewheel.services.scheduler.run_owner import OWNER, STORE, owner_text
 
 GOING = ".removed-"  # how folders are called that are being emptied
 PAGE = 1_000

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.core.runs.stream import EventCursor, EventFilter, FollowedEvent, read_cursor
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.operator.stream import EventCursor, EventFilter, FollowedEvent, read_cursor
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.services.alarm import Alarm
-from tidewheel.services.run_views.event_documents import EventDocuments
+from tidewheel.views.event_documents import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change wakes those who listen
 TROUBLE_SECONDS = 1.0

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from tidewheel.core.runs.commands import Command, read_command
-from tidewheel.core.runs.job_names import read_job_name
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.operator.commands import Command, read_command
+from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.services.home_folders import run_directory

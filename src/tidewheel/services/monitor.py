@@ -27,8 +27,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tidewheel.config import MonitorSettings
-from tidewheel.core.tasks.task import Instant
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line

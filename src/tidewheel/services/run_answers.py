@@ -10,10 +10,10 @@ import asyncio
 import json
 import shlex
 
-from tidewheel.core.runs.commands import REOPENING, REOPENING_VERBS, Command, command_text
-from tidewheel.core.runs.requests import NewCommand
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.operator.commands import REOPENING, REOPENING_VERBS, Command, command_text
+from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
 from tidewheel.ports.runs import Answer, Document
 from tidewheel.ports.store import Store

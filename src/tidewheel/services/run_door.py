@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.runs.commands import REOPENING, Command, command_text
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.meant_run import only_run
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.commands import REOPENING, Command, command_text
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.meant_run import only_run
+from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
@@ -32,8 +32,8 @@ from tidewheel.services.run_answers import awaited_answer, post_command
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.graph.graph import Graph
-    from tidewheel.services.run_views.looks import Ground
     from tidewheel.services.workflow_state import DefinitionOf
+    from tidewheel.views.looks import Ground
 
 NOTHING_GIVEN = RunOptions(mode="")
 
@@ -59,16 +59,16 @@ class StoreRunDoor:
         return only_run(await self._store.runs(), await self._store.now())
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        from tidewheel.services.run_views import look
+        from tidewheel.views import look
 
         return await look(self._store, self._ground(), name, arguments)
 
     def _ground(self) -> Ground:
         """Remembered: a job that waits asks about the same run again and again."""
-        from tidewheel.services.run_views.looks import Ground
-        from tidewheel.services.run_views.past import Pasts
         from tidewheel.services.state_documents import definitions_of
         from tidewheel.services.workflow_state import remembering
+        from tidewheel.views.looks import Ground
+        from tidewheel.views.past import Pasts
 
         if self._made_ground is None:
             read = self._definition_of
@@ -86,7 +86,7 @@ class StoreRunDoor:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        from tidewheel.services.run_views.log_parts import Span, log_part
+        from tidewheel.views.log_parts import Span, log_part
 
         view = await self._store.find_run(run)
         span = Span(offset, bytes_max, wait_seconds)
@@ -122,8 +122,8 @@ class StoreRunDoor:
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         from tidewheel.platforms import read_platforms
+        from tidewheel.scheduler.job_place import check_places
         from tidewheel.services.definitions.kept import check_definition
-        from tidewheel.services.scheduler.job_place import check_places
 
         def check_jobs(graph: Graph, findings: Findings) -> None:
             if new.options.mode == RunMode.LIVE:
@@ -135,7 +135,7 @@ class StoreRunDoor:
         return await self._store.create_run(replace(new, given=given))
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        from tidewheel.services.scheduler.taking import check_given
+        from tidewheel.scheduler.taking import check_given
 
         view = await self._store.find_run(run)
         await check_given(view, given, self._home, self._store)

@@ -19,15 +19,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tidewheel.core.runs.definition import TRUSTED_MARK
-from tidewheel.core.runs.job_names import DEFINITION, read_job_name
-from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.operator.definition import TRUSTED_MARK
+from tidewheel.core.operator.job_names import DEFINITION, read_job_name
+from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole
-from tidewheel.services.scheduler.run_owner import STORE, note_store
+from tidewheel.scheduler.run_owner import STORE, note_store
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.definition import StoredDefinition
+    from tidewheel.core.operator.definition import StoredDefinition
 
 HELD = Path("log", "config", "definition")
 LOCK = Path("log", "config", "definition.lock")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.services.definitions.kept import RestoredDefinition, restore

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.interval import add
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
-from tidewheel.core.runs.definition import RunOptions
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
 from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
 from tidewheel.errors import NotFound, Refused

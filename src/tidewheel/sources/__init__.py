@@ -1,1 +1,1 @@
-"""Front ends: each turns what a person wrote into one `WorkflowDef`."""
+"""Keeps the old name of `tidewheel.formats` for definitions and jobs of earlier versions."""

@@ -1,7 +1,7 @@
-"""Where tasks are kept: one set of transactions over memory, SQLite or PostgreSQL.
+"""Keeps tasks and runs: one set of transactions over SQLite or PostgreSQL.
 
-``scripts/``    each operation as one transaction, written once for every database
-``queries/``    one SQL statement per file and dialect; ``memory_*.py`` says the same in Python
+``operations/`` each operation as one transaction, written once for every database
+``sql/``        one SQL statement per file and dialect
 ``migrations/`` the schema, forward only
 ``facade.py``   the TaskStore port on top of them
 """

@@ -8,14 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from tidewheel.core.tasks.task import Instant, WorkerId
-from tidewheel.core.tasks.views import Figure
+from tidewheel.core.queue.task import Instant, WorkerId
+from tidewheel.core.queue.views import Figure
 from tidewheel.store.rows import worker_number
 from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Script
 
 if TYPE_CHECKING:
-    from tidewheel.core.tasks.access import AuditEntry, KeptAnswer, NewToken, TokenView
+    from tidewheel.core.queue.access import AuditEntry, KeptAnswer, NewToken, TokenView
 
 
 class AccessOperations(ABC):
@@ -30,22 +30,22 @@ class AccessOperations(ABC):
         """Run a script in one transaction."""
 
     async def create_token(self, new: NewToken) -> TokenView:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self._write("create_token", lambda tx, _: access.create_token(tx, new))
 
     async def token(self, number: int) -> tuple[TokenView, Instant]:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self.look(lambda tx: access.token(tx, number))
 
     async def tokens(self) -> list[TokenView]:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self.look(access.tokens)
 
     async def revoke_token(self, number: int) -> TokenView:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self._write("revoke_token", lambda tx, _: access.revoke_token(tx, number))
 
@@ -57,7 +57,7 @@ class AccessOperations(ABC):
         )
 
     async def figures(self) -> list[Figure]:
-        from tidewheel.store.scripts import look
+        from tidewheel.store.operations import look
 
         return await self.look(look.figures)
 
@@ -69,27 +69,27 @@ class AccessOperations(ABC):
         await self._write("assign_worker", lambda tx, _: tx.rows("assign_worker", **given))
 
     async def worker_token(self, worker: WorkerId) -> int | None:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         number = worker_number(worker)
         return await self.look(lambda tx: access.worker_token(tx, number))
 
     async def add_audit(self, entry: AuditEntry) -> None:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         await self._write("add_audit", lambda tx, _: access.add_audit(tx, entry))
 
     async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self.look(lambda tx: access.audit(tx, before, count))
 
     async def kept_answer(self, token: int, key: str) -> KeptAnswer | None:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         return await self.look(lambda tx: access.kept_answer(tx, token, key))
 
     async def keep_answer(self, answer: KeptAnswer) -> None:
-        from tidewheel.store.scripts import access
+        from tidewheel.store.operations import access
 
         await self._write("keep_answer", lambda tx, _: access.keep_answer(tx, answer))

@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.tasks.task import NewTask
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.task import NewTask
 
 Defaults = Mapping[str, object]
 

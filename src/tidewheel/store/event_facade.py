@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidewheel.store.transaction import Result, Script
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.stream import EventCursor, EventFilter, EventPage
+    from tidewheel.core.operator.stream import EventCursor, EventFilter, EventPage
 
 EVENTS_PER_PAGE = 1_000
 
@@ -26,11 +26,11 @@ class EventOperations(ABC):
     async def events_after(
         self, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
     ) -> EventPage:
-        from tidewheel.store.scripts import stream
+        from tidewheel.store.operations import stream
 
         return await self.look(lambda tx: stream.events_after(tx, cursor, which, count))
 
     async def events_head(self) -> EventCursor:
-        from tidewheel.store.scripts import stream
+        from tidewheel.store.operations import stream
 
         return await self.look(stream.events_head)

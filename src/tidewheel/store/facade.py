@@ -12,8 +12,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tidewheel.core.tasks.lease import Answer, Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
     Cancelled,
@@ -31,15 +31,15 @@ from tidewheel.core.tasks.requests import (
     TaskFilter,
     Wake,
 )
-from tidewheel.core.tasks.status import Signal
-from tidewheel.core.tasks.submission import (
+from tidewheel.core.queue.status import Signal
+from tidewheel.core.queue.submission import (
     SubmitLimits,
     message_refusal,
     refusal,
     run_refusal,
 )
-from tidewheel.core.tasks.task import Instant, NewTask, TaskId, WorkerId
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.task import Instant, NewTask, TaskId, WorkerId
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,
@@ -56,18 +56,18 @@ from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.block_facade import BlockOperations
 from tidewheel.store.event_facade import EventOperations
 from tidewheel.store.notebook_facade import NotebookOperations
+from tidewheel.store.operations import claim, clients, edges, look, report, submit, watch
+from tidewheel.store.operations.cascade import Effects
 from tidewheel.store.registry_facade import RegistryOperations
 from tidewheel.store.resource_rows import resource_columns
 from tidewheel.store.rows import storable, worker_number
 from tidewheel.store.run_facade import RunOperations, WritingScript
-from tidewheel.store.scripts import claim, clients, edges, look, report, submit, watch
-from tidewheel.store.scripts.cascade import Effects
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 from tidewheel.store.worker_rows import abilities_text
 
 if TYPE_CHECKING:
-    from tidewheel.core.tasks.job_words import JobWords
-    from tidewheel.core.tasks.statistics import EndedAttempt
+    from tidewheel.core.queue.job_words import JobWords
+    from tidewheel.core.queue.statistics import EndedAttempt
 
 
 class ScriptedStore(
@@ -235,7 +235,7 @@ class ScriptedStore(
 
     async def hear_job(self, words: JobWords) -> None:
         # Only servers hear jobs.
-        from tidewheel.store.scripts import job_words  # noqa: PLC0415
+        from tidewheel.store.operations import job_words  # noqa: PLC0415
 
         said = Message(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
@@ -313,7 +313,7 @@ class ScriptedStore(
 
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
         # Only whoever asks for figures needs it.
-        from tidewheel.store.scripts import statistics  # noqa: PLC0415
+        from tidewheel.store.operations import statistics  # noqa: PLC0415
 
         return await self.look(lambda tx: statistics.ended_attempts(tx, count))
 

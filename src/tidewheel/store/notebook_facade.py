@@ -12,7 +12,7 @@ from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Row, Script
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.notebooks import Notebook
+    from tidewheel.core.operator.notebooks import Notebook
 
 
 class NotebookOperations(ABC):
@@ -29,7 +29,7 @@ class NotebookOperations(ABC):
     async def claim_notebook(
         self, name: str, owner: str, lease_seconds: float, *, dead_epoch: int | None = None
     ) -> Notebook | None:
-        from tidewheel.store.scripts import notebooks
+        from tidewheel.store.operations import notebooks
 
         claim = notebooks.Claim(name, owner, lease_seconds, dead_epoch)
         return _notebook(
@@ -39,7 +39,7 @@ class NotebookOperations(ABC):
     async def write_notebook(
         self, name: str, epoch: int, body: str, lease_seconds: float
     ) -> bool:
-        from tidewheel.store.scripts import notebooks
+        from tidewheel.store.operations import notebooks
 
         return await self._write(
             "write_notebook",
@@ -56,6 +56,6 @@ class NotebookOperations(ABC):
 
 
 def _notebook(rows: list[Row]) -> Notebook | None:
-    from tidewheel.core.runs.notebooks import Notebook
+    from tidewheel.core.operator.notebooks import Notebook
 
     return Notebook(*rows[0]) if rows else None

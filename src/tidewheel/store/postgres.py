@@ -28,13 +28,13 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
-from tidewheel.store.queries import load_queries
+from tidewheel.store.sql import load_queries
 from tidewheel.store.transaction import (
     Conflict,
     News,

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import msgspec
 import psycopg
 
-from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.store.transaction import Row
 
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said

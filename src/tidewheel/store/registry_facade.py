@@ -10,7 +10,7 @@ from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Script
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.registry import NewWorkflow, Registered, WorkflowView
+    from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
 
 
 class RegistryOperations(ABC):
@@ -25,24 +25,24 @@ class RegistryOperations(ABC):
         """Run a script in one transaction."""
 
     async def register(self, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-        from tidewheel.store.scripts import registry
+        from tidewheel.store.operations import registry
 
         return await self._write("register", lambda tx, _: registry.register(tx, workflows))
 
     async def workflow(self, name: str, version: str) -> WorkflowView:
-        from tidewheel.store.scripts import registry
+        from tidewheel.store.operations import registry
 
         return await self.look(lambda tx: registry.get_workflow(tx, name, version))
 
     async def workflows(
         self, name: str | None = None, count: int = 1_000
     ) -> list[WorkflowView]:
-        from tidewheel.store.scripts import registry
+        from tidewheel.store.operations import registry
 
         return await self.look(lambda tx: registry.list_workflows(tx, name, count))
 
     async def remove_workflow(self, name: str, version: str) -> WorkflowView:
-        from tidewheel.store.scripts import registry
+        from tidewheel.store.operations import registry
 
         return await self._write(
             "remove_workflow", lambda tx, _: registry.remove_workflow(tx, name, version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 
 RESOURCE_COLUMNS = (
     *("cpu", "memory_bytes", "gpu", "labels"),

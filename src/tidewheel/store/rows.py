@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.core.tasks.requests import Claimed, UsageSample
-from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.tasks.status import LEASED, Signal, Status
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.task import (
+from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.status import LEASED, Signal, Status
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import (
     Instant,
     Lease,
     NewTask,
@@ -26,7 +26,7 @@ from tidewheel.core.tasks.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.core.tasks.views import AttemptView, HistoryEntry, TaskView
+from tidewheel.core.queue.views import AttemptView, HistoryEntry, TaskView
 from tidewheel.store.resource_rows import (
     RESOURCE_COLUMNS,
     columns_in,

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tidewheel.core.runs.blocks import BlockCondition, NeedView
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
-from tidewheel.core.runs.requests import (
+from tidewheel.core.operator.blocks import BlockCondition, NeedView
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.operator.requests import (
     CommandGiven,
     Happening,
     JobOver,
     JobSaid,
     JobStarted,
 )
-from tidewheel.core.runs.views import CommandView, RunAttempt, RunView, SubmissionView
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant, TaskId
+from tidewheel.core.operator.views import CommandView, RunAttempt, RunView, SubmissionView
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant, TaskId
 
 Record = dict[str, Any]
 

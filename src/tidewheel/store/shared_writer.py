@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.queue.requests import Wake
 from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.transaction import News, Result, Script, no_news
 

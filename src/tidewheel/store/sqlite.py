@@ -31,12 +31,12 @@ from typing import Any
 import apsw
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.views import Figure, Violation
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.views import Figure, Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.facade import ScriptedStore
-from tidewheel.store.queries import load_queries
+from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.transaction import (
     News,

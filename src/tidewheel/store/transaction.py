@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from tidewheel.core.tasks.requests import Wake
+from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 
 Row = tuple[Any, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.queue.requests import HostProcess
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 

@@ -26,12 +26,12 @@ from tidewheel.wiring.stores import (
 
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
-    from tidewheel.core.runs.definition import RunOptions
-    from tidewheel.core.runs.views import RunView
+    from tidewheel.core.operator.definition import RunOptions
+    from tidewheel.core.operator.views import RunView
+    from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.scheduler.standby import Standby
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
-    from tidewheel.services.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.services.scheduler.standby import Standby
     from tidewheel.services.service import OnReport, Surroundings
 
 
@@ -95,13 +95,13 @@ async def driving(  # noqa: PLR0913 - each by name
     If the one that held it is dead for sure, nobody has to wait for its lease. ``given`` are
     options with which a run is carried on instead of those that it has.
     """
-    from tidewheel.core.runs.requests import RunClaim
+    from tidewheel.core.operator.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
+    from tidewheel.scheduler.handlers_voice import handlers_voice
+    from tidewheel.scheduler.pace import as_compatible
+    from tidewheel.scheduler.run_owner import note_store, take_folder
+    from tidewheel.scheduler.taking import SchedulerHome, check_given, driver_of
     from tidewheel.services.home_folders import run_directory
-    from tidewheel.services.scheduler.handlers_voice import handlers_voice
-    from tidewheel.services.scheduler.pace import as_compatible
-    from tidewheel.services.scheduler.run_owner import note_store, take_folder
-    from tidewheel.services.scheduler.taking import SchedulerHome, check_given, driver_of
 
     if given is not None:
         await check_given(run, given, home, store)
@@ -142,10 +142,10 @@ async def deliver_left(
 ) -> int:
     """Call the event handlers of a run that is over and whose scheduler died before it could;
     of how many events."""
+    from tidewheel.scheduler.handlers_voice import handlers_voice
+    from tidewheel.scheduler.run_owner import note_store, take_folder
+    from tidewheel.scheduler.taking import SchedulerHome, deliver_left
     from tidewheel.services.home_folders import run_directory
-    from tidewheel.services.scheduler.handlers_voice import handlers_voice
-    from tidewheel.services.scheduler.run_owner import note_store, take_folder
-    from tidewheel.services.scheduler.taking import SchedulerHome, deliver_left
 
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())
@@ -171,7 +171,7 @@ def build_standby(
     on_batch: OnBatch | None = None,
 ) -> Standby:
     """Whoever takes over runs of this store."""
-    from tidewheel.services.scheduler.standby import Standby
+    from tidewheel.scheduler.standby import Standby
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
         return driving(

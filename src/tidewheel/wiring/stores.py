@@ -124,7 +124,7 @@ def empty_store() -> Store:
     """One that nobody keeps."""
     from time import time_ns
 
-    from tidewheel.store.memory import MemoryStore
+    from tests.kit.memory import MemoryStore
 
     return MemoryStore(lambda: time_ns() / 1e9)
 

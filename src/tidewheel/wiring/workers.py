@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.requests import Abilities, Claimed, HostProcess
-from tidewheel.core.tasks.resources import Resources
+from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
+from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.doors import run_door
@@ -23,18 +23,18 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 
 if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
-    from tidewheel.core.runs.definition import StoredDefinition
+    from tidewheel.core.operator.definition import StoredDefinition
     from tidewheel.runners.handlers import Handlers
     from tidewheel.runners.messages import MessageServer
     from tidewheel.runners.others import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.services.job_calls import SpeakingFor
     from tidewheel.services.service import OnReport
-    from tidewheel.services.worker.adoption import IsAlive
-    from tidewheel.services.worker.room import Machine
-    from tidewheel.services.worker.shift import ServerWays
-    from tidewheel.services.worker.worker import Worker
-    from tidewheel.services.worker.workplace import Supply
+    from tidewheel.worker.adoption import IsAlive
+    from tidewheel.worker.room import Machine
+    from tidewheel.worker.shift import ServerWays
+    from tidewheel.worker.worker import Worker
+    from tidewheel.worker.workplace import Supply
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -81,8 +81,8 @@ async def built_worker(
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.services.worker.shift import Host
-    from tidewheel.services.worker.worker import Worker
+    from tidewheel.worker.shift import Host
+    from tidewheel.worker.worker import Worker
 
     handlers, around = fittings.handlers, fittings.around
     make_private_directory(settings.home)
@@ -192,7 +192,7 @@ def _python(
 
 def _supply(store: TaskStore, home: Path) -> Supply:
     """Files of runs, for jobs of runs whose folder is not here."""
-    from tidewheel.core.runs.job_names import read_job_name
+    from tidewheel.core.operator.job_names import read_job_name
     from tidewheel.services.run_supplies import Supplies
 
     async def fetch(task: Claimed) -> StoredDefinition:
@@ -215,10 +215,10 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
         return None
     from tidewheel.runners.home_identity import known_home_id
     from tidewheel.runners.log_parts import read_part
-    from tidewheel.services.worker.log_streaming import LogWay, Receipt
-    from tidewheel.services.worker.shift import ServerWays
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
+    from tidewheel.worker.log_streaming import LogWay, Receipt
+    from tidewheel.worker.shift import ServerWays
 
     assert isinstance(store, RemoteStore), store
     voices = JobVoices(store_settings(where))

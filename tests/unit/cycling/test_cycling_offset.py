@@ -9,7 +9,7 @@ from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.offset import Absolute, FromInitial, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.sources.cycling.reader import CyclingReader
+from tidewheel.formats.cycling.reader import CyclingReader
 
 INITIAL = Point(0)
 NUMBERS = Sequence(calendar=Calendar.INTEGER, start=Point(1), step=Interval(units=1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tidewheel.core.cycling.calendar import Calendar, Point
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.refusal import BadCycling
-from tidewheel.sources.cycling.reader import MODES, CyclingReader, split_recurrences
+from tidewheel.formats.cycling.reader import MODES, CyclingReader, split_recurrences
 
 GREGORIAN = CyclingReader("gregorian")
 INTEGER = CyclingReader()

@@ -12,7 +12,7 @@ from tidewheel.cli.session import Session, session_command
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.filters import Filters
-    from tidewheel.core.tasks.requests import Cancelled
+    from tidewheel.core.queue.requests import Cancelled
 
 COUNT_MAX = 1000
 

@@ -10,7 +10,7 @@ from tidewheel.cli.definitions import Definition, UnknownName, definition_comman
 
 if TYPE_CHECKING:
     from tidewheel.cli.config_tree import Tree
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 EPILOG = """\b
 Examples:

@@ -48,7 +48,7 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
 
 async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
     from tidewheel.client.filters import task_filter
-    from tidewheel.core.tasks.requests import Page
+    from tidewheel.core.queue.requests import Page
     from tidewheel.services.export import append_lines, task_line
 
     count, before = 0, None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tidewheel.cli.drawing.subject import Wishes
     from tidewheel.core.graph.findings import Findings
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.services.definition_graph.windows import Shown
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
 STDOUT = "-"
 

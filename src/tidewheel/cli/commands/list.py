@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidewheel.core.graph.node import NodeDef
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 
 @definition_command("list")
@@ -101,7 +101,7 @@ def _say_titled(rows: list[tuple[str, str]]) -> None:
 
 def _say_tree(loaded: LoadedWorkflow, *, as_json: bool) -> None:
     from tidewheel.cli.printing import say_json
-    from tidewheel.sources.flow_cylc.families import ROOT
+    from tidewheel.formats.flow_cylc.families import ROOT
 
     assert loaded.graph is not None
     nodes = _nodes(loaded)

@@ -12,9 +12,9 @@ from tidewheel.cli.documents import queue_document
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.printing import Row, note, say_json, say_table
 from tidewheel.cli.session import Session, session_command
-from tidewheel.core.tasks.limits import EACH_KEY, Limit
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import QueueView
+from tidewheel.core.queue.limits import EACH_KEY, Limit
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.views import QueueView
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:

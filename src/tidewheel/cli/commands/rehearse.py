@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.graph.graph import Graph
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
     from tidewheel.services.rehearsal.play import Progress
     from tidewheel.services.rehearsal.record import Rehearsal
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
 
 FAIL_ACCEPTED = "POINT/NAME or POINT/NAME@TRY, globs allowed: 3/model, '*/model@1'"
 GLOB_SIGNS = frozenset("*?[")
@@ -147,7 +147,7 @@ def _play(
 ) -> tuple[Rehearsal, float]:
     """The rehearsal, and how long it took."""
     from tidewheel.cli.printing import note
-    from tidewheel.core.tasks.task import Instant
+    from tidewheel.core.queue.task import Instant
     from tidewheel.services.rehearsal.play import rehearse
     from tidewheel.services.rehearsal.reach import POINTS_DEFAULT, last_of
 

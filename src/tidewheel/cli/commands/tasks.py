@@ -26,7 +26,7 @@ from tidewheel.cli.printing import (
 )
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.results import Task
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 

@@ -9,8 +9,8 @@ import click
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
-from tidewheel.core.tasks.access import Scope, TokenView, grant_of
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.access import Scope, TokenView, grant_of
+from tidewheel.core.queue.task import Instant
 from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tidewheel.core.graph.condition import Leaf
     from tidewheel.core.graph.findings import Finding
     from tidewheel.core.graph.graph import Graph
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 EPILOG = """\b
 Examples:
@@ -69,7 +69,7 @@ def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: boo
     from tidewheel.cli.findings_page import COLOURS, counted
     from tidewheel.cli.palette import PALETTE
     from tidewheel.core.graph.findings import Severity
-    from tidewheel.core.tasks.status import Status
+    from tidewheel.core.queue.status import Status
 
     if not valid:
         found = counted(findings, (Severity.ERROR, Severity.WARNING))

@@ -14,7 +14,7 @@ from tidewheel.services.explain import SILENT_SECONDS
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.core.tasks.views import WorkerView
+    from tidewheel.core.queue.views import WorkerView
 
 DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 HEADERS = (

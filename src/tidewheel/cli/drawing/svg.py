@@ -10,7 +10,7 @@ from tidewheel.cli.drawing.layout import LINE_HEIGHT, Page, Rectangle, text_widt
 from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 from tidewheel.runners.texts import printable
 
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe
 from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage, stall_text
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.views import RunView
 from tidewheel.quantities import show_duration
-from tidewheel.services.scheduler.outcome import News
-from tidewheel.services.scheduler.stage import Stage
+from tidewheel.scheduler.outcome import News
+from tidewheel.scheduler.stage import Stage
 
 if TYPE_CHECKING:
     from rich.console import Group

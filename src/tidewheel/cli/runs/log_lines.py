@@ -1,6 +1,6 @@
 """What a person who follows a run from afar is told of its log: begins, ends, and trouble.
 
-The log tells every step of every task (core/runs/run_log.py). Of a run that is driven in this
+The log tells every step of every task (core/operator/run_log.py). Of a run driven in this
 terminal a person sees when a task began and how it ended, and why; of one that is driven
 elsewhere the same, in the same words (cli/runs/page.py).
 """

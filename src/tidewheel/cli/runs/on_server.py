@@ -41,11 +41,11 @@ from tidewheel.cli.runs.words import documents
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
 from tidewheel.config import home_directory
-from tidewheel.core.runs.definition import NewRun, RunOptions, is_same_content
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.definition import NewRun, RunOptions, is_same_content
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
-from tidewheel.services.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
+from tidewheel.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.running import Wanted

@@ -30,21 +30,21 @@ from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import note
 from tidewheel.cli.runs.page import JsonPage, RunPage, ended
-from tidewheel.core.runs.definition import is_same_content
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.definition import is_same_content
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import RunUnderWay
 from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
+from tidewheel.scheduler.standby import QUIET_SECONDS
 from tidewheel.services.home_folders import run_directory
-from tidewheel.services.scheduler.standby import QUIET_SECONDS
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
     from tidewheel.client.run_here import RunEnd
-    from tidewheel.core.runs.definition import RunOptions
-    from tidewheel.core.runs.views import RunView
+    from tidewheel.core.operator.definition import RunOptions
+    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import RunDoor
 
 IN_RUN = Path("log", "config", "owed")  # goes with the run when it is deleted

@@ -18,18 +18,18 @@ from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Standing
 from tidewheel.core.sched.states import Stage as TaskStage
-from tidewheel.core.tasks.task import Instant
 from tidewheel.quantities import show_duration, show_instant
-from tidewheel.services.scheduler.driving import timer_key
-from tidewheel.services.scheduler.happenings import MISTAKEN
-from tidewheel.services.scheduler.outcome import News, Work
-from tidewheel.services.scheduler.stage import Stage
+from tidewheel.scheduler.driving import timer_key
+from tidewheel.scheduler.happenings import MISTAKEN
+from tidewheel.scheduler.outcome import News, Work
+from tidewheel.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ def causes(stage: Stage) -> list[str]:
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
     from tidewheel.core.sched.stall import root_causes
-    from tidewheel.services.run_views.reasons import command_lines
+    from tidewheel.views.reasons import command_lines
 
     pool = stage.drive.pool
     found = root_causes(pool)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from tidewheel.cli.printing import note, safe
 from tidewheel.cli.registry_page import parts
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.runs.definition import SIP
-from tidewheel.core.runs.registry import (
+from tidewheel.core.operator.definition import SIP
+from tidewheel.core.operator.registry import (
     RunRequest,
     name_problem,
     registry_text,
@@ -20,15 +20,15 @@ from tidewheel.core.runs.registry import (
     version_problem,
 )
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
+from tidewheel.formats.sip.parameters import refused_unused, report_unused
 from tidewheel.services.definitions.kept import Captured
-from tidewheel.sources.sip.parameters import refused_unused, report_unused
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
     from tidewheel.cli.runs.running import Wanted
     from tidewheel.client.workflows import Workflows
-    from tidewheel.core.runs.definition import RunOptions, StoredDefinition
-    from tidewheel.core.runs.views import RunView
+    from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.store import Store
     from tidewheel.services.definitions.sip import StageSource
 

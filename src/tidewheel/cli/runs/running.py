@@ -39,31 +39,31 @@ from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettin
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
     RunOptions,
     StoredDefinition,
     is_same_content,
 )
-from tidewheel.core.runs.end_reasons import UndoneKind, is_at_own_stop_point
-from tidewheel.core.runs.registry import RunRequest
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.end_reasons import UndoneKind, is_at_own_stop_point
+from tidewheel.core.operator.registry import RunRequest
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.tasks.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
-from tidewheel.services.definitions.kept import Captured
-from tidewheel.services.scheduler.choosing import (
+from tidewheel.scheduler.choosing import (
     is_driven,
     is_same_request,
     newest_of,
     run_to_carry_on,
 )
-from tidewheel.services.scheduler.run_driver import ERROR
-from tidewheel.services.scheduler.run_owner import last_numbered
-from tidewheel.services.scheduler.telling import DRAIN_SECONDS
+from tidewheel.scheduler.run_driver import ERROR
+from tidewheel.scheduler.run_owner import last_numbered
+from tidewheel.scheduler.telling import DRAIN_SECONDS
+from tidewheel.services.definitions.kept import Captured
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
@@ -77,9 +77,9 @@ from tidewheel.wiring.stores import (
 )
 
 if TYPE_CHECKING:
+    from tidewheel.scheduler.outcome import Work
+    from tidewheel.scheduler.stage import Stage
     from tidewheel.services.definitions.sip import StageSource
-    from tidewheel.services.scheduler.outcome import Work
-    from tidewheel.services.scheduler.stage import Stage
 
 STAGES_TOLD_MAX = 5
 UNDELIVERED_MAX = 100  # runs that are looked at
@@ -230,7 +230,7 @@ def _wanted_by_name(
 
 def _tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     """Rather than wait in silence for a worker that nobody has started."""
-    from tidewheel.services.scheduler.container_stage import stages_without
+    from tidewheel.scheduler.container_stage import stages_without
 
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner

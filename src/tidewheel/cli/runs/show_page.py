@@ -23,10 +23,10 @@ from tidewheel.cli.runs.words import (
     state_cell,
     texts,
 )
-from tidewheel.core.runs.end_reasons import ABORTED_BY
-from tidewheel.core.runs.views import REOPENED_STATUSES
+from tidewheel.core.operator.end_reasons import ABORTED_BY
+from tidewheel.core.operator.views import REOPENED_STATUSES
 from tidewheel.quantities import show_duration
-from tidewheel.services.run_views.run_facts import kept_text
+from tidewheel.views.run_facts import kept_text
 
 POINTS_SHOWN_MAX = 12
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tidewheel.ports.runs import RunDoor
-    from tidewheel.services.scheduler.outcome import Work
+    from tidewheel.scheduler.outcome import Work
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
 TOLD_MAX = 5

@@ -13,7 +13,7 @@ from tidewheel.cli.tui.panes import Pane
 from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
 from tidewheel.cli.tui.state import BETWEEN, State
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 
 HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q leave"
 READING = "up down  f follow  esc back  ? help  q leave"

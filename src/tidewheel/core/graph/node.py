@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import NOWHERE, Position
-from tidewheel.core.tasks.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 
 # Ordered names and values: order matters in an environment; a tuple can be shared and hashed.
 Pairs = tuple[tuple[str, str], ...]

@@ -7,11 +7,11 @@ frozen changes are made from that afterwards, once for all steps of a batch (`re
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect, Notice
 from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import AbsoluteKey, Pool
 from tidewheel.core.sched.states import Flows, Key, Memory, Task
-from tidewheel.core.tasks.task import Instant
 
 
 class Touched:

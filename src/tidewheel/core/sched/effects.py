@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.states import Flows, Key
-from tidewheel.core.tasks.task import Instant
 
 
 class Submit(NamedTuple):

@@ -7,6 +7,7 @@ from itertools import islice
 
 from tidewheel.core.graph.node import Retries
 from tidewheel.core.graph.outputs import FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
 from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import SetTimer
@@ -15,7 +16,6 @@ from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
 from tidewheel.core.sched.states import Key, Stage, Task, Verdict
 from tidewheel.core.sched.suicide import apply_level_to
-from tidewheel.core.tasks.task import Instant
 
 NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import Retries
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.states import Flows, Key
-from tidewheel.core.tasks.task import Instant
 
 
 class JobEnd(StrEnum):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.compile_plan import BAD_ENDS
 from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
 from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
@@ -18,7 +19,6 @@ from tidewheel.core.sched.plan import Leaf, NodePlan
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.spawning import CLOCK, RETRY
 from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
-from tidewheel.core.tasks.task import Instant
 
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 

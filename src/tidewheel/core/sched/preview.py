@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect, Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Reload
 from tidewheel.core.sched.explain import Reason, why
@@ -18,7 +19,6 @@ from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.records import everything, rebuild
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.sched.step import step
-from tidewheel.core.tasks.task import Instant
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import Interval, add
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.conditions import (
     absolute_key,
     is_true,
@@ -21,7 +22,6 @@ from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigge
 from tidewheel.core.sched.plan import ArrowPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.states import Flows, Stage, Standing, Task, Value
-from tidewheel.core.tasks.task import Instant
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.records import TaskRow

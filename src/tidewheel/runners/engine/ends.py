@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.engine.project import Condition, Part, Phase, Plan
 from tidewheel.runners.shell_ends import DESCRIPTION_LENGTH_MAX, SHELL_SIGNAL_BASE
 from tidewheel.runners.texts import printable, storable

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import UsageSample
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.engine.ends import (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 
 NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
 DIGEST_LENGTH = 10

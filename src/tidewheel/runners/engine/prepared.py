@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.runs.job_names import RUN_DIRECTORY, read_job_name
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.engine import policy
 from tidewheel.runners.engine.compose_text import Document, read_compose_text, read_resolved

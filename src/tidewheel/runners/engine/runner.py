@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tidewheel.core.tasks.requests import Claimed
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.submission import MESSAGE_BYTES_MAX
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.ended_job import EndedJob

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.errors import BadSetting
 from tidewheel.quantities import parse_size
 from tidewheel.runners.engine.program import Cli, EngineAway, json_rows

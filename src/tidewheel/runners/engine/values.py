@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.core.tasks.values import values_text
+from tidewheel.core.queue.values import values_text
 from tidewheel.errors import BadValues
 from tidewheel.exact_json import decode, encode
 from tidewheel.runners.job_directory import write_whole

@@ -11,7 +11,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 
-from tidewheel.core.tasks.resources import Resources, runner_label
+from tidewheel.core.queue.resources import Resources, runner_label
 
 RUNNER = "slurm"
 RUNNER_LABEL = runner_label(RUNNER)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from tidewheel.core.tasks.steps import TIMED_OUT, End, Ending
-from tidewheel.core.tasks.task import TaskError
+from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
+from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
 from tidewheel.runners.processes import Exit
 from tidewheel.runners.shell_ends import DESCRIPTION_LENGTH_MAX, end_of, exit_status_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tidewheel.core.tasks.steps import End
+from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.processes import Exit

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Leftover
 from tidewheel.runners.slurm.ends import ENDED
 from tidewheel.runners.slurm.job import key_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidewheel.core.graph.outputs import SUBMITTED
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.slurm.waits import is_of_queue
 

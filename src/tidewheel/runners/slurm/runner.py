@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.core.tasks.requests import Claimed
+from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.ended_job import EndedJob

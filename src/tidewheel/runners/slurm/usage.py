@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
-from tidewheel.core.tasks.requests import UsageSample
+from tidewheel.core.queue.requests import UsageSample
 from tidewheel.runners.slurm.job import SlurmJob
 from tidewheel.runners.slurm.programs import Slurm, SlurmRefused, SlurmSilent, SlurmUsage
 

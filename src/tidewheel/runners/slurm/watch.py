@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel.core.graph.outputs import SUBMITTED
-from tidewheel.core.tasks.steps import End, Ending
+from tidewheel.core.queue.steps import End, Ending
 from tidewheel.runners.job_directory import JobDirectory, JobStatus
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.messages import MessageServer

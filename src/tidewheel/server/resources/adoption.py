@@ -11,11 +11,11 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import HeldLease
-from tidewheel.core.tasks.status import LEASED
-from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import HeldLease
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.core.tasks.access import RUN_QUEUE, Scope, covers_workflow
+from tidewheel.core.queue.access import RUN_QUEUE, Scope, covers_workflow
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
@@ -26,8 +26,8 @@ from tidewheel.server.wire.blocks import (
 )
 
 if TYPE_CHECKING:
+    from tidewheel.formats.sip.sbi_reading import SbiRequest
     from tidewheel.services.blocks.door import StoreBlockDoor
-    from tidewheel.sources.sip.sbi_reading import SbiRequest
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 CREATED = 201

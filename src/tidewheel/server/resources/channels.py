@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator
 import msgspec
 from starlette.responses import StreamingResponse
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.serving import Served
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.serving import Served
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.server.call import Call
 from tidewheel.server.listening import Listening

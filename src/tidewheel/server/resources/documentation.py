@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.openapi import document
 from tidewheel.server.page import html

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tidewheel.core.runs.stream import EventFilter, EventKind, read_cursor
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
+from tidewheel.core.queue.access import Scope
 from tidewheel.errors import BadSetting
 from tidewheel.server.call import Call
 from tidewheel.server.event_stream import EventStream
 from tidewheel.server.refusals import BadRequest, Overloaded
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import In
-from tidewheel.services.run_views.event_snapshot import queue_snapshot, run_snapshot
+from tidewheel.views.event_snapshot import queue_snapshot, run_snapshot
 
 
 class WhereQuery(In):

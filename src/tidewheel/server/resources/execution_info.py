@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Report, UsageSample
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Report, UsageSample
 from tidewheel.errors import NotFound, WrongStatus
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call

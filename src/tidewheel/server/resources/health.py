@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 
-from tidewheel.core.tasks.access import Scope, covers_workflow
+from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import metrics_text

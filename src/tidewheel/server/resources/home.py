@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.responses import RedirectResponse
 
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NotFound
 from tidewheel.server import site
 from tidewheel.server.call import Answer, Call

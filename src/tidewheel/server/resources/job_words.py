@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tidewheel.core.tasks.access import KeptAnswer, Scope
-from tidewheel.core.tasks.attempt_tokens import attempt_token
-from tidewheel.core.tasks.job_words import JobWords
-from tidewheel.core.tasks.status import LEASED
-from tidewheel.core.tasks.submission import name_finding
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.access import KeptAnswer, Scope
+from tidewheel.core.queue.attempt_tokens import attempt_token
+from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.submission import name_finding
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
 from tidewheel.server.job_rules import any_job, own_task

@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.runs.job_names import LATEST, read_job_name
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.status import LEASED
-from tidewheel.core.tasks.task import WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.operator.job_names import LATEST, read_job_name
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
 from tidewheel.runners.home_identity import home_id
 from tidewheel.runners.job_directory import make_private_directory

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tidewheel.config import scheduler_settings
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.queue.access import Scope
 from tidewheel.ports.runs import BringsNotifications
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue

@@ -6,17 +6,17 @@ import asyncio
 from typing import Any
 
 from tidewheel.client.asynchronous import AsyncClient
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
     Report,
 )
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Call
 from tidewheel.server.listening import Listening
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.lease import Answer as BeatAnswer
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Beat, Report, Reported
-from tidewheel.core.tasks.status import LEASED
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskId, WorkerId
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.lease import Answer as BeatAnswer
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Beat, Report, Reported
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.problems import problem

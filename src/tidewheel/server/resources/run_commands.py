@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.core.runs.commands import (
+from tidewheel.core.operator.commands import (
     REOPENING,
     VERBS,
     Command,
@@ -17,8 +17,8 @@ from tidewheel.core.runs.commands import (
     command_text,
     read_command,
 )
-from tidewheel.core.runs.job_names import read_job_name
-from tidewheel.core.tasks.access import Scope
+from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NoAnswer, Refused
 from tidewheel.server.admission import Urgency
 from tidewheel.server.apart import Result

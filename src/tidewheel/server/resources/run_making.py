@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
     RunOptions,
     StoredDefinition,
     StoredFile,
 )
-from tidewheel.core.runs.registry import RunRequest
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.access import RUN_QUEUE, Scope, workflow_of_queue
-from tidewheel.core.tasks.submission import name_finding
+from tidewheel.core.operator.registry import RunRequest
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.access import RUN_QUEUE, Scope, workflow_of_queue
+from tidewheel.core.queue.submission import name_finding
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope, covers_workflow
+from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import VIEWS, LogPart, RunDoor
 from tidewheel.server.call import Answer, Call

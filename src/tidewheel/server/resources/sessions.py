@@ -14,7 +14,7 @@ import msgspec
 from starlette.responses import Response
 
 from tidewheel.client.tokens import derive_token
-from tidewheel.core.tasks.access import Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import Scope, TokenKind, TokenView
 from tidewheel.ports.server import AccessStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.statistics import (
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.statistics import (
     ATTEMPTS_MAX,
     EndedAttempt,
     Statistics,

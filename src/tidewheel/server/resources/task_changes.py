@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 from tidewheel.client.fields import amendment
 from tidewheel.client.filters import task_filter
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Report
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Report
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import BadRequest, NotAllowed

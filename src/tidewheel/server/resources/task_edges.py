@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.task import TaskId
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route

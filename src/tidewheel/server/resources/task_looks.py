@@ -10,10 +10,10 @@ import msgspec
 from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.filters import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.requests import Page
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.core.tasks.views import HistoryEntry, TaskView
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.task import TaskId
+from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call

@@ -12,10 +12,10 @@ import msgspec
 
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
 from tidewheel.client.ids import new_id
-from tidewheel.core.runs.job_names import run_named_by
-from tidewheel.core.tasks.access import RUN_QUEUE, Scope
-from tidewheel.core.tasks.requests import Submitted
-from tidewheel.core.tasks.task import NewTask, TaskId
+from tidewheel.core.operator.job_names import run_named_by
+from tidewheel.core.queue.access import RUN_QUEUE, Scope
+from tidewheel.core.queue.requests import Submitted
+from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.problems import problem

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.tokens import make_token
-from tidewheel.core.tasks.access import NewToken, Scope, grant_of
+from tidewheel.core.queue.access import NewToken, Scope, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest

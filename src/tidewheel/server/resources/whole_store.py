@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.statistics import ATTEMPTS_MAX, EndedAttempt
-from tidewheel.core.tasks.task import TaskId
-from tidewheel.core.tasks.views import Violation
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.statistics import ATTEMPTS_MAX, EndedAttempt
+from tidewheel.core.queue.task import TaskId
+from tidewheel.core.queue.views import Violation
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path

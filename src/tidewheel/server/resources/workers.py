@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.tasks.access import Scope
-from tidewheel.core.tasks.requests import Abilities, HostProcess, NewWorker
-from tidewheel.core.tasks.serving import is_pattern
-from tidewheel.core.tasks.submission import name_finding
-from tidewheel.core.tasks.task import WorkerId
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.queue.serving import is_pattern
+from tidewheel.core.queue.submission import name_finding
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue

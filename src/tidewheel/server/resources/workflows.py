@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.core.tasks.access import Scope, covers_workflow
+from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
@@ -25,7 +25,7 @@ from tidewheel.server.wire.workflows import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.registry import Bundle
+    from tidewheel.core.operator.registry import Bundle
     from tidewheel.services.registry.door import StoreRegistryDoor
 
 JSON = "application/json"

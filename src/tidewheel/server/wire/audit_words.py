@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tidewheel.core.tasks.access import AuditEntry
+from tidewheel.core.queue.access import AuditEntry
 
 _API = "/api/v1"
 _RUN = f"{_API}/runs/{{run}}"

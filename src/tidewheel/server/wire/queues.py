@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.views import QueueView, WorkerView
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.views import QueueView, WorkerView
 from tidewheel.server.wire.forms import In, Out
 from tidewheel.server.wire.reports import ResourcesIn
 from tidewheel.server.wire.tasks import ResourcesOut, resources_out

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tidewheel.core.tasks.lease import Holder
-from tidewheel.core.tasks.requests import Message, Report, UsageSample
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.steps import End, Ending
-from tidewheel.core.tasks.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Message, Report, UsageSample
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.wire.forms import In, Out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.core.tasks.requests import Submitted
+from tidewheel.core.queue.requests import Submitted
 from tidewheel.server.wire.forms import Out
 from tidewheel.server.wire.problem import Problem
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET
 
-from tidewheel.core.tasks.requests import Cancelled, Claimed
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import FixedDelays, RetryPolicy
-from tidewheel.core.tasks.task import TaskError
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.requests import Cancelled, Claimed
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
+from tidewheel.core.queue.task import TaskError
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.core.tasks.access import AuditEntry, Scope, TokenView
+from tidewheel.core.queue.access import AuditEntry, Scope, TokenView
 from tidewheel.server.wire.audit_words import deed_words
 from tidewheel.server.wire.forms import Duration, In, Out
 from tidewheel.vocabulary import time_text

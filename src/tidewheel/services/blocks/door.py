@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import Findings, finding_document
-from tidewheel.core.runs.blocks import (
+from tidewheel.core.operator.blocks import (
     FACTS_BYTES_MAX,
     OBJECTS_MAX,
     InvalidSbi,
@@ -21,9 +21,10 @@ from tidewheel.core.runs.blocks import (
     ObjectView,
     SbiView,
 )
-from tidewheel.core.runs.commands import Stop
-from tidewheel.core.runs.end_reasons import ABORTED_BY
+from tidewheel.core.operator.commands import Stop
+from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
+from tidewheel.formats.sip.names import object_name_problem
 from tidewheel.ports.blocks import Document
 from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store
@@ -35,11 +36,10 @@ from tidewheel.services.blocks.views import (
     sbi_document,
     sbi_facts,
 )
-from tidewheel.sources.sip.names import object_name_problem
 
 if TYPE_CHECKING:
+    from tidewheel.formats.sip.sbi_reading import SbiRequest
     from tidewheel.services.workflow_state import DefinitionOf
-    from tidewheel.sources.sip.sbi_reading import SbiRequest
 
 TRIES_MAX = 5  # to abort a run that schedulers take and leave meanwhile
 OVER = ("completed", "stopped")
@@ -129,7 +129,7 @@ class StoreBlockDoor:
         return await blocks_document(self._store, found)
 
     async def block(self, block_id: str) -> Document:
-        from tidewheel.services.run_views.loading import gather
+        from tidewheel.views.loading import gather
 
         view = await self._store.block(block_id)
         looked = await gather(

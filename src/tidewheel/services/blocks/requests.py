@@ -12,17 +12,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
-from tidewheel.core.runs.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition
-from tidewheel.core.runs.registry import RunRequest
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.operator.registry import RunRequest
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
+from tidewheel.formats.sip.parameters import REQUEST, UNUSED_PARAMETER
+from tidewheel.formats.sip.places import Json
+from tidewheel.formats.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.making_runs import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
-from tidewheel.sources.sip.parameters import REQUEST, UNUSED_PARAMETER
-from tidewheel.sources.sip.places import Json
-from tidewheel.sources.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.runs.blocks import BlockView, NeedState, ObjectView, SbiView
-from tidewheel.core.runs.definition import SIP
-from tidewheel.core.runs.job_names import read_job_name
-from tidewheel.core.runs.views import SubmissionView
+from tidewheel.core.operator.blocks import BlockView, NeedState, ObjectView, SbiView
+from tidewheel.core.operator.definition import SIP
+from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.views import SubmissionView
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.states import Key
-from tidewheel.core.tasks.status import FINAL, Status
-from tidewheel.core.tasks.task import Instant, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.services.run_views.loading import Looked, due_times, submissions_by_task
-from tidewheel.services.run_views.object_nodes import object_name, post_command
-from tidewheel.services.run_views.reasons import reason_text
-from tidewheel.services.run_views.run_document import known_tasks
-from tidewheel.services.run_views.run_facts import Document
-from tidewheel.services.run_views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
+from tidewheel.views.loading import Looked, due_times, submissions_by_task
+from tidewheel.views.object_nodes import object_name, post_command
+from tidewheel.views.reasons import reason_text
+from tidewheel.views.run_document import known_tasks
+from tidewheel.views.run_facts import Document
+from tidewheel.views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
 from tidewheel.vocabulary import time_text
 
 CREATED = "created"

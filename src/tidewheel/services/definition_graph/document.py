@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.services.definition_graph.edge_facts import edge_facts
 from tidewheel.services.definition_graph.windows import Shown
-from tidewheel.sources.flow_cylc.families import ROOT
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.edges import Edge
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 
 def drawn_in(loaded: LoadedWorkflow) -> dict[str, str]:

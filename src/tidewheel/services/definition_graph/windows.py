@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.cycling.sequence import Sequence
     from tidewheel.core.graph.graph import Graph
-    from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 TASKS_MAX = 200_000  # for programs
 TASKS_READ_MAX = 5_000  # for people

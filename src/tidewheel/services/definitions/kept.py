@@ -20,7 +20,7 @@ from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     PYTHON,
     PYTHON_SUFFIX,
@@ -31,20 +31,20 @@ from tidewheel.core.runs.definition import (
     sealed,
 )
 from tidewheel.errors import Refused
-from tidewheel.runners.job_directory import write_whole
-from tidewheel.sources.cycling.reader import CyclingReader
-from tidewheel.sources.flow_cylc.loading import SourceOptions
-from tidewheel.sources.flow_cylc.node_checks import BAD_HANDLER
-from tidewheel.sources.flow_cylc.points import PointTexts
-from tidewheel.sources.flow_cylc.settings import FlowSettings
-from tidewheel.sources.flow_cylc.source_text import SourceText
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts
-from tidewheel.sources.flow_cylc.workflow import (
+from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.flow_cylc.loading import SourceOptions
+from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
+from tidewheel.formats.flow_cylc.points import PointTexts
+from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts
+from tidewheel.formats.flow_cylc.workflow import (
     LoadedWorkflow,
     LoadOptions,
     load_source,
     load_workflow,
 )
+from tidewheel.runners.job_directory import write_whole
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import JudgedSip, StageSource

@@ -8,13 +8,13 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.sources.cycling.reader import CyclingReader
-from tidewheel.sources.flow_cylc.families import ROOT, Families
-from tidewheel.sources.flow_cylc.settings import FlowSettings
-from tidewheel.sources.flow_cylc.source_text import SourceText
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.sources.python_api.loading import load_python
-from tidewheel.sources.python_api.points import ReadOptions
+from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.flow_cylc.families import ROOT, Families
+from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
+from tidewheel.formats.python_api.loading import load_python
+from tidewheel.formats.python_api.points import ReadOptions
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.runs.definition import PYTHON, SIP, RunOptions, StoredDefinition, sealed
+from tidewheel.core.operator.definition import PYTHON, SIP, RunOptions, StoredDefinition, sealed
+from tidewheel.formats.flow_cylc.loading import FLOW_FILE, SourceOptions
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
+from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.services.definitions.kept import MADE_BY_RUNS, capture, load_options
-from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
-from tidewheel.sources.flow_cylc.workflow import load_workflow
 
 NAME_BYTES_MAX = 255  # of a folder or file
 FINDINGS_MAX = 20

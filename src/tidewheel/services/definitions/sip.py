@@ -12,27 +12,27 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.definition import SIP, StoredDefinition, StoredFile, stored_files
+from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
-from tidewheel.services.definitions.stage_scripts import warn_of_scripts
-from tidewheel.sources.cycling.reader import CyclingReader
-from tidewheel.sources.flow_cylc.families import ROOT, Families
-from tidewheel.sources.flow_cylc.settings import (
+from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.flow_cylc.families import ROOT, Families
+from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     SchedulerSettings,
     WorkflowEvents,
 )
-from tidewheel.sources.flow_cylc.source_text import SourceText, origin
-from tidewheel.sources.flow_cylc.template_variables import read_variables
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.sources.sip.definition_text import DefinitionText
-from tidewheel.sources.sip.document import filled_text
-from tidewheel.sources.sip.folder_reading import read_folder
-from tidewheel.sources.sip.judging import Judgement, judge
-from tidewheel.sources.sip.parameters import REQUEST, ParameterSource, Values
-from tidewheel.sources.sip.sip_source import SipSource
-from tidewheel.sources.sip.stage_rendering import RenderedStage
-from tidewheel.sources.sip.translation import workflow_of
+from tidewheel.formats.flow_cylc.source_text import SourceText, origin
+from tidewheel.formats.flow_cylc.template_variables import read_variables
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
+from tidewheel.formats.sip.definition_text import DefinitionText
+from tidewheel.formats.sip.document import filled_text
+from tidewheel.formats.sip.folder_reading import read_folder
+from tidewheel.formats.sip.judging import Judgement, judge
+from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
+from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.stage_rendering import RenderedStage
+from tidewheel.formats.sip.translation import workflow_of
+from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 
 # After a failure that nobody deals with there is nothing to wait for: a request is answered.
 ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)

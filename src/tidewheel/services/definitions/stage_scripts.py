@@ -6,8 +6,8 @@ A warning, no error: the bash of the worker that runs the stage may be newer tha
 from __future__ import annotations
 
 from tidewheel.core.graph.findings import Position
+from tidewheel.formats.sip.judging import Judgement
 from tidewheel.runners.bash_syntax import bash_syntax_problem
-from tidewheel.sources.sip.judging import Judgement
 
 SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import assert_never
 
 from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.scheduler.mail import MailSettings, smtp_sender
 from tidewheel.services.notifications import webhook
 from tidewheel.services.notifications.messages import Message, document, facts, text_of
 from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook
 from tidewheel.services.notifications.templates import filled
-from tidewheel.services.scheduler.mail import MailSettings, smtp_sender
 
 SECONDS_MAX = 30.0  # of any delivery; the lease of the notifier lasts longer
 COMMAND_SECONDS_MAX = 25.0

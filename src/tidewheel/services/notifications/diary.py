@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidewheel.core.runs.stream import read_cursor
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.operator.stream import read_cursor
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import BadSetting
 from tidewheel.services.notifications.messages import REASON_MAX, Message
 from tidewheel.services.notifications.rules import Rule

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.runs.requests import StoredRun
-from tidewheel.core.runs.views import OPEN_STATUSES, RunView
+from tidewheel.core.operator.requests import StoredRun
+from tidewheel.core.operator.views import OPEN_STATUSES, RunView
 from tidewheel.core.sched.records import PutTask, TaskRow
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.errors import Unavailable

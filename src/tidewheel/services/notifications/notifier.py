@@ -26,9 +26,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.runs.notebooks import Notebook
-from tidewheel.core.runs.stream import EventFilter, EventKind, RunEvent, read_cursor
-from tidewheel.core.tasks.requests import HostProcess
+from tidewheel.core.operator.notebooks import Notebook
+from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.delivering import Means, deliver
@@ -48,10 +48,10 @@ from tidewheel.services.notifications.rules import STALL, Rule
 from tidewheel.services.notifications.rules_file import RulesInForce
 from tidewheel.services.notifications.stuck import stuck_because
 from tidewheel.services.notifications.watching import Noticed, message_for, noticed
-from tidewheel.services.run_views.event_documents import EventDocuments
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import remembering
+from tidewheel.views.event_documents import EventDocuments
 
 RUN_EVENTS = EventFilter(kind=EventKind.RUN)
 PAGES_PER_PASS_MAX = 20

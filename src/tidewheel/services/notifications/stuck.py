@@ -11,8 +11,8 @@ from tidewheel.core.sched.stall import root_causes
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.messages import REASON_MAX, TASKS_NAMED_MAX, Message
-from tidewheel.services.run_views.loading import gather
 from tidewheel.services.workflow_state import DefinitionOf
+from tidewheel.views.loading import gather
 
 REASONS_MAX = 5
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.runs.stream import RunEvent
+from tidewheel.core.operator.stream import RunEvent
 from tidewheel.core.sched.states import Key
 from tidewheel.services.notifications.diary import Diary
 from tidewheel.services.notifications.messages import (
@@ -28,7 +28,7 @@ from tidewheel.services.notifications.rules import (
     STOPPED,
     Rule,
 )
-from tidewheel.services.run_views.event_documents import changed_tasks
+from tidewheel.views.event_documents import changed_tasks
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}
 _FAILED_STATES = ("failed", "submit-failed")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.runs.registry import Bundle
+from tidewheel.core.operator.registry import Bundle
 from tidewheel.services.definitions.kept import FILE_BYTES_MAX, FOLDER_BYTES_MAX
 from tidewheel.services.definitions.received import path_findings
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition
-from tidewheel.core.runs.registry import Bundle, RunRequest, WorkflowView, in_order
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.operator.registry import Bundle, RunRequest, WorkflowView, in_order
+from tidewheel.core.operator.views import RunView
 from tidewheel.ports.registry import Document, Parameters
 from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store

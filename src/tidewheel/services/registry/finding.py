@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.runs.registry import WorkflowView, highest, in_order
+from tidewheel.core.operator.registry import WorkflowView, highest, in_order
 from tidewheel.errors import Refused
 from tidewheel.ports.registry import RegistryStore
 from tidewheel.registry_errors import UnknownWorkflow

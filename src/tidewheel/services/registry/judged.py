@@ -12,8 +12,13 @@ from tidewheel.core.graph.findings import (
     Severity,
     finding_document,
 )
-from tidewheel.core.runs.definition import StoredDefinition
-from tidewheel.core.runs.registry import NO_VERSION, NewWorkflow, name_problem, version_problem
+from tidewheel.core.operator.definition import StoredDefinition
+from tidewheel.core.operator.registry import (
+    NO_VERSION,
+    NewWorkflow,
+    name_problem,
+    version_problem,
+)
 from tidewheel.ports.registry import Document
 
 

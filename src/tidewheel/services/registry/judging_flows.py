@@ -9,19 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     RunOptions,
     StoredDefinition,
     sealed,
     stored_files,
 )
-from tidewheel.core.runs.registry import NO_VERSION, Bundle
+from tidewheel.core.operator.registry import NO_VERSION, Bundle
+from tidewheel.formats.flow_cylc.loading import FLOW_FILE, SourceOptions
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.services.definitions.kept import load_options, unpack
 from tidewheel.services.registry.judged import Judged, Manner, check_name, verdict
-from tidewheel.sources.flow_cylc.loading import FLOW_FILE, SourceOptions
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow, load_workflow
 
 _META_VERSION = re.compile(
     r"^\s*\[meta\]\s*$(?:\n(?!\s*\[).*)*?\n\s*version\s*=([^\n#]*)", re.MULTILINE

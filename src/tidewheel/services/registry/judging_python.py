@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     PYTHON,
     PYTHON_SUFFIX,
     RunOptions,
@@ -16,7 +16,7 @@ from tidewheel.core.runs.definition import (
     sealed,
     stored_files,
 )
-from tidewheel.core.runs.registry import NO_VERSION, Bundle
+from tidewheel.core.operator.registry import NO_VERSION, Bundle
 from tidewheel.services.definitions.kept import load_options, unpack
 from tidewheel.services.registry.judged import Judged, Manner, check_name, verdict
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
-from tidewheel.core.runs.definition import sealed
-from tidewheel.core.runs.registry import NO_VERSION, Bundle
+from tidewheel.core.operator.definition import sealed
+from tidewheel.core.operator.registry import NO_VERSION, Bundle
+from tidewheel.formats.sip.bundle import sources_in
+from tidewheel.formats.sip.definition_text import definitions_among
+from tidewheel.formats.sip.judging import Judgement, judge
+from tidewheel.formats.sip.parameters import ParameterSpec
+from tidewheel.formats.sip.sip_source import SipSource
 from tidewheel.ports.registry import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip
 from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.services.registry.judged import Judged, Manner, check_name
-from tidewheel.sources.sip.bundle import sources_in
-from tidewheel.sources.sip.definition_text import definitions_among
-from tidewheel.sources.sip.judging import Judgement, judge
-from tidewheel.sources.sip.parameters import ParameterSpec
-from tidewheel.sources.sip.sip_source import SipSource
 
 
 def judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[Judged]:

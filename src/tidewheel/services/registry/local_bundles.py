@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.runs.definition import PYTHON_SUFFIX, StoredFile
-from tidewheel.core.runs.registry import Bundle
+from tidewheel.core.operator.definition import PYTHON_SUFFIX, StoredFile
+from tidewheel.core.operator.registry import Bundle
+from tidewheel.formats.flow_cylc.loading import FLOW_FILE
+from tidewheel.formats.sip.definition_text import definitions_among
+from tidewheel.formats.sip.folder_reading import find_definitions, read_folder
 from tidewheel.services.definitions.kept import files_of
-from tidewheel.sources.flow_cylc.loading import FLOW_FILE
-from tidewheel.sources.sip.definition_text import definitions_among
-from tidewheel.sources.sip.folder_reading import find_definitions, read_folder
 
 
 def read_bundles(

@@ -20,7 +20,7 @@ from tidewheel.core.graph.findings import (
     Severity,
     finding_document,
 )
-from tidewheel.core.runs.definition import (
+from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     PYTHON,
     SIP,
@@ -28,7 +28,12 @@ from tidewheel.core.runs.definition import (
     RunOptions,
     StoredDefinition,
 )
-from tidewheel.core.runs.registry import RunRequest, registry_text
+from tidewheel.core.operator.registry import RunRequest, registry_text
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.parameters import Values
+from tidewheel.formats.sip.stage_rendering import RenderedStage
 from tidewheel.ports.registry import Document
 from tidewheel.ports.store import Store
 from tidewheel.registry_errors import UnknownWorkflow
@@ -40,11 +45,6 @@ from tidewheel.services.definitions.stage_scripts import warn_of_scripts
 from tidewheel.services.registry.finding import found_workflow
 from tidewheel.services.registry.judging_flows import load_flow
 from tidewheel.services.registry.judging_sips import judged_sip
-from tidewheel.sources.flow_cylc.template_variables import VariableTexts, read_variables
-from tidewheel.sources.flow_cylc.workflow import LoadedWorkflow
-from tidewheel.sources.sip.judging import judge
-from tidewheel.sources.sip.parameters import Values
-from tidewheel.sources.sip.stage_rendering import RenderedStage
 
 
 async def request_run(

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Position
-from tidewheel.core.runs.definition import PYTHON_SUFFIX
-from tidewheel.core.runs.registry import Bundle
+from tidewheel.core.operator.definition import PYTHON_SUFFIX
+from tidewheel.core.operator.registry import Bundle
+from tidewheel.formats.flow_cylc.loading import FLOW_FILE
+from tidewheel.formats.sip.bundle import is_definition
 from tidewheel.services.definitions.received import path_findings
 from tidewheel.services.registry.judged import Judged, Manner
 from tidewheel.services.registry.judging_flows import judged_flow
@@ -21,8 +23,6 @@ from tidewheel.services.registry.judging_python import (
     python_refused,
 )
 from tidewheel.services.registry.judging_sips import judged_sips
-from tidewheel.sources.flow_cylc.loading import FLOW_FILE
-from tidewheel.sources.sip.bundle import is_definition
 
 
 def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:

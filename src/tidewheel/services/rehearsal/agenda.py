@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.task import Instant
 from tidewheel.services.rehearsal.record import Submission, WaitedFor
 from tidewheel.services.rehearsal.scheduling import EXPIRY, RETRY, Key
 

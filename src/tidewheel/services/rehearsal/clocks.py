@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.task import Instant
 from tidewheel.services.clock_triggers import ClockTriggers
 
 MESSAGE = "message/"  # how the core names an external trigger

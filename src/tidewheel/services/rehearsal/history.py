@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from tidewheel.core.tasks.status import Status
+from tidewheel.core.queue.status import Status
 from tidewheel.ports.runs import RunDoor
 
 LISTED_MAX = 100

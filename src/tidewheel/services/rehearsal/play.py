@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.task import Instant
 from tidewheel.services.rehearsal.agenda import Agenda, Occasion, Timer, occasion_of_clock
 from tidewheel.services.rehearsal.assumptions import Assumptions, Jobs
 from tidewheel.services.rehearsal.clocks import Clocks

@@ -10,7 +10,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.task import Instant
 from tidewheel.services.rehearsal.scheduling import Cause, Key, RunStatus
 
 CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"

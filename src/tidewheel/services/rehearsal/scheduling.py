@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import (
     CancelTimer,
@@ -28,7 +29,6 @@ from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
 from tidewheel.core.sched.states import FIRST_FLOW, Flows, Key, Memory, Standing, Task
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.trigger_log import triggered_off
-from tidewheel.core.tasks.task import Instant
 
 __all__ = [
     "EXPIRY",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidewheel.core.tasks.access import AuditEntry, NewToken, TokenView
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.asking import Asking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tidewheel.core.tasks.submission import SubmitLimits
+from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.remote.address import Query
 from tidewheel.store.remote.reading import Fields, read_all
 from tidewheel.store.remote.transport import Transport

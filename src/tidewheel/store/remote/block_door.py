@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidewheel.core.runs.blocks import InvalidSbi
+from tidewheel.core.operator.blocks import InvalidSbi
 from tidewheel.errors import PayloadTooLarge
 from tidewheel.ports.blocks import Document
 from tidewheel.store.remote.address import Query, path_of

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tidewheel.core.tasks.lease import check_lease_seconds
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import check_lease_seconds
+from tidewheel.core.queue.requests import (
     Amendment,
     Cancelled,
     QueueSettings,
     Submitted,
     TaskFilter,
 )
-from tidewheel.core.tasks.submission import refusal, run_refusal
-from tidewheel.core.tasks.task import NewTask, TaskId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.submission import refusal, run_refusal
+from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, Refused
+from tidewheel.store.operations.look import page_count
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.portions import BODY_BYTES_MAX, in_portions, json_list
 from tidewheel.store.remote.possible import (
@@ -29,7 +30,6 @@ from tidewheel.store.remote.possible import (
 from tidewheel.store.remote.reading import Fields, read, read_all
 from tidewheel.store.remote.refusing import Problem, error_from
 from tidewheel.store.remote.writing import amendment_body, filter_body, queue_body, task_body
-from tidewheel.store.scripts.look import page_count
 
 
 class Answered(msgspec.Struct):

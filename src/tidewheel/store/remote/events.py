@@ -12,7 +12,7 @@ from tidewheel.errors import Unavailable
 from tidewheel.store.remote.asking import Asking
 
 if TYPE_CHECKING:
-    from tidewheel.core.runs.stream import EventFilter, FollowedEvent
+    from tidewheel.core.operator.stream import EventFilter, FollowedEvent
 
 PAUSE_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 5.0
@@ -45,7 +45,7 @@ class RemoteEvents(Asking):
     async def _stream(
         self, last: str | None, which: EventFilter
     ) -> AsyncGenerator[FollowedEvent, None]:
-        from tidewheel.core.runs.stream import FollowedEvent  # noqa: PLC0415 - few need it
+        from tidewheel.core.operator.stream import FollowedEvent  # noqa: PLC0415 - few need it
 
         query = {"run": which.run, "queue": which.queue, "kind": which.kind}
         events = self.transport.events("/events", query=query, last_event_id=last)

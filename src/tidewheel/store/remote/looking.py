@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidewheel.core.tasks.requests import Page, TaskFilter
-from tidewheel.core.tasks.task import Instant, TaskId
-from tidewheel.core.tasks.views import (
+from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
     HistoryEntry,
@@ -23,6 +23,7 @@ from tidewheel.core.tasks.views import (
     WorkerView,
 )
 from tidewheel.errors import NotFound
+from tidewheel.store.operations.look import page_count
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.possible import (
@@ -33,10 +34,9 @@ from tidewheel.store.remote.possible import (
 )
 from tidewheel.store.remote.reading import NULL, Fields, instant, read, read_all
 from tidewheel.store.remote.writing import filter_body
-from tidewheel.store.scripts.look import page_count
 
 if TYPE_CHECKING:
-    from tidewheel.core.tasks.statistics import EndedAttempt
+    from tidewheel.core.queue.statistics import EndedAttempt
 
 PAGE_MAX = 1_000
 TASK_FIELDS = ",".join((*(field.name for field in fields(TaskView)), "spec_text"))
@@ -142,7 +142,7 @@ class RemoteLooking(Asking):
         return await self.get_all(EdgeView, task_path(task_id, "graph"), "edges")
 
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
-        from tidewheel.core.tasks.statistics import EndedAttempt  # noqa: PLC0415 - for figures
+        from tidewheel.core.queue.statistics import EndedAttempt  # noqa: PLC0415 - for figures
 
         return await self.get_all(EndedAttempt, "/ended-attempts", "attempts", {"limit": count})
 

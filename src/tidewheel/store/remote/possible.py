@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.tasks.requests import TaskFilter
-from tidewheel.core.tasks.submission import name_finding
-from tidewheel.core.tasks.task import TaskId
+from tidewheel.core.queue.requests import TaskFilter
+from tidewheel.core.queue.submission import name_finding
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.remote.address import path_of
 

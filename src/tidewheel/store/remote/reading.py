@@ -15,10 +15,10 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 import msgspec
 
-from tidewheel.core.tasks.limits import Limit
-from tidewheel.core.tasks.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.tasks.status import Status
-from tidewheel.core.tasks.task import Instant, TaskError
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, TaskError
 
 Kind = TypeVar("Kind")
 Fields = dict[str, msgspec.Raw]

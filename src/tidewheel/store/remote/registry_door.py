@@ -6,8 +6,8 @@ import base64
 import secrets
 from collections.abc import Sequence
 
-from tidewheel.core.runs.registry import Bundle, RunRequest
-from tidewheel.core.runs.views import RunView
+from tidewheel.core.operator.registry import Bundle, RunRequest
+from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.registry import Document, Parameters
 from tidewheel.store.remote.address import path_of

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
-from tidewheel.core.runs.commands import Command, command_text
-from tidewheel.core.runs.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.runs.meant_run import only_run
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.commands import Command, command_text
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.meant_run import only_run
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tidewheel.core.runs.definition import RunOptions, StoredDefinition, StoredFile
-from tidewheel.core.runs.views import RunView
-from tidewheel.core.tasks.requests import HostProcess
-from tidewheel.core.tasks.task import Instant
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Document, LogPart, LogPlace
 from tidewheel.store.remote.address import Query

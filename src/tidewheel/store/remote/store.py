@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.tasks.requests import Wake
-from tidewheel.core.tasks.submission import SubmitLimits
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.store.remote.access import RemoteAccess

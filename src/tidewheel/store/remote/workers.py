@@ -7,8 +7,8 @@ from itertools import groupby
 
 import msgspec
 
-from tidewheel.core.tasks.lease import Answer, Holder, check_lease_seconds, check_progress
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.lease import Answer, Holder, check_lease_seconds, check_progress
+from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
     ClaimedTasks,
@@ -18,10 +18,10 @@ from tidewheel.core.tasks.requests import (
     Report,
     Reported,
 )
-from tidewheel.core.tasks.status import LEASED, Status
-from tidewheel.core.tasks.submission import SubmitLimits, message_refusal
-from tidewheel.core.tasks.task import TaskId, WorkerId
-from tidewheel.core.tasks.views import TaskView
+from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.submission import SubmitLimits, message_refusal
+from tidewheel.core.queue.task import TaskId, WorkerId
+from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.store.remote.address import path_of
 from tidewheel.store.remote.asking import Asking

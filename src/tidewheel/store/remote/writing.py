@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tidewheel.core.tasks.requests import (
+from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     Amendment,
     ClaimRequest,
@@ -15,10 +15,10 @@ from tidewheel.core.tasks.requests import (
     Report,
     TaskFilter,
 )
-from tidewheel.core.tasks.resources import Resources
-from tidewheel.core.tasks.retry import NO_DELAY, FixedDelays, RetryPolicy
-from tidewheel.core.tasks.steps import End
-from tidewheel.core.tasks.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
 from tidewheel.store.rows import storable, storable_end
 
 Body = dict[str, Any]

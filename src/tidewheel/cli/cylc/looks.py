@@ -1,0 +1,159 @@
+"""Calls of Cylc that only look: show, dump, cat-log, ping, scan, broadcast --display."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tidewheel.cli.cylc.arguments import Option, Said, flag, takes
+from tidewheel.cli.cylc.asking import look
+from tidewheel.cli.cylc.ids import read_ids
+from tidewheel.errors import Refused
+
+Document = dict[str, Any]
+
+
+class Look(NamedTuple):
+    """Which options it has, and the text that it prints."""
+
+    options: tuple[Option, ...]
+    text: Callable[[Said], str]
+
+
+def _show(said: Said) -> str:
+    ids = read_ids("show", said.words)
+    document: Document = look(ids.workflow, "show", ids=list(ids.within))
+    if "json" in said:
+        return json.dumps(document, indent=4)
+    if not ids.within:
+        run = document["run"]
+        return f"name: {run['name']}\nworkflow: {run['workflow']}\nstatus: {run['status']}"
+    return "\n\n".join("\n".join(_task_lines(task)) for task in document["tasks"])
+
+
+def _task_lines(task: Document) -> Iterator[str]:
+    yield f"Task ID: {task['id']}"
+    yield f"title: {task['title'] or '(not given)'}"
+    yield f"description: {task['description'] or '(not given)'}"
+    remarks = f" ({', '.join(task['remarks'])})" if task["remarks"] else ""
+    yield f"state: {task['state']}{remarks}"
+    yield f"flows: [{','.join(map(str, task['flows']))}]"
+    yield "xtriggers: ('-': not satisfied)" if task["xtriggers"] else "xtriggers: (None)"
+    for one in task["xtriggers"]:
+        yield f"  {'+' if one['satisfied'] else '-'} {one['label']} = {one['call']}"
+    yield "outputs: ('-': not completed)"
+    for one in task["outputs"]:
+        yield f"  {'+' if one['made'] else '-'} {task['id']} {one['output']}"
+
+
+def _dump(said: Said) -> str:
+    """Of the run, or with --tasks of its pooled tasks, by name unless by point."""
+    document: Document = look(read_ids("dump", said.words).workflow, "dump")
+    if "raw" in said:
+        return json.dumps(document, indent=4 if "pretty" in said else None)
+    if "tasks" not in said:
+        facts = {"workflow id": document["run"], "status": document["status"]}
+        return "\n".join(f"{name}={value}" for name, value in facts.items())
+    first, second = ("point", "name") if "sort" in said else ("name", "point")
+    tasks = sorted(document["tasks"], key=lambda task: (task[first], task[second]))
+    if "legacy" in said:
+        return "\n".join(_legacy_line(task, (first, second), said) for task in tasks)
+    return "\n".join(_dump_line(task, said) for task in tasks)
+
+
+def _dump_line(task: Document, said: Said) -> str:
+    marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
+    flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
+    shown = f" ({marks})" if marks else ""
+    return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
+
+
+def _legacy_line(task: Document, first: tuple[str, str], said: Said) -> str:
+    words = [*(task[one] for one in first), task["state"]]
+    words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
+    return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
+
+
+def _flows(task: Document) -> str:
+    return ",".join(map(str, task["flows"]))
+
+
+def _cat_log(said: Said) -> str:
+    ids = read_ids("cat-log", said.words)
+    arguments: Document = {"id": ids.within[0] if ids.within else "", "file": "o"}
+    if "file" in said and said.last("file") not in ("s", "scheduler"):
+        arguments["file"] = said.last("file")
+    submit = said.last("submit-number")
+    if submit.isdecimal():
+        arguments["submit"] = int(submit)
+    document: Document = look(ids.workflow, "log", **arguments)
+    mode = said.last("mode")
+    if mode in ("p", "print"):
+        return str(document["path"])
+    if mode in ("d", "print-dir"):
+        return str(document["path"]).rpartition("/")[0]
+    if mode in ("l", "list-dir"):
+        return "\n".join(one.rpartition("/")[2] for one in document["files"])
+    return str(document["text"]).removesuffix("\n")
+
+
+def _ping(said: Said) -> str:
+    ids = read_ids("ping", said.words)
+    if ids.within:
+        tasks = look(ids.workflow, "show", ids=list(ids.within))["tasks"]
+        assert isinstance(tasks, list), "the view says so"
+        idle = [task["id"] for task in tasks if task["state"] != "running"]
+        if idle:
+            raise Refused(f"{', '.join(idle)}: not running")
+        return ""
+    document: Document = look(ids.workflow, "show")
+    if not document["run"]["driven"]:
+        raise Refused(f"{document['run']['name']} is not running")
+    return f"{document['run']['name']} running"
+
+
+def _scan(said: Said) -> str:
+    del said
+    runs: Document = look("", "runs")
+    return "\n".join(f"{one['name']} {one['status']}" for one in runs["runs"] if one["driven"])
+
+
+def display_broadcasts(said: Said) -> str:
+    """What `cylc broadcast --display` prints."""
+    document: Document = look(read_ids("broadcast", said.words).workflow, "broadcasts")
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for one in document["broadcasts"]:
+        at_point = found.setdefault(one["point"], {})
+        at_point.setdefault(one["namespace"], {})[one["setting"]] = one["value"]
+    return json.dumps(found, indent=4)
+
+
+LOOKS: dict[str, Look] = {
+    "show": Look((flag("--json"), flag("--list-prereqs"), takes("--task-def")), _show),
+    "dump": Look(
+        (
+            flag("-g", "--global"),
+            flag("-t", "--tasks"),
+            flag("-l", "--legacy"),
+            flag("-f", "--flows"),
+            flag("-r", "--raw", "--raw-format"),
+            flag("-p", "--pretty", "--pretty-print"),
+            flag("-s", "--sort"),
+        ),
+        _dump,
+    ),
+    "cat-log": Look(
+        (
+            takes("-f", "--file"),
+            takes("-m", "--mode"),
+            takes("-r", "--rotation"),
+            takes("-s", "-t", "--submit-number", "--try-number"),
+            flag("-o", "--force-remote"),
+            flag("--prepend-path"),
+        ),
+        _cat_log,
+    ),
+    "ping": Look((), _ping),
+    "scan": Look((takes("-n", "--name"), takes("-t", "--format")), _scan),
+}

@@ -1,0 +1,283 @@
+"""From a command of an operator to the events that it means in a run (SEMANTICS §8).
+
+`events_of` looks and changes nothing; whatever can be refused is refused here, before the first
+event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
+told afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.operator import commands
+from tidewheel.core.operator.commands import Command
+from tidewheel.core.operator.flow_texts import flow_text, known_flow, read_flows
+from tidewheel.core.operator.point_texts import read_point
+from tidewheel.core.operator.selecting import id_text, select, unique_key, unrefused
+from tidewheel.core.operator.setting_texts import read_atoms, read_outputs
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
+from tidewheel.core.sched.events import Event, FlowChoice, StopMode
+from tidewheel.core.sched.flow_choice import active_flows, brings_back, flows_it_ran_in
+from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.states import Flows, Key
+from tidewheel.errors import Refused
+
+BACK_MAX = 1_000  # tasks that come back, in one answer
+WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
+NO_STOP_POINT = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What a command means: events to be stepped through, in this order.
+
+    `by_scheduler`: the command concerns more than the pool, and the scheduler obeys it itself.
+    """
+
+    events: tuple[Event, ...] = ()
+    tasks: tuple[Key, ...] = ()  # that it names
+    back: tuple[Key, ...] = ()  # lost or blocked ones that come back
+    forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
+    by_scheduler: bool = False
+
+
+def events_of(pool: Pool, command: Command, at: Instant) -> Applied:
+    """The events of a command; refused if it cannot be obeyed as it is."""
+    return _RULES[type(command)](pool, command, at)
+
+
+def _trigger(pool: Pool, command: commands.Trigger, at: Instant) -> Applied:
+    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    flow = read_flows(pool, command.flow)
+    bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
+    if any(bounds) and flow is not FlowChoice.NEW:
+        raise Refused(
+            "--until, --until-task, --from and --ignore-before bound a new flow; "
+            "add --reflow (or --flow new)"
+        )
+    event = events.Trigger(
+        tasks=keys,
+        at=at,
+        flow=flow,
+        until=_point(pool, command.until),
+        until_tasks=frozenset(unique_key(pool, one) for one in command.until_tasks),
+        wait=command.wait,
+        ignore_before=command.ignore_before,
+        chains_from=_point(pool, command.from_point),
+        on_resume=command.on_resume,
+    )
+    back = _coming_back(pool, keys) if flow is FlowChoice.DEFAULT else ()
+    return Applied(events=(event,), tasks=keys, back=back)
+
+
+def _coming_back(pool: Pool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """The tasks that are lost or blocked because of how these ended, however far down."""
+    found: dict[Key, None] = {}
+    todo = [key for key in keys if key not in pool.tasks]
+    active = active_flows(pool)
+    flows = {flow for key in todo for flow in flows_it_ran_in(pool, key) & active}
+    while todo and len(found) < BACK_MAX:
+        point, name = todo.pop()
+        for flow in sorted(flows):
+            back = brings_back(pool, pool.node(name), point, flow)
+            todo += [key for key in back if key not in found]
+            found |= dict.fromkeys(back)
+    return tuple(sorted(found))
+
+
+def _set(pool: Pool, command: commands.Set, at: Instant) -> Applied:
+    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    flow = read_flows(pool, command.flow)
+    if command.outputs and command.prerequisites:
+        raise Refused(
+            "set either outputs (--out) or prerequisites (--pre), one after the other"
+        )
+    meant = _prerequisites if command.prerequisites else _outputs
+    made = unrefused(pool, keys, lambda key: meant(pool, command, key, at))
+    return Applied(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
+
+
+def _outputs(pool: Pool, command: commands.Set, key: Key, at: Instant) -> events.SetOutputs:
+    outputs = read_outputs(pool.node(key[1]), command.outputs)
+    return events.SetOutputs(task=key, at=at, outputs=outputs, wait=command.wait)
+
+
+def _prerequisites(
+    pool: Pool, command: commands.Set, key: Key, at: Instant
+) -> events.SetPrerequisites:
+    if command.wait:
+        raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
+    found = read_atoms(pool, key, command.prerequisites)
+    return events.SetPrerequisites(
+        task=key,
+        at=at,
+        atoms=found.atoms,
+        xtriggers=found.xtriggers,
+        everything=found.everything,
+    )
+
+
+def _in_flow(
+    pool: Pool,
+    made: Iterable[events.SetOutputs | events.SetPrerequisites],
+    flow: FlowChoice | Flows,
+) -> Iterable[Event]:
+    """One new flow for all of them: the first event makes it, the others name it."""
+    for event in made:
+        yield replace(event, flow=flow)
+        if flow is FlowChoice.NEW:
+            flow = frozenset({pool.run.flows_made + 1})
+
+
+def _remove(pool: Pool, command: commands.Remove, at: Instant) -> Applied:
+    keys = select(pool, command.ids)
+    flow = read_flows(pool, command.flow)
+    if flow in (FlowChoice.NEW, FlowChoice.NONE):
+        raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
+    flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
+    event = events.Remove(
+        tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
+    )
+    forgotten = tuple(key for key in keys if key not in pool.tasks)
+    return Applied(events=(event,), tasks=keys, forgotten=forgotten)
+
+
+def _hold(pool: Pool, command: commands.Hold, at: Instant) -> Applied:
+    if not command.ids and not command.after:
+        raise Refused("hold what? Name tasks, or a point with --after")
+    found: list[Event] = []
+    keys = select(pool, command.ids) if command.ids else ()
+    if keys:
+        found.append(events.Hold(keys, at))
+    after = _point(pool, command.after)
+    if after is not None:
+        found.append(events.HoldAfter(after, at))
+    return Applied(events=tuple(found), tasks=keys)
+
+
+def _release(pool: Pool, command: commands.Release, at: Instant) -> Applied:
+    if command.everything:
+        return Applied(events=(events.ReleaseAll(at),))
+    if not command.ids:
+        raise Refused("release what? Name tasks, or --all")
+    keys = select(pool, command.ids, also=pool.run.held_tasks)
+    return Applied(events=(events.Release(keys, at),), tasks=keys)
+
+
+def _kill(pool: Pool, command: commands.Kill, at: Instant) -> Applied:
+    keys = _active(pool, command.ids)
+    return Applied(events=(events.Kill(keys, at),), tasks=keys)
+
+
+def _poll(pool: Pool, command: commands.Poll, at: Instant) -> Applied:
+    keys = _active(pool, command.ids)
+    return Applied(events=(events.Poll(keys, at),), tasks=keys)
+
+
+def _active(pool: Pool, ids: tuple[str, ...]) -> tuple[Key, ...]:
+    keys = select(pool, ids, pooled_only=True)
+    active = tuple(key for key in keys if pool.tasks[key].is_active)
+    if not active:
+        names = ", ".join(ids)
+        raise Refused(f"{names}: no active task is meant by it; only active tasks have jobs")
+    return active
+
+
+def _pause(pool: Pool, command: commands.Pause, at: Instant) -> Applied:  # noqa: ARG001
+    return Applied(events=(events.Pause(at),))
+
+
+def _resume(pool: Pool, command: commands.Resume, at: Instant) -> Applied:  # noqa: ARG001
+    return Applied(events=(events.Resume(at),))
+
+
+def _stop(pool: Pool, command: commands.Stop, at: Instant) -> Applied:
+    bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
+    if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
+        raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
+    if command.at_time:
+        return Applied(by_scheduler=True)
+    if command.at_point == NO_STOP_POINT:
+        return Applied(events=(events.StopAtPoint(None, at),))
+    point = _point(pool, command.at_point)
+    if point is not None:
+        return Applied(events=(events.StopAtPoint(point, at),))
+    if command.after_task:
+        key = unique_key(pool, command.after_task)
+        return Applied(events=(events.StopAfterTask(key, at),), tasks=(key,))
+    if command.flow is not None:
+        return Applied(events=(events.StopFlow(known_flow(pool, command.flow), at),))
+    if command.mode not in tuple(StopMode):
+        modes = ", ".join(StopMode)
+        raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
+    return Applied(events=(events.Stop(StopMode(command.mode), at),))
+
+
+def _by_scheduler(pool: Pool, command: Command, at: Instant) -> Applied:  # noqa: ARG001
+    return Applied(by_scheduler=True)
+
+
+def _point(pool: Pool, text: str) -> Point | None:
+    return read_point(pool.plan.graph.cycling, text) if text else None
+
+
+_Rule = Callable[[Pool, Command, Instant], Applied]
+_RULES: Mapping[type, _Rule] = cast(
+    "Mapping[type, _Rule]",
+    {
+        commands.Trigger: _trigger,
+        commands.Set: _set,
+        commands.Remove: _remove,
+        commands.Hold: _hold,
+        commands.Release: _release,
+        commands.Kill: _kill,
+        commands.Poll: _poll,
+        commands.Pause: _pause,
+        commands.Resume: _resume,
+        commands.Stop: _stop,
+        commands.Reload: _by_scheduler,
+        commands.Broadcast: _by_scheduler,
+        commands.Message: _by_scheduler,
+        commands.ExtTrigger: _by_scheduler,
+    },
+)
+
+
+def answer_of(pool: Pool, applied: Applied, effects: Sequence[Effect]) -> dict[str, object]:
+    """What the asker is told, from the pool after the last event and all of their effects."""
+    submits = [one for one in effects if isinstance(one, Submit)]
+    notices = [one.text for one in effects if isinstance(one, Notice)]
+    answer: dict[str, object] = {
+        "tasks": {id_text(pool, key): _flows_of(pool, key, submits) for key in applied.tasks},
+        "submitted": [id_text(pool, one.task) for one in submits],
+        "killed": [id_text(pool, one.task) for one in effects if isinstance(one, KillJob)],
+        "polled": [id_text(pool, one.task) for one in effects if isinstance(one, PollJob)],
+        "comes_back": [id_text(pool, key) for key in applied.back],
+        "forgotten": [id_text(pool, key) for key in applied.forgotten],
+        "notices": notices,
+        "status": str(pool.run.status),
+        "waits_for": _waited_for(pool),
+    }
+    return {name: value for name, value in answer.items() if value or name == "tasks"}
+
+
+def _waited_for(pool: Pool) -> list[str]:
+    """Whose end a run awaits that stops, the oldest first; some of many."""
+    if pool.run.status is not RunStatus.STOPPING:
+        return []
+    active = sorted(task.key for task in pool.tasks.values() if task.is_active)
+    return [id_text(pool, key) for key in active[:WAITED_FOR_MAX]]
+
+
+def _flows_of(pool: Pool, key: Key, submits: list[Submit]) -> str | None:
+    """The flows a task is in now; None if it is not in the pool."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return flow_text(task.flows)
+    found = [one.flows for one in submits if one.task == key]
+    return flow_text(found[-1]) if found else None

@@ -1,0 +1,151 @@
+"""The registry: names and versions for definitions that are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.queue.task import Instant
+
+NO_VERSION = "0.0.0"
+NAME_LENGTH_MAX = 200
+
+_NAME = re.compile(r"\w[\w.+@%-]*", re.ASCII)
+_VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
+_OF_A_RUN = re.compile(r"run\d+")
+_PARTS = re.compile(r"(\d+)|([^\W\d_]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWorkflow:
+    """A definition that is to be known by a name and a version."""
+
+    name: str
+    version: str
+    definition: StoredDefinition
+    runnable: bool  # the second verdict, without any request
+    findings: str = "[]"  # JSON: what was said about it
+    parameters: str = "[]"  # JSON: what a request may or must give
+    registered_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowView:
+    """A registered workflow, without its files."""
+
+    name: str
+    version: str
+    definition: str  # its digest
+    kind: str
+    runnable: bool
+    findings: str
+    parameters: str
+    registered_at: Instant
+    registered_by: str
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What became of one of them; not new: the same was there already."""
+
+    name: str
+    version: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """Files that are registered together: one or more definitions and what belongs to them."""
+
+    files: Mapping[str, bytes]  # by path from the folder of the definitions
+    executable: frozenset[str] = frozenset()
+    folders: frozenset[str] = field(default=frozenset(), compare=False)  # for advice
+    # The one that they came from, as people call it; empty: nobody could mistake it.
+    folder: str = field(default="", compare=False)
+    # Of a flow.cylc or a Python file; others say it themselves. Empty: as the folder is called,
+    # as the definition says.
+    name: str = ""
+    version: str = ""
+    file: str = ""  # the definition that is meant; empty: all that are found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A run of a registered workflow that somebody asks for."""
+
+    workflow: str
+    version: str = ""  # empty: the highest
+    # Of a SIP definition its parameters, of a flow.cylc the variables of its template.
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    name: str = ""  # of the run; empty: the next NAME/runN
+    options: RunOptions = field(default_factory=RunOptions)  # without the parameters
+    queue: str = ""
+    request: str = ""
+    # Whether code that came with the definition may run here, to read it.
+    code_trusted: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.workflow}/{self.version}" if self.version else self.workflow
+
+    @property
+    def parameters_text(self) -> str:
+        """As a run of a SIP definition keeps them; the same ones are the same text."""
+        return json.dumps(dict(self.parameters), sort_keys=True) if self.parameters else ""
+
+
+def name_problem(name: str) -> str:
+    """Why a workflow cannot be called so; empty if it can."""
+    if not _NAME.fullmatch(name):
+        return "names have letters, digits and _ . + @ % -, and begin with a letter or digit"
+    return _too_long(name)
+
+
+def version_problem(version: str) -> str:
+    """Why this is no version; empty if it is one."""
+    if not _VERSION.fullmatch(version) or ".." in version:
+        return "versions have letters, digits and . _ + -, such as 1.0.0"
+    if _OF_A_RUN.fullmatch(version):
+        return "runs are called so; write a version such as 1.0.0"
+    return _too_long(version)
+
+
+def _too_long(text: str) -> str:
+    return f"at most {NAME_LENGTH_MAX} characters" if len(text) > NAME_LENGTH_MAX else ""
+
+
+def split_reference(text: str) -> tuple[str, str]:
+    """Name and version of `NAME/VERSION`; the version of `NAME` is empty."""
+    name, _, version = text.partition("/")
+    return name, version
+
+
+def registry_text(reference: str) -> str:
+    """Where the definition of a run came from, as people are told instead of a folder."""
+    return f"{reference} of the registry"
+
+
+def version_order(version: str) -> tuple[object, ...]:
+    """By which versions are compared: numbers as numbers, 1.0-rc1 before 1.0 before 1.0.1."""
+    found = [
+        (2, int(number), "") if number else (0, 0, word.lower())
+        for number, word in _PARTS.findall(version.partition("+")[0])
+    ]
+    # Between a word, which comes before the version itself, and a further number.
+    return (*found, (1, 0, "")), version
+
+
+def highest(workflows: Iterable[WorkflowView]) -> WorkflowView:
+    """Of several versions that which is meant if none is named."""
+    return max(workflows, key=lambda one: version_order(one.version))
+
+
+def in_order(workflows: Iterable[WorkflowView]) -> Sequence[WorkflowView]:
+    """By name, the highest version first."""
+    by_version = sorted(workflows, key=lambda one: version_order(one.version), reverse=True)
+    return sorted(by_version, key=lambda one: one.name)

@@ -1,0 +1,197 @@
+"""What schedulers, workers and operators ask of the store about runs.
+
+A scheduler reads what happened (`Happening`s, oldest first), decides, and writes one `Batch`:
+everything that it decided, in one transaction, guarded by the epoch of its lease and the number
+of the batch. A batch that was committed although its answer got lost is known by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+
+if TYPE_CHECKING:
+    from tidewheel.core.sched.records import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLease:
+    """A scheduler's right to a run. Every write carries the epoch."""
+
+    run: int
+    epoch: int
+    batch: int  # the number of the last batch that was written
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunClaim:
+    """A scheduler asks for a run."""
+
+    run: int
+    process: HostProcess
+    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT
+    # Take it although its lease runs: its owner with this epoch is known to be dead.
+    dead_epoch: int | None = None
+    # Only if nobody has had it since it was seen with this epoch: it may be over by now.
+    seen_epoch: int | None = None
+
+
+# ---- what happened ----
+
+
+class JobStarted(NamedTuple):
+    """The runner accepted it: its process exists."""
+
+    seq: int
+    at: Instant
+    task_id: TaskId
+    attempt: int
+
+
+class JobSaid(NamedTuple):
+    """A message of a job, numbered within its attempt."""
+
+    seq: int
+    at: Instant
+    task_id: TaskId
+    attempt: int
+    text: str
+    output: str | None
+
+
+class JobOver(NamedTuple):
+    """The task of a submission is final in the store."""
+
+    seq: int
+    at: Instant
+    task_id: TaskId
+    attempt: int
+    status: str  # succeeded, failed, cancelled
+    error_code: str | None
+    error: str | None
+    exit_status: int | None
+
+
+class CommandGiven(NamedTuple):
+    """An operator, a job or a handler wants something."""
+
+    seq: int
+    at: Instant
+    number: int  # of the command
+    who: str
+    body: str  # JSON, see commands.py
+
+
+Happening = JobStarted | JobSaid | JobOver | CommandGiven
+
+
+class Inbox(NamedTuple):
+    """What happened to a run and was not dealt with yet; at what time that was read."""
+
+    now: Instant
+    happenings: list[Happening]
+
+
+# ---- what a scheduler decided ----
+
+
+class Timer(NamedTuple):
+    """Something is to happen at a time; without a task: to the run itself."""
+
+    point: Point | None
+    name: str  # of the node; "" for the run's own
+    timer: str
+    at: Instant
+
+
+class TimerKey(NamedTuple):
+    point: Point | None
+    name: str
+    timer: str
+
+
+class CommandAnswer(NamedTuple):
+    """What became of a command: `refused` says why not; `answer` is JSON."""
+
+    number: int
+    answer: str = "{}"
+    refused: str | None = None
+
+
+class XtriggerResult(NamedTuple):
+    """A call that was satisfied; `result` is JSON. An empty result forgets it."""
+
+    signature: str
+    result: str
+
+
+class Broadcast(NamedTuple):
+    """A setting of tasks to come; an empty value takes it back."""
+
+    point: str  # as text, or "*"
+    namespace: str  # a node, a family or root
+    setting: str  # "[environment]NAME", "script", …
+    value: str | None  # None: taken back
+
+
+class Undelivered(NamedTuple):
+    """An event that somebody is still to be told of: its batch, its place there, and JSON."""
+
+    batch: int
+    place: int
+    body: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """All that follows from some happenings, written whole or not at all."""
+
+    number: int  # one more than the last
+    at: Instant
+    status: str  # of the run, afterwards
+    reason: str = ""  # why it has this status, for people
+    consumed: Sequence[int] = ()  # seqs of happenings
+    changes: Sequence[Change] = ()
+    submissions: Sequence[NewTask] = ()
+    cancellations: Sequence[TaskId] = ()
+    timers: Sequence[Timer] = ()
+    timers_gone: Sequence[TimerKey] = ()
+    answers: Sequence[CommandAnswer] = ()
+    xtriggers: Sequence[XtriggerResult] = ()
+    broadcasts: Sequence[Broadcast] = ()
+    outbox: Sequence[str] = ()  # events that somebody is to be told of, as JSON
+    definition: str | None = None  # a reload: the digest of the new one
+    options: RunOptions | None = None  # carried on with others than it had
+    ends: bool = False  # the scheduler lets the run go with this batch
+    goes_on: bool = False  # it had been let go: what was withdrawn then can be claimed again
+
+
+# ---- commands ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCommand:
+    """Somebody wants something of a run."""
+
+    run: int
+    body: str
+    who: str
+    reopens: bool = False  # a run that has ended goes on with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """All that a scheduler needs to go on with a run, or a person to look at it."""
+
+    changes: Sequence[Change]
+    timers: Sequence[Timer] = ()
+    xtriggers: Sequence[XtriggerResult] = ()
+    broadcasts: Sequence[Broadcast] = field(default=())

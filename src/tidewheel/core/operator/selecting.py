@@ -1,0 +1,223 @@
+"""Which tasks of a run an id means (SEMANTICS §8).
+
+A plain name at an explicit point is that task, in the pool or not. A glob, a family or a status
+takes what is pooled; with `all_at_point` a glob or family at an explicit point also takes what
+is not. An id that means nothing is refused, with what would mean something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.operator.point_texts import FINAL, INITIAL, find_point, read_point
+from tidewheel.core.operator.task_ids import WrittenId, is_glob, read_id, status_words
+from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.states import Key, VerdictKind
+from tidewheel.errors import Refused
+
+IDS_MAX = 10_000  # of one command
+NAMED_MAX = 5  # tasks in one sentence
+
+Given = TypeVar("Given")
+Meant = TypeVar("Meant")
+
+
+def select(
+    pool: Pool,
+    texts: Iterable[str],
+    *,
+    all_at_point: bool = False,
+    pooled_only: bool = False,
+    also: Iterable[Key] = (),
+) -> tuple[Key, ...]:
+    """The tasks that these ids mean, in order, each once. `also` count as pooled."""
+    texts = list(texts)
+    if not texts:
+        raise Refused("no task was named; write POINT/NAME, such as 2/foo or '*/foo:failed'")
+    if len(texts) > IDS_MAX:
+        raise Refused(f"{len(texts)} ids in one command; at most {IDS_MAX}, or use globs")
+    extra = [key for key in also if key not in pool.tasks]
+
+    def meant(text: str) -> set[Key]:
+        return _matching(pool, read_id(text), extra, all_at_point, pooled_only)
+
+    return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant))))
+
+
+def unrefused(
+    pool: Pool, given: Iterable[Given], meaning: Callable[[Given], Meant]
+) -> list[Meant]:
+    """What each of these means. Whether one that means nothing is left out, the policy says."""
+    found, refusals = [], []
+    for one in given:
+        try:
+            found.append(meaning(one))
+        except Refused as refused:
+            if not pool.plan.policy.leaves_out_what_is_not_there:
+                raise
+            refusals.append(refused)
+    if refusals and not found:
+        raise refusals[0]
+    return found
+
+
+def unique_key(pool: Pool, text: str, *, pooled_only: bool = False) -> Key:
+    """The one task that an id names: a plain name at an explicit point."""
+    written = read_id(text)
+    if not (written.has_plain_point and written.has_plain_name):
+        raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
+    return _plain(pool, written, pooled_only)
+
+
+def job_of(pool: Pool, text: str) -> tuple[Key, int | None]:
+    """The task that `POINT/NAME[/SUBMIT]` names, and its submit number if one was given."""
+    return unique_key(pool, text), read_id(text).submit
+
+
+def id_text(pool: Pool, key: Key) -> str:
+    return f"{pool.plan.text(key[0])}/{key[1]}"
+
+
+def _matching(
+    pool: Pool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
+) -> set[Key]:
+    _refuse_unknown_names(pool, written)
+    if written.has_plain_point and written.has_plain_name and written.name in pool.plan.nodes:
+        key = _plain(pool, written, pooled_only)
+        if not written.status or _has_status(pool, key, written.status):
+            return {key}
+        words = " and ".join(_words(pool, key)) or "not in the pool"
+        raise Refused(f"{written.text}: {id_text(pool, key)} is {words}")
+    found = set(_pooled(pool, written)) | set(_named(pool, written, extra))
+    if all_at_point and not pooled_only and not written.status and written.has_plain_point:
+        point = read_point(pool.plan.graph.cycling, written.point)
+        found |= {(point, node.name) for node in _nodes(pool, written) if node.is_at(point)}
+    if not found:
+        raise Refused(_nothing_matches(pool, written, all_at_point, pooled_only))
+    return found
+
+
+def _plain(pool: Pool, written: WrittenId, pooled_only: bool) -> Key:
+    point, name = read_point(pool.plan.graph.cycling, written.point), written.name
+    _refuse_unknown_names(pool, written)
+    node = pool.plan.nodes.get(name)
+    if node is None:
+        raise Refused(f"{written.text!r} names a family; one task is needed: POINT/NAME")
+    if (point, name) in pool.tasks:
+        return (point, name)
+    text = id_text(pool, (point, name))
+    if not node.is_at(point):
+        raise Refused(f"there is no {text}: {name} {_where(pool, node, point)}")
+    if pooled_only:
+        raise Refused(f"{text} is not in the pool: it has ended, or has not come yet")
+    return (point, name)
+
+
+def _refuse_unknown_names(pool: Pool, written: WrittenId) -> None:
+    nodes, families = pool.plan.nodes, pool.plan.graph.families
+    if not written.name:
+        style = pool.plan.graph.cycling.style
+        is_point = is_glob(written.point) or written.point in (INITIAL, FINAL)
+        if is_point or find_point(style, written.point) is not None:
+            return
+        if written.point in nodes or written.point in families:
+            name = written.point
+            raise Refused(f"{name} names no point; write POINT/{name}, or '*/{name}'")
+        read_point(pool.plan.graph.cycling, written.point)
+    if not written.has_plain_name or written.name in nodes or written.name in families:
+        return
+    if written.name == "root":
+        return
+    like = nearest(written.name, [*nodes, *families])
+    hint = f"; did you mean {like}?" if like else f"; there are {_some(nodes)}"
+    raise Refused(f"there is no task {written.name} in this workflow{hint}")
+
+
+def _pooled(pool: Pool, written: WrittenId) -> Iterator[Key]:
+    names = {node.name for node in _nodes(pool, written)}
+    for key in _named(pool, written, pool.tasks, names):
+        words = status_words(pool.tasks[key])
+        if not written.status or any(fnmatchcase(word, written.status) for word in words):
+            yield key
+
+
+def _named(
+    pool: Pool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
+) -> Iterator[Key]:
+    """Of these tasks, those whose point and name fit."""
+    if names is None:
+        names = {node.name for node in _nodes(pool, written)}
+    at = None
+    if written.has_plain_point:
+        at = read_point(pool.plan.graph.cycling, written.point)
+    for key in keys:
+        if key[1] in names and (
+            key[0] == at
+            if at is not None
+            else fnmatchcase(pool.plan.text(key[0]), written.point)
+        ):
+            yield key
+
+
+def _nodes(pool: Pool, written: WrittenId) -> Iterator[NodePlan]:
+    """Those whose name, or the name of a family they belong to, fits."""
+    pattern = written.name or "*"
+    for node in pool.plan.nodes.values():
+        lineage = node.definition.lineage
+        if any(fnmatchcase(one, pattern) for one in (node.name, *lineage, "root")):
+            yield node
+
+
+def _has_status(pool: Pool, key: Key, status: str) -> bool:
+    return any(fnmatchcase(word, status) for word in _words(pool, key))
+
+
+def _words(pool: Pool, key: Key) -> tuple[str, ...]:
+    """What fits a task, in the pool or not."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return status_words(task)
+    memory = pool.recall(*key)
+    if memory is None:
+        return ()
+    ended = (v.ended for v in memory.verdicts.values() if v.kind is VerdictKind.FINISHED)
+    return tuple(dict.fromkeys(ended))
+
+
+def _where(pool: Pool, node: NodePlan, point: Point) -> str:
+    """At which points near this one a node runs."""
+    before = [one.sequence.last_before(point) for one in node.sequences]
+    found = [max((one for one in before if one is not None), default=None), None]
+    found[1] = node.next_after(point)
+    texts = [pool.plan.text(one) for one in found if one is not None]
+    return f"runs at {' and '.join(texts)} next to it" if texts else "runs at no point"
+
+
+def _nothing_matches(
+    pool: Pool, written: WrittenId, all_at_point: bool, pooled_only: bool
+) -> str:
+    said = f"{written.text}: no task in the pool is meant by it"
+    names = {node.name for node in _nodes(pool, written)}
+    near = sorted(key for key in pool.tasks if key[1] in names)
+    if near:
+        said += f"; there {'is' if len(near) == 1 else 'are'} {_ids(pool, near)}"
+    hidden = not (all_at_point or pooled_only or written.status)
+    if hidden and written.has_plain_point:
+        said += "; --all-at-point takes tasks that are not in the pool, too"
+    return said
+
+
+def _ids(pool: Pool, keys: list[Key]) -> str:
+    named = [f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in keys]
+    return _some(named)
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more

@@ -1,0 +1,127 @@
+"""Runs as people and programs look at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.end_reasons import ABORTED_BY
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant, TaskId
+
+OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
+CARRY_ON_STATUSES = ("stopped", "stalled", "error")
+# Nobody drives such a run until it is carried on.
+LET_GO_STATUSES = ("stopped", "completed", "error")
+# No worker may claim anything of such a run: what nobody has taken is withdrawn.
+WITHDRAWN_STATUSES = ("stopping", *LET_GO_STATUSES)
+REOPENED_STATUSES = ("stopped", "stalled", "completed")  # by trigger, set and release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run as it is now."""
+
+    number: int
+    name: str  # WORKFLOW/runN unless it was given one
+    workflow: str
+    definition: str  # the digest of what it runs now
+    options: RunOptions
+    folder: str
+    queue: str
+    status: str  # as in RunStatus, or "created", "error"
+    reason: str
+    epoch: int
+    batch: int
+    owner: HostProcess | None  # None: no scheduler holds it
+    deadline_at: Instant | None
+    created_at: Instant
+    updated_at: Instant
+    ended_at: (
+        Instant | None
+    )  # when a scheduler let it go last; of a complete run, since when it is
+    # Any scheduler is asked to drive it, with these options anew; None: none is asked.
+    given: RunOptions | None = None
+
+    def is_driven(self, now: Instant) -> bool:
+        """Whether a scheduler holds it."""
+        return self.deadline_at is not None and now < self.deadline_at
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether somebody has aborted it, which is final."""
+        return self.status == "stopped" and self.reason.startswith(ABORTED_BY)
+
+    def can_be_reopened(self, now: Instant) -> bool:
+        """Whether it has ended, and a command would make it go on."""
+        return self.status in REOPENED_STATUSES and not self.is_driven(now)
+
+    @property
+    def wants_scheduler(self) -> bool:
+        """One was asked for, or holds it, or held it when it died and did not let go."""
+        is_open = self.status in ("created", *OPEN_STATUSES)
+        return self.given is not None or (self.owner is not None and is_open)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandView:
+    """A command and what became of it; `answered_at` None: it waits."""
+
+    number: int
+    run: int
+    at: Instant
+    who: str
+    body: str
+    answered_at: Instant | None
+    answer: str | None
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionView:
+    """A submission of a run as the queue knows it, with its last attempt."""
+
+    task_id: TaskId
+    seq: int
+    status: str
+    attempt: int
+    submitted_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+    exit_status: int | None
+    error: str | None
+    worker: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAttempt:
+    """An attempt at a submission of a run: when it waited and ran, what it asked for and used.
+
+    One that nobody has claimed yet has no worker and no times.
+    """
+
+    task_id: TaskId
+    submitted_at: Instant
+    attempt: int
+    worker: str | None
+    claimed_at: Instant | None
+    started_at: Instant | None
+    ended_at: Instant | None
+    ended_by: str | None
+    exit_status: int | None
+    cpu_asked: float
+    memory_asked_bytes: int
+    gpu_asked: int
+    memory_used_bytes: int | None  # the peak
+    cpu_used_percent: float | None  # the mean, of one core
+    gpu_used_percent: float | None  # the mean
+    gpu_memory_used_bytes: int | None  # the peak
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesView:
+    """The changes of one batch, as JSON: the run as it was can be made from them."""
+
+    batch: int
+    at: Instant
+    changes: str

@@ -1,0 +1,209 @@
+"""Who may do what: tokens with scopes, each for some queues and some workflows.
+
+A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
+say where. Every scope but ``read`` includes reading, ``admin`` includes everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tidewheel.core.queue.submission import name_finding
+from tidewheel.core.queue.task import Instant
+
+GLOBS_MAX = 100
+EVERYTHING = ("*",)
+RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
+_UNKNOWN = Instant(0.0)
+
+
+class Scope(StrEnum):
+    """A kind of request."""
+
+    READ = "read"  # look at tasks, queues, workers, runs
+    SUBMIT = "submit"  # create tasks and runs, tie them together, cancel them
+    OPERATE = "operate"  # cancel, pause queues, intervene in runs
+    WORKER = "worker"  # claim tasks and report on them
+    ADMIN = "admin"  # tokens, audit, and everything else
+
+
+INCLUDES: dict[Scope, frozenset[Scope]] = {
+    Scope.READ: frozenset({Scope.READ}),
+    Scope.SUBMIT: frozenset({Scope.SUBMIT, Scope.READ}),
+    Scope.OPERATE: frozenset({Scope.OPERATE, Scope.READ}),
+    Scope.WORKER: frozenset({Scope.WORKER, Scope.READ}),
+    Scope.ADMIN: frozenset(Scope),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a token allows."""
+
+    scopes: frozenset[Scope]
+    queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text
+    workflows: tuple[str, ...] = EVERYTHING  # none: for no run and no registered workflow
+
+
+def grant_of(
+    scopes: Iterable[Scope],
+    queues: tuple[str, ...] | None = None,
+    workflows: tuple[str, ...] | None = None,
+) -> Grant:
+    """What a token allows whose maker said where, or left a part of it out (None).
+
+    Who names queues means nothing else: of workflows only those whose runs' queues are among
+    them. Who names workflows means their runs, in the queues that runs have of their own.
+    """
+    if queues is None:
+        queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}*",)
+        workflows = EVERYTHING if workflows is None else workflows
+    elif workflows is None:
+        of_runs = [one for one in queues if one.startswith(RUN_QUEUE)]
+        workflows = tuple(dict.fromkeys(map(workflow_of_queue, of_runs)))
+        workflows = EVERYTHING if EVERYTHING[0] in queues else workflows
+    return Grant(scopes=frozenset(scopes), queues=queues, workflows=workflows)
+
+
+class TokenKind(StrEnum):
+    """Where a token counts; each kind is worthless in the places of the others."""
+
+    BEARER = "bearer"  # in a header, until it ends or is revoked
+    LOGIN = "login"  # in a link, once: it becomes a session
+    SESSION = "session"  # in a browser's cookie
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    """A token to be stored; whoever made it keeps the secret."""
+
+    kind: TokenKind = TokenKind.BEARER
+    parent: int | None = None  # the token that it was made from, and that it ends with
+    name: str
+    digest: str  # SHA-256 of the secret, as hexadecimal digits
+    grant: Grant
+    lasts_seconds: float | None = None  # None: until it is revoked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenView:
+    """A stored token; its secret is known to nobody here."""
+
+    number: int
+    kind: TokenKind
+    parent: int | None
+    name: str
+    digest: str
+    grant: Grant
+    created_at: Instant
+    expires_at: Instant | None
+    used_at: Instant | None
+    revoked_at: Instant | None
+
+    def is_valid(self, now: Instant) -> bool:
+        """Whether it opens anything now."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """A call that changed something: who, what, when, from where, and how it ended."""
+
+    number: int = 0  # given by the store, as is the time
+    at: Instant = _UNKNOWN
+    token: int | None  # None: somebody at this machine's command line
+    who: str
+    client: str  # the address it came from
+    verb: str  # method and path of the route
+    target: str  # what the path named, and how many things the body did
+    status: int
+    correlation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """What was answered to a request that carried an idempotency key."""
+
+    token: int
+    key: str
+    fingerprint: str  # of method, path and body
+    status: int
+    body: str
+
+
+def allowed_scopes(grant: Grant) -> frozenset[Scope]:
+    """With all that they include."""
+    return frozenset().union(*(INCLUDES[scope] for scope in grant.scopes))
+
+
+def covers_queue(grant: Grant, queue: str) -> bool:
+    """Whether the grant is good for a queue; for that of a run its workflow counts, too."""
+    if queue.startswith(RUN_QUEUE) and not covers_workflow(grant, workflow_of_queue(queue)):
+        return False
+    return any(matches(glob, queue) for glob in grant.queues)
+
+
+def covers_pattern(grant: Grant, pattern: str) -> bool:
+    """Whether the grant is good for every queue that a pattern can stand for.
+
+    What a glob's * covers may be anything, so a glob that takes the pattern for a text, * and
+    all, takes every text of the pattern. Which workflows there will be nobody knows: that is
+    judged by the queue of each claim.
+    """
+    return any(matches(glob, pattern) for glob in grant.queues)
+
+
+def workflow_of_queue(queue: str) -> str:
+    """`run:nightly/run3` is a queue of the workflow `nightly`."""
+    name = queue.removeprefix(RUN_QUEUE)
+    return name.rpartition("/")[0] or name
+
+
+def covers_workflow(grant: Grant, workflow: str) -> bool:
+    """Whether the grant is good for a workflow."""
+    return any(matches(glob, workflow) for glob in grant.workflows)
+
+
+def matches(glob: str, text: str) -> bool:
+    """Whether a text is what a glob says; only ``*`` means more than itself.
+
+    Piece by piece from the left, each as early as it can be, which is never too early: no
+    pattern takes longer than its length times the text's.
+    """
+    first, *rest = glob.split("*")
+    if not rest:
+        return text == glob
+    if not text.startswith(first):
+        return False
+    place = len(first)
+    for piece in rest[:-1]:
+        found = text.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return len(text) - place >= len(rest[-1]) and text.endswith(rest[-1])
+
+
+def token_findings(token: NewToken) -> list[str]:
+    """What is wrong with a new token, in words."""
+    findings = [finding] if (finding := name_finding("name", token.name)) else []
+    if not token.grant.scopes:
+        findings.append(f"it has no scope; give some of {', '.join(Scope)}")
+    if token.lasts_seconds is not None and not 0 < token.lasts_seconds < float("inf"):
+        findings.append(f"it lasts {token.lasts_seconds:g} s; give more than 0")
+    whole = (token.grant.queues, token.grant.workflows) == (EVERYTHING, EVERYTHING)
+    if Scope.ADMIN in token.grant.scopes and not whole:
+        # It could make itself one without borders.
+        findings.append("scope admin is for every queue and workflow; leave out the globs")
+    findings += _glob_findings("queues", token.grant.queues, count_min=1)
+    return findings + _glob_findings("workflows", token.grant.workflows, count_min=0)
+
+
+def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]:
+    given = tuple(globs)
+    if not count_min <= len(given) <= GLOBS_MAX:
+        accepted = f"{count_min} to {GLOBS_MAX}, * is everything"
+        return [f"{what} has {len(given)} globs; give {accepted}"]
+    return [finding for glob in given if (finding := name_finding(what, glob))]

@@ -1,0 +1,67 @@
+"""When a task may run: its edges to other tasks, and circles among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from tidewheel.core.queue.status import FINAL, Status
+
+
+class EdgeState(StrEnum):
+    """How a dependency stands: a row, never a counter, so a repeated report changes nothing."""
+
+    OPEN = "open"
+    MET = "met"
+    DEAD = "dead"  # the parent ended without that output; the child will not run
+
+
+def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]) -> EdgeState:
+    """How an edge stands, from what its parent made; a final status is an output too."""
+    if output == parent_status.value and parent_status in FINAL:
+        return EdgeState.MET
+    # What a job calls "succeeded" while it runs is a message, not that status.
+    if output in parent_outputs and output not in FINAL:
+        return EdgeState.MET
+    if parent_status is Status.CANCELLING:
+        # It can only end cancelled, so whoever needs anything else need not wait for that end.
+        return EdgeState.OPEN if output == Status.CANCELLED.value else EdgeState.DEAD
+    return EdgeState.DEAD if parent_status in FINAL else EdgeState.OPEN
+
+
+def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
+    """Where a task with these edges begins.
+
+    ``armed`` matters only without edges: a task that waits for others is made ready by the
+    last of them (seed 003, release_continuation).
+    """
+    if EdgeState.DEAD in states:
+        return Status.CANCELLED
+    if EdgeState.OPEN in states:
+        return Status.WAITING
+    return Status.READY if armed or states else Status.WAITING
+
+
+def find_cycle(children: Mapping[str, Iterable[str]]) -> list[str] | None:
+    """A path that returns to its start, or None; iterative, for graphs of any depth."""
+    done: set[str] = set()
+    for root in children:
+        if root in done:
+            continue
+        path: list[str] = [root]
+        on_path = {root}
+        branches = [iter(children.get(root, ()))]
+        while branches:
+            child = next(branches[-1], None)
+            if child is None:
+                branches.pop()
+                last = path.pop()
+                on_path.discard(last)
+                done.add(last)
+            elif child in on_path:
+                return [*path[path.index(child) :], child]
+            elif child not in done:
+                path.append(child)
+                on_path.add(child)
+                branches.append(iter(children.get(child, ())))
+    return None

@@ -1,0 +1,81 @@
+"""Who may report for a task, and what becomes of a lease that ran out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tidewheel.core.queue.status import LEASED, Signal, Status
+from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
+from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
+
+LEASE_SECONDS_DEFAULT = 10.0
+RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds
+LEASE_SECONDS_MAX = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A reporter's claim to be the owner: the attempt is the fencing token."""
+
+    task_id: TaskId
+    attempt: int
+    worker: WorkerId
+
+
+def check_lease_seconds(seconds: float) -> float:
+    """BadSetting if no lease may be so long, or so short."""
+    if not 0 < seconds <= LEASE_SECONDS_MAX:
+        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
+        raise BadSetting("lease_seconds", seconds, accepted)
+    return seconds
+
+
+def check_progress(progress: float | None) -> None:
+    """BadSetting if no job can have come so far."""
+    if progress is not None and not 0.0 <= progress <= 1.0:
+        raise BadSetting("progress", progress, "0 to 1")
+
+
+class Answer(Enum):
+    """What a worker is told when it reports."""
+
+    GO_ON = "go_on"
+    CANCEL = "cancel"  # end the job, then report how it ended
+    LOST = "lost"  # the lease is somebody else's or nobody's: end the job, report nothing
+
+
+def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
+    """Refuse a report from anybody but the owner of the current attempt."""
+    if task.attempt != holder.attempt or task.owner != holder.worker:
+        raise LeaseLost(
+            task.id,
+            asked=(holder.worker, holder.attempt),
+            held=(task.owner if task.lease else None, task.attempt),
+        )
+    if task.status not in LEASED:
+        raise WrongStatus(task.id, operation, task.status, [Status.RUNNING.value])
+
+
+def lapse_signal(task: TaskState, now: Instant) -> Signal | None:
+    """What the monitor does with a lease, as a decision table; None leaves it alone.
+
+    The time limit comes first: a task that is both too long and unheard of must not run again.
+    """
+    assert task.lease is not None
+    timed_out = (
+        task.timeout_seconds is not None
+        and now > task.lease.claimed_at + task.timeout_seconds
+        and task.status is Status.RUNNING
+    )
+    lapsed = now > task.lease.deadline_at
+    last = task.lapses + 1 > task.max_lapses
+    match (timed_out, lapsed, last):
+        case (True, _, _):
+            return Signal.TIME_OUT
+        case (False, True, True):
+            return Signal.LAPSE_OUT
+        case (False, True, False):
+            return Signal.LAPSE
+        case _:
+            return None

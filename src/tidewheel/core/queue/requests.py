@@ -1,0 +1,231 @@
+"""What clients, workers and monitors ask of a store, and what they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.errors import Refused
+
+ANY_RESOURCES = Resources(
+    cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1, nodes=2**31 - 1, buffer_bytes=2**62
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """What became of one submitted task."""
+
+    id: TaskId  # of the stored task: with a unique key it may be another's
+    created: bool = False  # False: the same task was there already
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amendment:
+    """What may be changed while a task waits; None leaves a field as it is (R003-12)."""
+
+    name: str | None = None
+    command: str | None = None
+    max_retries: int | None = None
+    estimated_runtime_seconds: float | None = None
+    max_termination_seconds: float | None = None
+    resources: Resources | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """The answer to one request to cancel."""
+
+    id: TaskId
+    status: Status
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Which tasks to list; None matches all, everything given must match."""
+
+    statuses: tuple[Status, ...] | None = None
+    queue: str | None = None
+    worker: WorkerId | None = None
+    tag: str | None = None
+    name: str | None = None
+    estimated_runtime_seconds_max: float | None = None
+    memory_bytes_min: int | None = None  # asks for at least so much (1 or more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page by key: the tasks older than ``before`` (newest first), at most ``count``."""
+
+    count: int = 100
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """How a queue behaves; every queue exists as soon as it is named."""
+
+    paused: bool = False
+    aging: bool = False  # +1 priority per second of being ready, up to 255
+    fence_kill: bool = False
+    lease_seconds: float = LEASE_SECONDS_DEFAULT
+    limits: tuple[Limit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Which tasks the runners of a worker can execute."""
+
+    commands: bool = True
+    handlers: frozenset[str] | None = None  # None: any
+    bare: bool = True  # tasks with only a spec, for applications that know what it means
+
+
+ANY_TASKS = Abilities()
+
+
+class ClaimedTasks(list["Claimed"]):
+    """The tasks that were claimed; and in how many seconds the next delayed one is due."""
+
+    def __init__(
+        self, tasks: Iterable[Claimed] = (), next_due_seconds: float | None = None
+    ) -> None:
+        super().__init__(tasks)
+        self.next_due_seconds = next_due_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """A worker asks for up to ``count`` tasks of one queue."""
+
+    queue: str
+    worker: WorkerId
+    count: int = 1
+    lease_seconds: float | None = None  # None: as the queue says, else 10 s
+    free: Resources = ANY_RESOURCES
+    commands: bool = True  # whether tasks with a command are welcome
+    handlers: frozenset[str] | None = None  # which handlers are known; None: any
+    bare: bool = True  # whether tasks with only a spec are welcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A task handed to a worker, with all it needs to execute it."""
+
+    seq: int
+    id: TaskId
+    queue: str
+    name: str | None
+    attempt: int
+    spec: str | None
+    command: str | None
+    handler: str | None
+    priority: int
+    deadline_at: Instant
+    lease_seconds: float
+    timeout_seconds: float | None
+    max_termination_seconds: float
+    resources: Resources
+    fence_kill: bool  # the job must end before its lease does, should the store be out of reach
+    limited: bool = False  # the queue has limits: others may be waiting for this one's end
+    run: int | None = None  # the workflow run that it is a submission of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """A sign of life for one lease."""
+
+    task_id: TaskId
+    attempt: int
+    progress: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Something a job said, numbered 1, 2, … within its attempt; ``output`` names an output."""
+
+    number: int
+    text: str
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSample:
+    """What a job used at one moment."""
+
+    memory_bytes: int | None = None
+    cpu_percent: float | None = None  # of one core
+    gpu_percent: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What happened in an attempt since the last report; ``end`` makes it the last one."""
+
+    holder: Holder
+    started: bool = False
+    messages: tuple[Message, ...] = ()
+    usage: tuple[UsageSample, ...] = ()
+    end: End | None = None
+    frees: str | None = None  # the queue in which this end leaves a place that was limited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """The answer to one report: the status now, or why it was refused."""
+
+    task_id: TaskId
+    status: Status | None = None
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProcess:
+    """A process that can be told apart from any later one with the same pid."""
+
+    host: str
+    boot_id: str
+    pid: int
+    started: float  # the kernel's start time of the process, in clock ticks since boot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWorker:
+    """A worker introduces itself."""
+
+    name: str
+    process: HostProcess
+    queues: tuple[str, ...]
+    slots: int
+    capacity: Resources
+    abilities: Abilities = ANY_TASKS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldLease:
+    """A lease that a worker of some process holds, for adoption after its death."""
+
+    task: Claimed
+    owner: WorkerId
+    process: HostProcess
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wake:
+    """Something changed that others wait for: queues with new work, workers and runs with
+    news."""
+
+    queues: frozenset[str] = frozenset()
+    workers: frozenset[WorkerId] = frozenset()
+    runs: frozenset[int] = frozenset()
+    everything: bool = False  # the store cannot tell what changed

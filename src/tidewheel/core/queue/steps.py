@@ -1,0 +1,129 @@
+"""From a signal to the change of a task: the decisions of a task's life.
+
+Each function takes the task as stored and answers with a Change, or refuses. The store
+applies a Change only if (status, attempt) are still what they were when it was decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from tidewheel.core.queue.retry import delay_before_retry
+from tidewheel.core.queue.status import FINAL, LEASED, Signal, Status, next_status
+from tidewheel.core.queue.task import Change, TaskError, TaskState, WorkerId
+
+
+class Ending(StrEnum):
+    """How the owner says that its attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # may be retried
+    ABORTED = "aborted"  # must not be retried
+    YIELDED = "yielded"  # given back: another worker shall take it at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The last report of an attempt."""
+
+    ending: Ending
+    error: TaskError | None = None
+    exit_status: int | None = None
+    metrics: str | None = None  # JSON text
+    values: str | None = None  # JSON text of an object, for those after it; see values
+
+    def __post_init__(self) -> None:
+        needs_error = self.ending in (Ending.FAILED, Ending.ABORTED)
+        assert needs_error == (self.error is not None), self
+        assert self.values is None or self.ending is Ending.SUCCEEDED, self
+
+
+LAPSED_OUT = "lease_lapsed"
+TIMED_OUT = "timed_out"
+
+
+def step(
+    task: TaskState, signal: Signal, *, end: End | None = None, chance: float = 0.0
+) -> Change:
+    """The change that a signal makes; the table decides whether it is legal."""
+    to_status = next_status(task.id, task.status, signal)
+    failures = task.failures + (signal in (Signal.RETRY, Signal.FAIL, Signal.ABORT))
+    delay = delay_before_retry(task.retry, failures, chance) if signal is Signal.RETRY else 0.0
+    error = _error_of(task, signal, end)
+    return Change(
+        seq=task.seq,
+        signal=signal,
+        from_status=task.status,
+        to_status=to_status,
+        from_attempt=task.attempt,
+        attempt=task.attempt,
+        failures=failures,
+        lapses=task.lapses + (signal in (Signal.LAPSE, Signal.LAPSE_OUT)),
+        owner=None if to_status in (Status.WAITING, Status.READY) else task.owner,
+        worker=task.lease.owner if task.lease else None,
+        progress=_progress_after(task, to_status),
+        delay_seconds=delay,
+        ends_lease=task.status in LEASED and to_status not in LEASED,
+        exit_status=end.exit_status if end else None,
+        metrics=end.metrics if end else None,
+        error_code=error.code if error else None,
+        error_args=error.args if error else "{}",
+        error_description=error.description if error else None,
+    )
+
+
+def end_signal(task: TaskState, end: End) -> Signal:
+    """What an end report means for this task: a failure with retries left is a retry."""
+    match end.ending:
+        case Ending.SUCCEEDED:
+            return Signal.SUCCEED
+        case Ending.ABORTED:
+            return Signal.ABORT
+        case Ending.YIELDED:
+            return Signal.YIELD
+        case Ending.FAILED:
+            return Signal.RETRY if task.failures < task.max_retries else Signal.FAIL
+        case _:
+            assert_never(end.ending)
+
+
+def become_ready(task: TaskState) -> Change:
+    """The task's last obstacle is gone; one without anything to execute ends here."""
+    return step(task, Signal.SATISFY if task.executes else Signal.SKIP)
+
+
+def cancel(task: TaskState) -> Change | None:
+    """None if it is being cancelled or has ended: asking again is no error (R003-39)."""
+    if task.status in FINAL or task.status is Status.CANCELLING:
+        return None
+    return step(task, Signal.CANCEL)
+
+
+def adopt(task: TaskState, worker: WorkerId) -> Change:
+    """The lease goes to another worker of the same host; the attempt stays."""
+    return replace(step(task, Signal.ADOPT), owner=worker)
+
+
+def _progress_after(task: TaskState, to_status: Status) -> float:
+    if to_status is Status.SUCCEEDED:
+        return 1.0
+    return task.lease.progress if task.lease else 0.0
+
+
+def _error_of(task: TaskState, signal: Signal, end: End | None) -> TaskError | None:
+    if end is not None:
+        return end.error
+    if signal is Signal.LAPSE_OUT:
+        return TaskError(
+            code=LAPSED_OUT,
+            description=f"its worker was lost {task.lapses + 1} times; "
+            f"max_lapses is {task.max_lapses}",
+        )
+    if signal is Signal.TIME_OUT:
+        return TaskError(
+            code=TIMED_OUT,
+            description=f"it ran longer than its limit of {task.timeout_seconds:g} s",
+        )
+    return None

@@ -1,0 +1,203 @@
+"""Whether a submitted task keeps the rules: every finding at once, in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from tidewheel.core.queue.limits import EACH_KEY
+from tidewheel.core.queue.requests import Report
+from tidewheel.core.queue.resources import resource_findings
+from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
+from tidewheel.core.queue.task import PRIORITY_MAX, NewTask
+from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
+
+NAME_LENGTH_MAX = 256
+DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many
+MESSAGES_MAX = 10_000  # of one attempt
+MESSAGE_BYTES_MAX = 64 * 1024
+COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
+DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more
+
+
+class LongNumber(ValueError):
+    """A number with more digits than anybody wants to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitLimits:
+    """How much a client, or a job, may store at once."""
+
+    payload_bytes_max: int = 256 * 1024
+    tasks_per_call_max: int = 100_000
+    message_bytes_max: int = MESSAGE_BYTES_MAX  # of one message of an attempt
+
+
+def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
+    """Why this task is not accepted, or None."""
+    texts = [
+        (what, text)
+        for what, text in (("spec", task.spec), ("command", task.command))
+        if text is not None
+    ]
+    for what, text in texts:
+        size = utf8_length(text)
+        if size > limits.payload_bytes_max:
+            return PayloadTooLarge(
+                f"{what} of task {task.id!r}", size, limits.payload_bytes_max
+            )
+    findings = [
+        *(finding for what, text in texts if (finding := _text_finding(what, text))),
+        *_spec_findings(task.spec),
+        *_name_findings(task),
+        *_number_findings(task),
+        *_edge_findings(task),
+        *resource_findings(task.resources),
+        *retry_findings(task.retry),
+    ]
+    if task.command is not None and task.handler is not None:
+        findings.append("it has both a command and a handler; give one of them")
+    return InvalidTask(task.id, findings) if findings else None
+
+
+def run_refusal(task: NewTask) -> InvalidTask | None:
+    """A run hears of its own submissions only, which come with the batches of its scheduler."""
+    if task.run is None:
+        return None
+    return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])
+
+
+def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
+    """Why what a job says is not accepted, or None."""
+    for message in report.messages:
+        size = utf8_length(message.text)
+        if size > limits.message_bytes_max:
+            what = f"message {message.number} of task {report.holder.task_id!r}"
+            return PayloadTooLarge(what, size, limits.message_bytes_max)
+    return None
+
+
+def name_finding(what: str, text: str) -> str | None:
+    """One rule for every name that people choose: printable, not empty, not endless."""
+    if not text.strip():
+        return f"{what} is empty; give 1 to {NAME_LENGTH_MAX} printable characters"
+    if len(text) > NAME_LENGTH_MAX:
+        return f"{what} has {len(text)} characters; accepted are up to {NAME_LENGTH_MAX}"
+    if not text.isprintable():
+        return f"{what} {text!r} has characters that cannot be printed; leave them out"
+    return None
+
+
+def utf8_length(text: str) -> int:
+    """How many bytes it takes where it is stored."""
+    return len(text.encode(errors="replace"))
+
+
+def _text_finding(what: str, text: str) -> str | None:
+    if "\0" in text:
+        return f"{what} has a NUL character, which neither bash nor PostgreSQL can hold"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"{what} has half a character at position {error.start}; send valid Unicode"
+    return None
+
+
+def _spec_findings(spec: str | None) -> list[str]:
+    """Nobody here reads a spec, but whoever does shall find JSON."""
+    if spec is None:
+        return []
+    try:
+        json.loads(
+            spec, parse_int=checked_digits, parse_float=str, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        return ["spec is nested too deeply"]
+    except LongNumber as error:
+        return [f"spec: {error}"]
+    except ValueError as error:
+        return [f"spec is not valid JSON: {error}"]
+    return []
+
+
+def checked_digits(digits: str) -> str:
+    """The digits of an integer; LongNumber if there are too many."""
+    if len(digits.lstrip("-")) > DIGITS_MAX:
+        raise LongNumber(
+            f"a number has more than {DIGITS_MAX} digits, which is too long to be read; "
+            "send it as a text"
+        )
+    return digits
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _name_findings(task: NewTask) -> list[str]:
+    named = (
+        ("id", task.id),
+        ("queue", task.queue),
+        ("name", task.name),
+        ("handler", task.handler),
+        ("unique_key", task.unique_key),
+        ("limit_key", task.limit_key),
+        ("tag", task.tag),
+    )
+    found = [name_finding(what, text) for what, text in named if text is not None]
+    found += [name_finding("output of a need", need.output) for need in task.needs]
+    if task.limit_key == EACH_KEY:
+        found.append(f"limit_key is {EACH_KEY!r}, which stands for every key; choose another")
+    return [finding for finding in found if finding is not None]
+
+
+def _number_findings(task: NewTask) -> list[str]:
+    findings = []
+    if not _is_whole(task.priority, PRIORITY_MAX):
+        findings.append(
+            f"priority is {task.priority!r}; accepted is a whole number, 0 to {PRIORITY_MAX}"
+        )
+    for what, count in (("max_retries", task.max_retries), ("max_lapses", task.max_lapses)):
+        if not _is_whole(count, COUNT_MAX):
+            findings.append(
+                f"{what} is {count!r}; accepted is a whole number from 0 to {COUNT_MAX}"
+            )
+    for what, seconds in (
+        ("timeout_seconds", task.timeout_seconds),
+        ("estimated_runtime_seconds", task.estimated_runtime_seconds),
+    ):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            findings.append(
+                f"{what} is {seconds!r}; accepted is more than 0, or nothing at all"
+            )
+    for what, seconds in (
+        ("delay_seconds", task.delay_seconds),
+        ("max_termination_seconds", task.max_termination_seconds),
+    ):
+        if not 0 <= seconds <= DELAY_SECONDS_MAX:
+            findings.append(f"{what} is {seconds!r}; accepted is 0 to {DELAY_SECONDS_MAX:.0f}")
+    return findings
+
+
+def _is_whole(number: object, most: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= most
+
+
+def _edge_findings(task: NewTask) -> list[str]:
+    findings: list[str] = []
+    if not task.needs and not task.continuations:
+        return findings
+    for what, count in (("needs", len(task.needs)), ("continuations", len(task.continuations))):
+        if count > DEPENDENCIES_MAX:
+            findings.append(f"it has {count} {what}; accepted are up to {DEPENDENCIES_MAX}")
+    if any(need.task_id == task.id for need in task.needs) or task.id in task.continuations:
+        findings.append("it depends on itself; remove that edge")
+    doubled = [name for name, times in Counter(task.continuations).items() if times > 1]
+    if doubled:
+        findings.append(f"continuations name {', '.join(doubled)} more than once")
+    doubled = [need.task_id for need, times in Counter(task.needs).items() if times > 1]
+    if doubled:
+        findings.append(f"needs name {', '.join(doubled)} more than once")
+    return findings

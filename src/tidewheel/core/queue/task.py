@@ -1,0 +1,135 @@
+"""What a task is: the request that made it, and the facts that decisions need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.retry import NO_DELAY, RetryPolicy
+from tidewheel.core.queue.status import LEASED, Signal, Status
+
+Instant = NewType("Instant", float)  # UTC seconds since 1970, from the database's clock
+TaskId = NewType("TaskId", str)
+WorkerId = NewType("WorkerId", str)
+
+PRIORITY_DEFAULT = 50
+PRIORITY_MAX = 2**32 - 1
+MAX_LAPSES_DEFAULT = 5
+MAX_TERMINATION_SECONDS_DEFAULT = 10.0
+SUCCEEDED_OUTPUT = "succeeded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A dependency: the task may run once ``task_id`` has made ``output``."""
+
+    task_id: TaskId
+    output: str = SUCCEEDED_OUTPUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """What a client asks for. ``spec`` is JSON text, stored and returned exactly."""
+
+    id: TaskId
+    # The workflow run it is a submission of; set by the run's scheduler, never by a client. It
+    # stands before the queue: what is before it is no part of the digest.
+    run: int | None = None
+    queue: str
+    name: str | None = None
+    spec: str | None = None  # for whoever claims the task; never interpreted here
+    command: str | None = None  # bash, for the shell runner
+    handler: str | None = None  # a registered function, for the python runner
+    priority: int = PRIORITY_DEFAULT
+    delay_seconds: float = 0.0  # counted by the database's clock from the submission
+    armed: bool = True
+    needs: tuple[Need, ...] = ()
+    continuations: tuple[TaskId, ...] = ()
+    max_retries: int = 0
+    retry: RetryPolicy = NO_DELAY
+    max_lapses: int = MAX_LAPSES_DEFAULT
+    timeout_seconds: float | None = None
+    estimated_runtime_seconds: float | None = None
+    max_termination_seconds: float = MAX_TERMINATION_SECONDS_DEFAULT
+    resources: Resources = NO_RESOURCES
+    unique_key: str | None = None
+    limit_key: str | None = None
+    tag: str | None = None
+
+    @property
+    def executes(self) -> bool:
+        """Whether there is anything to run; an empty task only joins others (seed 003)."""
+        return not (self.spec is None and self.command is None and self.handler is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskError:
+    """Why a task failed, in seed 002's form; ``args`` is JSON text."""
+
+    code: str
+    description: str
+    args: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A worker's right to a task until the deadline."""
+
+    owner: WorkerId
+    deadline_at: Instant
+    lease_seconds: float
+    claimed_at: Instant
+    started_at: Instant | None
+    progress: float
+    messages: int  # how many numbered messages of this attempt are stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """The facts about a stored task that decisions look at."""
+
+    seq: int
+    id: TaskId
+    queue: str
+    status: Status
+    attempt: int
+    failures: int
+    lapses: int
+    max_retries: int
+    retry: RetryPolicy
+    max_lapses: int
+    timeout_seconds: float | None
+    armed: bool
+    executes: bool
+    graph: int | None  # which task graph it belongs to; None while it has no edge
+    run: int | None = None  # the workflow run that hears of its end
+    owner: WorkerId | None  # kept after the end
+    lease: Lease | None
+
+    def __post_init__(self) -> None:
+        assert (self.lease is not None) == (self.status in LEASED), self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One step of one task: what the store writes, guarded by (from_status, from_attempt)."""
+
+    seq: int
+    signal: Signal
+    from_status: Status
+    to_status: Status
+    from_attempt: int
+    attempt: int
+    failures: int
+    lapses: int
+    owner: WorkerId | None
+    worker: WorkerId | None  # who held the lease, for the history
+    progress: float  # how far the attempt came, for the history
+    delay_seconds: float = 0.0
+    ends_lease: bool = False
+    exit_status: int | None = None
+    metrics: str | None = None
+    error_code: str | None = None
+    error_args: str = "{}"
+    error_description: str | None = None

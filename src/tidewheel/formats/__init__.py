@@ -1,0 +1,1 @@
+"""Front ends: each turns what a person wrote into one `WorkflowDef`."""

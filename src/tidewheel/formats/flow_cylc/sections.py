@@ -1,0 +1,370 @@
+"""The sections and items of a definition, before anything is known about their meaning.
+
+A heading's depth is its number of brackets. Sections of one name are one section; a later item
+replaces an earlier one of its name, except in the graph, where texts under one recurrence add
+up. After a mistake reading goes on with the next line: all mistakes are found at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.limits import SECTION_DEPTH_MAX
+from tidewheel.formats.flow_cylc.source_text import SourceText
+
+SET_TWICE_MAX = 50  # warnings: they must not crowd out errors
+
+_END = re.compile(r"\s*(?:#|\Z)")
+_NAME = re.compile(r"[\w+\-:.,!/()^$ ]+")
+_PARAMETERS = re.compile(r"\s*<[^<>]*>\s*\Z")
+_TRIPLE_QUOTES = ('"""', "'''")
+# The last line of a text that was never closed: the next item's opening quotes end it.
+_OPENING = re.compile(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
+_ODD_ITEM = re.compile(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
+_GRAPHS = (("scheduling", "graph"), ("scheduling", "dependencies"))
+
+
+@dataclass(slots=True)
+class Item:
+    """`name = value`: the value with its quotes and comments, as written."""
+
+    name: str
+    text: str
+    line: int  # of the source's lines, from 0
+    earlier: Item | None = None  # graph texts under the same recurrence
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and what stands under it, in order."""
+
+    name: str
+    line: int
+    entries: dict[str, Item | Section] = field(default_factory=dict)
+
+    def items(self) -> Iterator[Item]:
+        return (entry for entry in self.entries.values() if isinstance(entry, Item))
+
+    def sections(self) -> Iterator[Section]:
+        return (entry for entry in self.entries.values() if isinstance(entry, Section))
+
+    def section(self, name: str) -> Section | None:
+        entry = self.entries.get(name)
+        return entry if isinstance(entry, Section) else None
+
+    def item(self, name: str) -> Item | None:
+        entry = self.entries.get(name)
+        return entry if isinstance(entry, Item) else None
+
+
+def parse_sections(source: SourceText, findings: Findings) -> Section:
+    """The whole tree; its root has no name."""
+    return _Parser(source, findings).parse()
+
+
+class _Parser:
+    def __init__(self, source: SourceText, findings: Findings) -> None:
+        self._source = source
+        self._lines = source.lines
+        self._findings = findings
+        self._root = Section("", -1)
+        self._path = [self._root]
+        # Items set since the last heading: one that is set twice there is hardly meant so.
+        self._set_here: set[str] = set()
+        self._set_twice = 0
+        self._stop = 0
+        self._last_item: Item | None = None
+
+    def parse(self) -> Section:
+        index = 0
+        lines = self._lines
+        count = len(lines)
+        while index < count:
+            line = lines[index]
+            stripped = line.lstrip()
+            if not stripped or stripped[0] == "#":
+                index += 1
+            elif stripped[0] == "[":
+                self._heading(index, line)
+                index += 1
+            else:
+                index = self._item(index, line)
+        return self._root
+
+    def _heading(self, index: int, line: str) -> None:
+        heading = split_heading(line)
+        if heading is None:
+            return self._error(
+                "bad-heading",
+                "this heading is not closed, or something follows it",
+                "write for example [[name]]",
+                index,
+            )
+        depth, name, closed = heading
+        if not name:
+            return self._error("bad-heading", "this heading has no name", "", index)
+        if depth != closed:
+            self._error(
+                "bracket-mismatch",
+                f"this heading has {depth} opening and {closed} closing brackets",
+                f"write {'[' * depth}{name}{']' * depth}",
+                index,
+            )
+        if depth > SECTION_DEPTH_MAX:
+            return self._error("bad-heading", f"{depth} brackets are too many", "", index)
+        if depth > len(self._path):
+            parent = self._path[-1].name
+            allowed = len(self._path)
+            self._error(
+                "skipped-level",
+                f"this heading is {depth} levels deep, but "
+                + (f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"),
+                f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading",
+                index,
+            )
+            depth = allowed
+        del self._path[depth:]
+        self._enter(name, index)
+        return None
+
+    def _enter(self, name: str, index: int) -> None:
+        entries = self._path[-1].entries
+        section = entries.get(name)
+        if not isinstance(section, Section):
+            if section is not None:
+                self._error(
+                    "item-and-section",
+                    f"{name!r} is a section here and an item in line "
+                    f"{self._source.position(section.line).line}",
+                    "",
+                    index,
+                )
+            section = entries[name] = Section(name, index)
+        self._path.append(section)
+        self._set_here.clear()
+
+    def _item(self, index: int, line: str) -> int:
+        """Reads one item; the answer is the next line to read."""
+        name, text = split_item(line)
+        if name is None:
+            return self._odd_item(index, line)
+        following = index + 1
+        if text.startswith(_TRIPLE_QUOTES):
+            text, following = self._long_text(index, text)
+        elif not text:
+            text, following = self._unopened_text(index, name)
+        elif text.startswith(">"):
+            self._error(
+                "graph-outside-text",
+                "this is a line of a graph, but it is not inside of quotes",
+                'write graphs as R1 = """ … """ under [scheduling] [[graph]]',
+                index,
+            )
+            return following
+        self._set(Item(name, text, index))
+        return following
+
+    def _odd_item(self, index: int, line: str) -> int:
+        """No name that an item could have; a long text behind it is passed over as a whole."""
+        found = _ODD_ITEM.match(line)
+        if found is None:
+            self._bad_line(index, line)
+            return index + 1
+        text, following = self._long_text(index, line[found.end() - 3 :].strip())
+        if self._in_graph():
+            self._set(
+                Item(found[1], text, index)
+            )  # whoever reads recurrences says what is wrong
+        else:
+            self._error(
+                "bad-name",
+                f"{found[1]!r} cannot be the name of an item",
+                "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $",
+                index,
+            )
+        return following
+
+    def _set(self, item: Item) -> None:
+        section = self._path[-1]
+        before = section.entries.get(item.name)
+        if isinstance(before, Section):
+            self._error(
+                "item-and-section",
+                f"{item.name!r} is an item here and a section in line "
+                f"{self._source.position(before.line).line}",
+                "",
+                item.line,
+            )
+            return
+        if before is not None:
+            if self._in_graph():
+                item.earlier = before
+            elif item.name in self._set_here and self._set_twice < SET_TWICE_MAX:
+                self._set_twice += 1
+                self._findings.warning(
+                    "set-twice",
+                    f"{item.name!r} is set twice under one heading; line "
+                    f"{self._source.position(before.line).line} has no effect",
+                    "remove one of the two",
+                    self._source.position(item.line),
+                )
+        self._set_here.add(item.name)
+        self._last_item = item
+        section.entries[item.name] = item
+
+    def _in_graph(self) -> bool:
+        path = self._path
+        return len(path) > 2 and (path[1].name, path[2].name) in _GRAPHS  # noqa: PLR2004
+
+    def _long_text(self, index: int, text: str) -> tuple[str, int]:
+        """A text in triple quotes, over as many lines as it takes."""
+        quotes = text[:3]
+        end = text.find(quotes, 3)
+        if end >= 0:
+            self._check_after(text, end + 3, index)
+            return text[: end + 3], index + 1
+        lines = self._lines
+        for last in range(index + 1, len(lines)):
+            end = lines[last].find(quotes)
+            if end < 0:
+                continue
+            if _OPENING.match(lines[last]):
+                break  # the quotes of another item: they do not close this one
+            self._check_after(lines[last], end + 3, last)
+            body = [text, *lines[index + 1 : last], lines[last][: end + 3]]
+            return "\n".join(body), last + 1
+        return self._unclosed(index, text, quotes)
+
+    def _unclosed(self, index: int, text: str, quotes: str) -> tuple[str, int]:
+        """Ends the text before the next heading or item that opens a text: it was meant so."""
+        lines = self._lines
+        stop = index + 1
+        while stop < len(lines) and not (
+            _OPENING.match(lines[stop]) or _is_plain_heading(lines[stop])
+        ):
+            stop += 1
+        name = split_item(lines[index])[0]
+        seen = (
+            f"before {lines[stop].strip()} in line {self._source.position(stop).line}"
+            if stop < len(lines)
+            else "before the end of the file"
+        )
+        self._error(
+            "unclosed-quotes",
+            f"the text of {name!r} begins with {quotes} and is not closed {seen}",
+            f"add {quotes} after its last line",
+            index,
+        )
+        return "\n".join([text, *lines[index + 1 : stop], quotes]), stop
+
+    def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
+        """Nothing follows the equals sign: that is meant, unless closing quotes come next."""
+        last = self._next_stop(index)
+        line = self._lines[last] if last < len(self._lines) else ""
+        quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
+        if not quotes or line.count(quotes) > 1 or "=" in line.partition(quotes)[0]:
+            return "", index + 1
+        self._error(
+            "unopened-quotes",
+            f"the text of {name!r} is closed by {quotes} in line "
+            f"{self._source.position(last).line}, but nothing opens it",
+            f"write {name} = {quotes}",
+            index,
+        )
+        body = [quotes, *self._lines[index + 1 : last], line.partition(quotes)[0] + quotes]
+        return "\n".join(body), last + 1
+
+    def _next_stop(self, index: int) -> int:
+        """The next line with triple quotes or a heading; looked for once for all before it."""
+        if self._stop <= index:
+            self._stop = index + 1
+            while self._stop < len(self._lines):
+                line = self._lines[self._stop]
+                if any(one in line for one in _TRIPLE_QUOTES) or _is_plain_heading(line):
+                    break
+                self._stop += 1
+        return self._stop
+
+    def _check_after(self, line: str, column: int, index: int) -> None:
+        rest = line[column:].strip()
+        if rest and not rest.startswith("#"):
+            self._error(
+                "text-after-quotes",
+                f"after the closing quotes stands {rest!r}",
+                "only a comment may follow",
+                index,
+            )
+
+    def _bad_line(self, index: int, line: str) -> None:
+        stripped = line.strip()
+        hint = "accepted are [section] headings, NAME = VALUE, comments and blank lines"
+        if "=>" in line:
+            hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
+        elif stripped.startswith(("{%", "{{", "{#")):
+            hint = "this looks like Jinja2: make #!jinja2 the first line of the file"
+        elif stripped.startswith(_TRIPLE_QUOTES):
+            hint = "these quotes close nothing; is a pair of quotes missing above?"
+        elif self._last_item is not None and self._last_item.line == index - 1:
+            hint = (
+                f"if this belongs to {self._last_item.name!r}, put the whole text in triple "
+                "quotes, or a backslash at the end of the line before"
+            )
+        self._error(
+            "bad-line", f"this is neither a heading nor an item: {stripped!r}", hint, index
+        )
+
+    def _error(self, code: str, message: str, hint: str, index: int) -> None:
+        self._findings.error(code, message, hint, self._position(index))
+
+    def _position(self, index: int) -> Position:
+        line = self._lines[index]
+        return self._source.position(index, len(line) - len(line.lstrip()) + 1)
+
+
+def split_item(line: str) -> tuple[str | None, str]:
+    """Name and value of `name = value`; no name where it is not such a line.
+
+    A name may end in parameters, which may contain an equals sign: `foo<m=1> = x`.
+    """
+    name, equals, text = line.partition("=")
+    if not equals:
+        return None, ""
+    if "<" in name:
+        opening = name.index("<")
+        closing = line.find(">", opening)
+        equals_at = line.find("=", closing)
+        if closing < 0 or equals_at < 0:
+            return None, ""
+        name, text = line[:equals_at], line[equals_at + 1 :]
+        plain = name[:opening]
+        if not _PARAMETERS.match(name[opening:]):
+            return None, ""
+    else:
+        plain = name
+    plain = plain.strip()
+    if not _NAME.fullmatch(plain):
+        return None, ""
+    return name.strip(), text.strip()
+
+
+def split_heading(line: str) -> tuple[int, str, int] | None:
+    """Opening brackets, name and closing brackets; a comment may follow, nothing else."""
+    stripped = line.strip()
+    opened = len(stripped) - len(stripped.lstrip("["))
+    at = stripped.find("]", opened)
+    while opened and at >= 0:
+        after = at
+        while after < len(stripped) and stripped[after] == "]":
+            after += 1
+        if _END.match(stripped, after):
+            return opened, stripped[opened:at].strip(), after - at
+        at = stripped.find("]", after)
+    return None
+
+
+def _is_plain_heading(line: str) -> bool:
+    heading = split_heading(line)
+    return heading is not None and heading[0] == heading[2] and bool(heading[1])

@@ -1,0 +1,237 @@
+"""What can be said of a task or family in Python, read into the values that flow.cylc gives.
+
+Each setting is an item or section of `[runtime]`. Their table, kinds and groups are those of
+the flow.cylc reader, so that both front ends make the same node.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from difflib import get_close_matches
+from textwrap import dedent
+from typing import TypedDict
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.items import NAMESPACE
+from tidewheel.formats.flow_cylc.names import (
+    message_problem,
+    output_name_problem,
+    variable_name_problem,
+)
+from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, multiplied
+from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.python_api.refusals import BadStatement
+
+Duration = str | timedelta  # "PT10M" or timedelta(minutes=10)
+Values = dict[str, object]
+
+
+class Settings(TypedDict, total=False):
+    """Every setting of a task, a family or of all tasks."""
+
+    script: str
+    run: Iterable[str]  # a command and its arguments, instead of a script
+    init_script: str
+    env_script: str
+    pre_script: str
+    post_script: str
+    exit_script: str
+    err_script: str
+    environment: Mapping[str, object]
+    outputs: Mapping[str, str]  # custom ones: name and message
+    completion: str
+    retries: Iterable[Duration]  # the delay before each
+    submission_retries: Iterable[Duration]
+    time_limit: Duration
+    platform: str
+    directives: Mapping[str, object]
+    work_subdirectory: str
+    run_mode: str
+    meta: Mapping[str, str]
+    # As the sections of flow.cylc, with `_` for a blank: events={"mail_events": ["failed"]}.
+    events: Mapping[str, object]
+    mail: Mapping[str, object]
+    simulation: Mapping[str, object]
+    skip: Mapping[str, object]
+    # Waits for its own previous instance; for the clock to reach point + interval; for a
+    # message from outside; expires at point + interval.
+    sequential: bool
+    wait_for_clock: str
+    wait_for_message: str
+    expire_after: str
+
+
+# Python's word for an item, where it is not the item's own with `_` for blanks and hyphens.
+_ITEMS = {
+    "retries": "execution retry delays",
+    "submission_retries": "submission retry delays",
+    "time_limit": "execution time limit",
+    "work_subdirectory": "work sub-directory",
+    "run": "script",
+    "run_mode": "run mode",
+    **{
+        f"{part}_script": f"{part}-script"
+        for part in ("init", "env", "pre", "post", "exit", "err")
+    },
+}
+SPECIAL: dict[str, Kind] = {
+    "sequential": Kind.BOOLEAN,
+    "wait_for_clock": Kind.TEXT,
+    "wait_for_message": Kind.TEXT,
+    "expire_after": Kind.TEXT,
+}
+_NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "environment": ("an environment variable", variable_name_problem),
+    "outputs": ("an output", output_name_problem),
+}
+
+
+def read_settings(
+    who: str, settings: Mapping[str, object], findings: Findings, position: Position
+) -> Values:
+    """By the names of items; what cannot be read has a finding and is left out."""
+    if "script" in settings and "run" in settings:
+        raise BadStatement(f"{who} has both script= and run=", "keep one of them")
+    values: Values = {}
+    for word, value in settings.items():
+        if word not in Settings.__annotations__:
+            raise BadStatement(f"{who} has a setting {word}=", _nearest(word))
+        try:
+            values[_ITEMS.get(word, word)] = _read(word, value)
+        except BadValue as bad:
+            findings.error("bad-value", f"{who}: {word}: {bad}", bad.hint, position)
+            continue
+        _check_names(who, word, value, findings, position)
+    return values
+
+
+def merged(given: Values, own: Values) -> Values:
+    """Own settings over given ones; a section is merged item by item."""
+    values = dict(given)
+    for name, value in own.items():
+        before = values.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            values[name] = before | value
+        else:
+            values[name] = value
+    return values
+
+
+def _nearest(word: str) -> str:
+    near = get_close_matches(word, Settings.__annotations__, n=1)
+    guess = f"did you mean {near[0]}=? " if near else ""
+    return f"{guess}Known are {', '.join(Settings.__annotations__)}"
+
+
+def _read(word: str, value: object) -> object:
+    if word == "run":
+        return shlex.join(_texts(value))
+    if word in SPECIAL:
+        return _KINDS[SPECIAL[word]](value)
+    spec = NAMESPACE.entries[_ITEMS.get(word, word)]
+    if isinstance(spec, ItemSpec):
+        return _read_item(spec, value)
+    return _read_section(spec, value)
+
+
+def _read_item(spec: ItemSpec, value: object) -> object:
+    read = _KINDS[spec.kind](value)
+    if spec.choices and read not in spec.choices:
+        raise BadValue(f"{read!r} is unknown", f"accepted are {', '.join(spec.choices)}")
+    return read
+
+
+def _read_section(spec: SectionSpec, value: object) -> Values:
+    if not isinstance(value, Mapping):
+        raise BadValue(f"{value!r} is no mapping", "write {'name': value}")
+    values: Values = {}
+    for key, inner in value.items():
+        name = key if key in spec.entries else str(key).replace("_", " ")
+        entry = spec.entries.get(name)
+        if entry is None:
+            name, entry = str(key), spec.other
+        if not isinstance(entry, ItemSpec):
+            near = get_close_matches(name, spec.entries, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            raise BadValue(f"there is no {name!r}", hint or f"known: {', '.join(spec.entries)}")
+        values[name] = _read_item(entry, inner)
+    return values
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        if not hasattr(value, "__fspath__"):
+            raise BadValue(f"{value!r} is no text", "write it in quotes")
+        value = str(value)
+    return dedent(value).strip() if isinstance(value, str) else str(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise BadValue(f"{value!r} is no list", f"write [{value!r}]")
+    return tuple(_text(item) for item in value)
+
+
+def read_duration(value: object) -> float:
+    """Seconds."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return duration_seconds(_text(value))
+
+
+def _delays(value: object) -> tuple[float, ...]:
+    if isinstance(value, str | timedelta) or not isinstance(value, Iterable):
+        raise BadValue(f"{value!r} is no list of durations", f"write [{value!r}]")
+    delays: list[float] = []
+    for item in value:
+        repeated = multiplied([item]) if isinstance(item, str) else [item]
+        delays += [read_duration(one) for one in repeated]
+    return tuple(delays)
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadValue(f"{value!r} is neither True nor False")
+    return value
+
+
+def _number(value: object) -> float:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+    ):
+        raise BadValue(f"{value!r} is no number")
+    return float(value)
+
+
+_KINDS: dict[Kind, Callable[[object], object]] = {
+    Kind.TEXT: _text,
+    Kind.TEXTS: _texts,
+    Kind.DURATION: read_duration,
+    Kind.DURATIONS: _delays,
+    Kind.BOOLEAN: _boolean,
+    Kind.NUMBER: _number,
+}
+
+
+def _check_names(
+    who: str, word: str, value: object, findings: Findings, position: Position
+) -> None:
+    if word not in _NAME_PROBLEMS or not isinstance(value, Mapping):
+        return
+    what, problem_of = _NAME_PROBLEMS[word]
+    for name, content in value.items():
+        if problem := problem_of(str(name)):
+            findings.error("bad-name", f"{who}: {name!r} cannot be {what}", problem, position)
+        if word == "outputs" and (problem := message_problem(str(content))):
+            findings.error(
+                "bad-value",
+                f"{who}: {content!r} cannot be the message of output {name!r}",
+                problem,
+                position,
+            )

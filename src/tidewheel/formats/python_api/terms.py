@@ -1,0 +1,329 @@
+"""What stands in a statement, and the operators that join it: `&`, `|`, `>>`, `~` and `[…]`.
+
+Theory of operation. A term is a value: every operator makes a new one. `>>` also records, as a
+Python statement leaves nothing else behind. `a >> b >> c` is `(a >> b) >> c` to Python, so a
+chain that grows replaces the shorter one in the ledger.
+
+The trap. To Python `>>` binds tighter than `&` and `|`, so that `a & b >> c` is `a & (b >> c)`;
+a reader takes it for `(a & b) >> c`. No meaning is given to a chain beside `&` or `|`: it is
+refused, with the parentheses that were meant. `and`, `or` and `not` would drop a side without a
+word, and are refused too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tidewheel.core.graph.findings import Position
+from tidewheel.core.graph.outputs import SHORT_FORMS, SUCCEEDED
+from tidewheel.formats.flow_cylc.graph_text.chains import Both, Chain, Either, Expression
+from tidewheel.formats.flow_cylc.graph_text.tokens import Kind, Token
+from tidewheel.formats.python_api.ledger import Ledger
+from tidewheel.formats.python_api.refusals import BadStatement, written_at
+
+AND, OR = "&", "|"
+
+_SHORT = {output: short for short, output in SHORT_FORMS.items()}
+_PYTHON_WORDS = {"submit-failed": "submit_failed"}
+_STANDARD = frozenset(SHORT_FORMS.values())
+
+
+class Term:
+    """Anything that `&`, `|` and `>>` join."""
+
+    __slots__ = ("ledger",)
+    ledger: Ledger
+    # Without these, `for x in task` would ask for task[0], task[1], … for ever.
+    __iter__ = None
+    __contains__ = None
+
+    def leaves(self) -> Iterator[Leaf]:
+        raise NotImplementedError
+
+    def expression(self, position: Position) -> Expression:
+        """As the reader of graphs knows it."""
+        raise NotImplementedError
+
+    def __and__(self, other: Term) -> Term:
+        return _join(AND, self, other)
+
+    def __or__(self, other: Term) -> Term:
+        return _join(OR, self, other)
+
+    def __rshift__(self, other: Term) -> Statement:
+        return Statement.beginning(self) >> other
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise _no_term(other)
+
+    def __ror__(self, other: object) -> NoReturn:
+        raise _no_term(other)
+
+    def __rrshift__(self, other: object) -> NoReturn:
+        raise _no_term(other)
+
+    def __bool__(self) -> bool:
+        raise _no_truth(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """How one task, family or xtrigger is named in a statement."""
+
+    name: str
+    kind: Kind = Kind.NODE
+    is_family: bool = False
+    offset: str | None = None
+    output: str | None = None
+    reach: str = ""  # of a family: "all" or "any"
+    optional: bool = False
+    suicide: bool = False
+
+    def __str__(self) -> str:
+        words = [f"[{self.offset!r}]"] if self.offset is not None else []
+        words += [f".{self.reach}"] if self.reach else []
+        if self.output in _STANDARD:
+            words.append(f".{_PYTHON_WORDS.get(self.output, self.output)}")
+        elif self.output is not None:
+            words.append(f".output({self.output!r})")
+        words += [".optional"] if self.optional else []
+        return "~" * self.suicide + self.name + "".join(words)
+
+    @property
+    def qualifier(self) -> str | None:
+        """What flow.cylc has behind the colon."""
+        if self.reach:
+            return f"{_SHORT[self.output or SUCCEEDED]}-{self.reach}"
+        return self.output
+
+
+class Leaf(Term):
+    """A term that names one thing."""
+
+    __slots__ = ("mention",)
+
+    def __init__(self, ledger: Ledger, mention: Mention) -> None:
+        self.ledger, self.mention = ledger, mention
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield self
+
+    def expression(self, position: Position) -> Token:
+        said = self.mention
+        return Token(
+            said.kind,
+            said.name,
+            position,
+            offset=said.offset,
+            qualifier=said.qualifier,
+            optional=said.optional,
+            suicide=said.suicide,
+        )
+
+    def __str__(self) -> str:
+        return str(self.mention)
+
+
+class Joined(Term):
+    """Terms joined by one sign; `a & b & c` are three terms, not two in two."""
+
+    __slots__ = ("sign", "terms")
+
+    def __init__(self, sign: str, terms: tuple[Term, ...]) -> None:
+        self.ledger, self.sign, self.terms = terms[0].ledger, sign, terms
+
+    def leaves(self) -> Iterator[Leaf]:
+        for term in self.terms:
+            yield from term.leaves()
+
+    def expression(self, position: Position) -> Expression:
+        kind = Both if self.sign == AND else Either
+        return kind(tuple(term.expression(position) for term in self.terms))
+
+    def __str__(self) -> str:
+        return "(" + f" {self.sign} ".join(str(term) for term in self.terms) + ")"
+
+
+class Statement:
+    """`a >> b >> c`: recorded as it is evaluated."""
+
+    __slots__ = ("_chain", "_ledger", "_sides")
+    __iter__ = None
+
+    def __init__(self, ledger: Ledger, sides: tuple[Term, ...], chain: Chain) -> None:
+        self._ledger, self._sides, self._chain = ledger, sides, chain
+
+    @classmethod
+    def beginning(cls, first: Term) -> Statement:
+        """A chain of one side, not yet recorded."""
+        position = written_at()
+        return cls(first.ledger, (first,), Chain((first.expression(position),), position))
+
+    def place(self) -> None:
+        """Record it as it is: its tasks take their places in the cycle."""
+        self._ledger.expect_cycle(self)
+        _check_left(self._sides[0], leads_on=False)
+        self._ledger.record(self._chain)
+
+    def __rshift__(self, other: Term) -> Statement:
+        left = self._sides[-1]
+        right = _check_right(other, left)
+        _check_left(left, leads_on=True)
+        self._ledger.expect_cycle(self, right)
+        position = written_at()
+        chain = Chain((*self._chain.sides, right.expression(position)), position)
+        self._ledger.record(chain, instead_of=self._chain)
+        return Statement(self._ledger, (*self._sides, right), chain)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise _unclear(self, AND, other)
+
+    def __or__(self, other: object) -> NoReturn:
+        raise _unclear(self, OR, other)
+
+    def __bool__(self) -> bool:
+        raise _no_truth(self)
+
+    def __str__(self) -> str:
+        return " >> ".join(str(side) for side in self._sides)
+
+
+def all_of(*terms: Term) -> Term:
+    """`a & b & c` for as many as a loop makes."""
+    return _join(AND, *terms)
+
+
+def any_of(*terms: Term) -> Term:
+    """`a | b | c` for as many as a loop makes."""
+    return _join(OR, *terms)
+
+
+def _join(sign: str, *terms: object) -> Term:
+    if not terms:
+        raise BadStatement("nothing is joined", "give at least one task")
+    flat: list[Term] = []
+    for term in terms:
+        if isinstance(term, Statement):
+            raise _unclear(terms[0], sign, term)
+        known = _checked(term, flat[:1])
+        flat += known.terms if isinstance(known, Joined) and known.sign == sign else (known,)
+    if sign == OR:
+        _check_alternatives(flat)
+    return flat[0] if len(flat) == 1 else Joined(sign, tuple(flat))
+
+
+def _check_alternatives(terms: list[Term]) -> None:
+    for leaf in (leaf for term in terms for leaf in term.leaves()):
+        if leaf.mention.kind is Kind.XTRIGGER:
+            raise BadStatement(
+                f"the xtrigger {leaf} stands beside '|'",
+                "a task waits for all of its xtriggers: join them with '&', or put the other "
+                "condition on a task of its own",
+            )
+        if leaf.mention.suicide:
+            raise BadStatement(
+                f"{leaf} stands beside '|'", "an arrow leads to all of its right side: use '&'"
+            )
+
+
+def _checked(term: object, before: list[Term]) -> Term:
+    """The term, if it is one and of the same workflow as what stands before it."""
+    if not isinstance(term, Term):
+        raise _no_term(term)
+    for other in before:
+        if term.ledger is not other.ledger:
+            raise BadStatement(
+                f"{other} belongs to the workflow {other.ledger.workflow!r}, and {term} to the "
+                f"workflow {term.ledger.workflow!r}",
+                "join tasks of one workflow; an xtrigger can wait for a task of another one",
+            )
+    return term
+
+
+def _check_right(side: object, left: Term) -> Term:
+    """The right side of an arrow, if it can be one."""
+    if isinstance(side, Statement):
+        raise BadStatement(
+            f"a chain stands on the right: {left} >> ({side})",
+            f"leave out the parentheses: {left} >> {side}",
+        )
+    right = _checked(side, [left])
+    if isinstance(right, Joined):
+        if right.sign == OR:
+            raise BadStatement(
+                f"'|' stands on the right of an arrow: {left} >> {right}",
+                "an arrow leads to all of its right side: use '&', or one line for each",
+            )
+        for term in right.terms:
+            _check_right(term, left)
+    elif isinstance(right, Leaf) and right.mention.kind is Kind.XTRIGGER:
+        raise BadStatement(
+            f"the xtrigger {right} stands on the right of an arrow",
+            f"an xtrigger can only be waited for: {right} >> task",
+        )
+    return right
+
+
+def _check_left(side: Term, *, leads_on: bool) -> None:
+    for leaf in side.leaves():
+        said = leaf.mention
+        if said.suicide:
+            raise BadStatement(
+                f"{leaf} stands on the left of an arrow",
+                f"'~' removes a task and goes with the right: condition >> {leaf}",
+            )
+        if said.is_family and not said.reach and leads_on:
+            raise BadStatement(
+                f"the family {leaf} on the left does not say what of its members",
+                f"write {leaf}.all.succeeded, {leaf}.any.failed or so",
+            )
+        if said.kind is Kind.XTRIGGER and not leads_on:
+            raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
+
+
+def _unclear(left: object, sign: str, right: object) -> BadStatement:
+    """For a chain beside a sign: what a person meant who wrote it without parentheses."""
+    before, after = _sides_of(left), _sides_of(right)
+    near = (before[-1], after[0])
+    parts = [part for side in near for part in _parts(side, sign)]
+    middle = f"({f' {sign} '.join(map(str, parts))})"
+    meant = " >> ".join([*map(str, before[:-1]), middle, *map(str, after[1:])])
+    return BadStatement(
+        f"to Python '>>' binds tighter than '{sign}', so this joins a whole chain: "
+        f"{_grouped(left)} {sign} {_grouped(right)}",
+        f"add parentheses: {meant}",
+    )
+
+
+def _sides_of(value: object) -> tuple[object, ...]:
+    return value._sides if isinstance(value, Statement) else (value,)
+
+
+def _parts(side: object, sign: str) -> tuple[object, ...]:
+    return side.terms if isinstance(side, Joined) and side.sign == sign else (side,)
+
+
+def _grouped(value: object) -> str:
+    return f"({value})" if isinstance(value, Statement) else str(value)
+
+
+def _no_term(value: object) -> BadStatement:
+    if isinstance(value, list | tuple | set | frozenset):
+        hint = "join several with all_of(*tasks) or any_of(*tasks)"
+    elif isinstance(value, str):
+        hint = f"use what flow.task({value!r}) returned"
+    elif callable(value):
+        hint = "make the function a task: put @flow.task above it"
+    else:
+        hint = "join tasks, families and xtriggers of a workflow"
+    return BadStatement(f"{value!r} is no task", hint)
+
+
+def _no_truth(value: object) -> BadStatement:
+    return BadStatement(
+        f"{value} is neither true nor false while the workflow is being defined",
+        "write '&' for 'and' and '|' for 'or', with parentheses: (a & b) >> c; for 'not' "
+        "wait for the output that is meant, such as a.failed",
+    )

@@ -1,0 +1,205 @@
+"""A workflow defined in Python: the door of this package."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Unpack, overload
+
+from tidewheel.core.graph.checks import check_workflow
+from tidewheel.core.graph.compile import compile_workflow
+from tidewheel.core.graph.definition import WorkflowDef
+from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition
+from tidewheel.core.graph.graph import Graph
+from tidewheel.formats.flow_cylc.value_text import BadValue
+from tidewheel.formats.flow_cylc.xtrigger_call import Argument, XtriggerCall
+from tidewheel.formats.python_api.assembling import assemble, check_idle
+from tidewheel.formats.python_api.declarations import Declarations
+from tidewheel.formats.python_api.functions import TaskFunction
+from tidewheel.formats.python_api.ledger import Cycle, Ledger
+from tidewheel.formats.python_api.nodes import Family, Task, Xtrigger
+from tidewheel.formats.python_api.points import INTEGER, CyclingTexts, ReadOptions
+from tidewheel.formats.python_api.refusals import BadStatement, written_at
+from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
+from tidewheel.formats.python_api.terms import Statement, Term, all_of
+
+Families = Family | Iterable[Family]
+
+
+class Compiled(NamedTuple):
+    """A graph without errors, and what else there is to say about it."""
+
+    graph: Graph
+    findings: list[Finding]
+
+
+class Workflow:
+    """Collects tasks and statements; `definition` and `compile` make of them what they mean."""
+
+    def __init__(  # noqa: PLR0913 - each is named where it is given
+        self,
+        name: str,
+        *,
+        cycling: str = INTEGER,
+        initial: int | str | None = None,
+        final: int | str | None = None,
+        stop: int | str | None = None,
+        hold_after: int | str | None = None,
+        runahead: str | None = None,
+        time_zone: str | None = None,
+        point_format: str | None = None,
+        expanded_year_digits: int = 0,
+    ) -> None:
+        self.name = name
+        self._texts = CyclingTexts(
+            position=written_at(),
+            mode=cycling,
+            initial=_text(initial),
+            final=_text(final),
+            stop=_text(stop),
+            hold_after=_text(hold_after),
+            runahead=_text(runahead),
+            time_zone=_text(time_zone),
+            point_format=_text(point_format),
+            expanded_year_digits=expanded_year_digits,
+        )
+        self._ledger = Ledger(name, is_integer=cycling == INTEGER)
+        self._declared = Declarations(self._ledger.findings)
+
+    @overload
+    def task(
+        self, name: str, *, family: Families = (), **settings: Unpack[Settings]
+    ) -> Task: ...
+
+    @overload
+    def task(self, name: TaskFunction) -> Task: ...
+
+    @overload
+    def task(
+        self, *, family: Families = (), **settings: Unpack[Settings]
+    ) -> Callable[[TaskFunction], Task]: ...
+
+    def task(
+        self,
+        name: str | TaskFunction | None = None,
+        *,
+        family: Families = (),
+        **settings: Unpack[Settings],
+    ) -> Task | Callable[[TaskFunction], Task]:
+        """A node: `flow.task("obs", script="get-obs")`, or `@flow.task` above a function."""
+
+        def declare(name: str) -> Task:
+            task = Task(self._ledger, name)
+            self._declared.add(task, _listed(family), settings)
+            return task
+
+        def decorate(function: TaskFunction) -> Task:
+            return declare(getattr(function, "__name__", ""))(function)
+
+        if name is None:
+            return decorate
+        return declare(name) if isinstance(name, str) else decorate(name)
+
+    def family(
+        self, name: str, *, family: Families = (), **settings: Unpack[Settings]
+    ) -> Family:
+        """Settings for several tasks, which can then be named together."""
+        made = Family(self._ledger, name)
+        self._declared.add(made, _listed(family), settings)
+        return made
+
+    def defaults(self, **settings: Unpack[Settings]) -> None:
+        """Settings of every task that does not say otherwise."""
+        self._declared.add_defaults(settings)
+
+    def xtrigger(
+        self,
+        label: str,
+        function: str,
+        /,
+        *arguments: Argument,
+        interval: Duration = "PT10S",
+        **keywords: Argument,
+    ) -> Xtrigger:
+        """A call to be made every so often until it is satisfied: `… >> task` waits for it."""
+        position = written_at()
+        try:
+            seconds = read_duration(interval)
+        except BadValue as bad:
+            raise BadStatement(f"xtrigger {label!r}: interval: {bad}", bad.hint) from None
+        call = XtriggerCall(function, arguments, tuple(keywords.items()), seconds)
+        self._declared.add_xtrigger(label, call, position)
+        return Xtrigger(self._ledger, label)
+
+    def limit(self, name: str, limit: int, members: Iterable[Task | Family] = ()) -> None:
+        """At most so many of these are active at once; "default" is for all others."""
+        self._declared.add_limit(name, limit, members)
+
+    def cycle(self, recurrence: str) -> Cycle:
+        """`with flow.cycle("P1"):`, or any other recurrence that flow.cylc accepts."""
+        return Cycle(self._ledger, recurrence)
+
+    def place(self, *terms: Term) -> None:
+        """Tasks that run in this cycle, whatever else is said of them."""
+        Statement.beginning(all_of(*terms)).place()
+
+    def function(self, task: str) -> TaskFunction | None:
+        """What `@flow.task` stood above."""
+        return self._ledger.functions.get(task)
+
+    def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
+        """What was said, as a value; InvalidDefinition names every mistake in it."""
+        findings = Findings()
+        self._say_collected(findings)
+        definition = self._read(options, findings)
+        if definition is None or findings.has_errors:
+            raise InvalidDefinition(self.name, findings.sorted())
+        return definition
+
+    def compile(self, options: ReadOptions | None = None) -> Compiled:
+        """The graph that a scheduler runs; InvalidDefinition if the checks find an error."""
+        findings = Findings()
+        loaded = self.load(options, findings)
+        if loaded is None or findings.has_errors:
+            raise InvalidDefinition(self.name, findings.sorted())
+        return Compiled(loaded[1], findings.sorted())
+
+    def findings(self, options: ReadOptions | None = None) -> list[Finding]:
+        """Everything that is wrong or remarkable, worst first; for whoever wants to list it."""
+        findings = Findings()
+        self.load(options, findings)
+        return findings.sorted()
+
+    def load(
+        self, options: ReadOptions | None, findings: Findings
+    ) -> tuple[WorkflowDef, Graph] | None:
+        """Definition and graph as far as they are understood, for whoever shows findings."""
+        self._say_collected(findings)
+        definition = self._read(options, findings)
+        if definition is None:
+            return None
+        graph = compile_workflow(definition, findings)
+        check_workflow(definition, graph, findings)
+        check_idle(definition, graph, findings)
+        return definition, graph
+
+    def _say_collected(self, findings: Findings) -> None:
+        """What was wrong with statements already when they were made."""
+        for finding in self._ledger.findings:
+            findings.add(finding)
+
+    def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
+        if options is None:
+            # Whoever defines a workflow in a script has no other clock at hand.
+            options = ReadOptions(now=time.time())  # noqa: TID251
+        return assemble(self._ledger, self._declared, self._texts, options, findings)
+
+
+def _text(given: int | str | None) -> str:
+    return "" if given is None else str(given)
+
+
+def _listed(families: object) -> tuple[object, ...]:
+    if isinstance(families, Iterable) and not isinstance(families, str):
+        return tuple(families)
+    return (families,)

@@ -1,0 +1,195 @@
+"""What can be known to be wrong with a compose file before an engine sees it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.formats.sip.compose_types import WORDS_KEYS, is_printed_json
+from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar
+from tidewheel.formats.sip.plain_values import is_null
+
+TOP_KEYS = (
+    *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
+)
+SERVICE_KEYS = (
+    *("annotations", "attach", "blkio_config", "build", "cap_add", "cap_drop", "cgroup"),
+    *("cgroup_parent", "command", "configs", "container_name", "cpu_count", "cpu_percent"),
+    *("cpu_period", "cpu_quota", "cpu_rt_period", "cpu_rt_runtime", "cpu_shares", "cpus"),
+    *("cpuset", "credential_spec", "depends_on", "deploy", "develop"),
+    *("device_cgroup_rules", "devices", "dns", "dns_opt", "dns_search", "domainname"),
+    *("entrypoint", "env_file", "environment", "expose", "extends", "external_links"),
+    *("extra_hosts", "gpus", "group_add", "healthcheck", "hostname", "image", "init", "ipc"),
+    *("isolation", "label_file", "labels", "links", "logging", "mac_address", "mem_limit"),
+    *("mem_reservation", "mem_swappiness", "memswap_limit", "models", "network_mode"),
+    *("networks", "oom_kill_disable", "oom_score_adj", "pid", "pids_limit", "platform"),
+    *("ports", "post_start", "pre_stop", "privileged", "profiles", "provider", "pull_policy"),
+    *("read_only", "restart", "runtime", "scale", "secrets", "security_opt", "shm_size"),
+    *("stdin_open", "stop_grace_period", "stop_signal", "storage_opt", "sysctls", "tmpfs"),
+    *("tty", "ulimits", "use_api_socket", "user", "userns_mode", "uts", "volumes"),
+    *("volumes_from", "working_dir"),
+)
+DEPLOY_KEYS = (
+    *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
+    *("restart_policy", "placement", "endpoint_mode"),
+)
+_JSON = re.compile(r'[{\[]\s*"')
+_SERVICE_NAME = re.compile(r"[A-Za-z0-9._-]+")
+DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
+
+
+def check_compose(
+    root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
+) -> bool:
+    """Whether it has services. Unknown words are warned of: engines ignore them, or not.
+
+    ``is_whole`` is false where values are still missing: then services may be, too.
+    """
+    services = root.get("services") if isinstance(root, Fields) else None
+    if services is not None and not is_whole and _is_empty(services):
+        return False
+    if not isinstance(root, Fields) or not isinstance(services, Fields) or _is_empty(services):
+        errors.error(
+            "compose-services",
+            f"the compose file of stage {stage} has no services",
+            "write services: and under it each service with its image; without containers "
+            "use command.yaml or script.sh instead",
+            (root if services is None else services).position,
+        )
+        if isinstance(root, Fields):
+            _check_keys(root, "a compose file", TOP_KEYS, warnings)
+        return False
+    _check_keys(root, "a compose file", TOP_KEYS, warnings)
+    what = f"a service of stage {stage}"  # without its name: a loop makes many of one line
+    for name, service in services.entries:
+        _check_name(name, what, errors)
+        if isinstance(service, Fields):
+            _check_service(service, what, errors, warnings)
+        else:
+            errors.error(
+                "compose-service",
+                f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}",
+                "write image: and what else it needs under its name",
+                service.position,
+            )
+    return True
+
+
+def _check_name(name: Scalar, what: str, errors: Findings) -> None:
+    if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
+        errors.error(
+            "compose-service",
+            f"{what} is called {name.text[:60]!r}",
+            "names of services have letters, digits and _ . -",
+            name.position,
+        )
+
+
+def _is_empty(node: Node) -> bool:
+    return is_null(node) or (isinstance(node, Fields) and not node.entries)
+
+
+def _check_service(service: Fields, what: str, errors: Findings, warnings: Findings) -> None:
+    _check_keys(service, "a service", SERVICE_KEYS, warnings)
+    image = service.get("image")
+    if (image is None or is_null(image)) and service.get("build") is None:
+        errors.error(
+            "compose-image",
+            f"{what} has no image",
+            "write image: name:tag",
+            service.position if image is None else image.position,
+        )
+    for key in WORDS_KEYS:
+        _check_words(service.get(key), f"{key} of {what}", errors)
+        _check_quotes(service.get(key), f"{key} of {what}", warnings)
+    _check_variables(service.get("environment"), what, warnings)
+    deploy = service.get("deploy")
+    if not isinstance(deploy, Fields):
+        return
+    _check_keys(deploy, "deploy", DEPLOY_KEYS, warnings)
+    mode = deploy.get("mode")
+    if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
+        near = nearest(mode.text, DEPLOY_MODES)
+        guess = f"did you mean {near!r}? " if near else ""
+        warnings.warning(
+            "compose-mode",
+            f"mode of deploy is {mode.text!r}",
+            f"{guess}Accepted are {', '.join(DEPLOY_MODES)}",
+            mode.position,
+        )
+
+
+def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
+    """A variable without a value is that of whoever calls docker-compose: here, nobody's."""
+    valueless: list[Scalar] = []
+    if isinstance(node, Fields):
+        valueless = [key for key, value in node if is_null(value) and not value.printed]
+    elif isinstance(node, Items):
+        texts = (one for one in node.items if isinstance(one, Scalar) and not one.unknown)
+        valueless = [one for one in texts if one.text and "=" not in one.text]
+    for name in valueless:
+        warnings.warning(
+            "compose-variable",
+            f"the variable {name.text[:60]!r} of {what} has no value: the container does not "
+            "get it, since nothing is taken from the worker",
+            "write the value; an empty one is ''"
+            if isinstance(node, Fields)
+            else f"write {name.text[:60]}=VALUE; {name.text[:60]}= is an empty one",
+            name.position,
+        )
+
+
+def _check_words(node: Node | None, what: str, errors: Findings) -> None:
+    """No engine takes a structure for words."""
+    words = node.items if isinstance(node, Items) else () if node is None else (node,)
+    wrong = next((one for one in words if not _is_word(one)), None)
+    if wrong is not None:
+        errors.error(
+            "compose-command",
+            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
+            "write a text, or a list of texts: [program, argument]",
+            wrong.position,
+        )
+
+
+def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
+    """Engines split a text as a shell would: JSON in it loses its quotes."""
+    if not isinstance(node, Scalar) or not _JSON.search(node.text) or is_printed_json(node):
+        return
+    try:
+        words = shlex.split(node.text)
+    except ValueError:
+        words = []
+    if not any('"' in word for word in words):
+        warnings.warning(
+            "compose-words",
+            f"{what} is one text, which engines split at blanks and quotes: the JSON in it "
+            "loses its quotes",
+            "write a list of words: [program, --option, '{{ args }}']",
+            node.position,
+        )
+
+
+def _is_word(node: Node) -> bool:
+    return isinstance(node, Scalar) or node.printed
+
+
+def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:
+    names = tuple(known)
+    for key, _ in fields.entries:
+        if key.text in names or key.text.startswith("x-"):
+            continue
+        if what == "deploy" and key.text in SERVICE_KEYS:
+            hint = "it belongs to the service itself: move it out of deploy"
+        else:
+            near = nearest(key.text, names)
+            hint = f"did you mean {near!r}?" if near else "remove it"
+        warnings.warning(
+            "compose-key",
+            f"{what} has the key {key.text!r}, which is unknown there",
+            hint,
+            key.position,
+        )

@@ -1,0 +1,181 @@
+"""A YAML or JSON file as it was written: texts, lists and mappings with their places.
+
+Scalars stay texts; what they mean is for the schema to say, so that `1.10` is a version and no
+number. A file that was rendered from a template holds *places* instead of the values that the
+template printed: `Builder` puts the values in after the structure is known, so that no value
+can ever be read as structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.sip.limits import DEPTH_MAX, NODES_MAX
+from tidewheel.formats.sip.places import PLACE, RESERVED, Json, Value, text_of_value
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value as it was written; ``unknown`` stands for a value that is to come.
+
+    ``printed`` if a template printed it, or a part of it.
+    """
+
+    text: str
+    quoted: bool
+    position: Position = field(compare=False)
+    unknown: str = ""
+    printed: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list; ``printed`` if a template printed it, and nothing else, in this place."""
+
+    items: tuple[Node, ...]
+    position: Position = field(compare=False)
+    printed: bool = field(default=False, compare=False)
+
+
+class Entry(NamedTuple):
+    """A key and its value."""
+
+    key: Scalar
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A mapping; keys are texts and occur once. ``printed`` as of a list."""
+
+    entries: tuple[Entry, ...]
+    position: Position = field(compare=False)
+    printed: bool = field(default=False, compare=False)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def get(self, name: str) -> Node | None:
+        return next((entry.value for entry in self.entries if entry.key.text == name), None)
+
+
+Node = Scalar | Items | Fields
+KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
+
+
+class TooMuch(Exception):
+    """The file is nested too deeply or has too many parts; a finding says so."""
+
+
+class Builder:
+    """Makes the nodes of one file, within the limits, with the values of its places."""
+
+    def __init__(self, findings: Findings, values: Sequence[Value] = ()) -> None:
+        self._findings = findings
+        self._values = values
+        self._count = 0
+
+    def scalar(self, text: str, quoted: bool, position: Position) -> Node:
+        """A text; or a structure, where a template printed one and nothing else."""
+        self._counted(position)
+        if RESERVED.search(text) is None:
+            return Scalar(text, quoted, position)
+        if not self._has_places(text, position):
+            return Scalar("", quoted, position)
+        alone = None if quoted else PLACE.fullmatch(text)
+        value = self._values[int(alone[1])].value if alone is not None else None
+        if isinstance(value, dict | list):
+            node = self._structure(value, position)
+            return node if isinstance(node, Scalar) else replace(node, printed=True)
+        return self._filled(text, quoted, position)
+
+    def items(self, items: list[Node], position: Position) -> Node:
+        self._counted(position)
+        return Items(tuple(items), position)
+
+    def fields(self, entries: list[tuple[Node, Node]], position: Position) -> Node:
+        self._counted(position)
+        known: dict[str, Entry] = {}
+        for key, value in entries:
+            if not isinstance(key, Scalar):
+                self._findings.error(
+                    "key-kind",
+                    f"{KINDS[type(key)]} stands where a key is expected",
+                    "keys are texts",
+                    key.position,
+                )
+            elif key.text in known:
+                first = known[key.text].key.position
+                self._findings.error(
+                    "duplicate-key",
+                    f"the key {key.text!r} stands here a second time",
+                    f"remove one of the two; the first is in line {first.line}",
+                    key.position,
+                )
+            else:
+                known[key.text] = Entry(key, value)
+        return Fields(tuple(known.values()), position)
+
+    def check_depth(self, depth: int, position: Position) -> None:
+        if depth > DEPTH_MAX:
+            self._findings.error(
+                "nested-too-deeply",
+                f"lists and mappings are nested more than {DEPTH_MAX} deep here",
+                "write it flatter",
+                position,
+            )
+            raise TooMuch
+
+    def _counted(self, position: Position) -> None:
+        self._count += 1
+        if self._count > NODES_MAX:
+            self._findings.error(
+                "file-too-large",
+                f"the file has more than {NODES_MAX} values",
+                "split it, or make it shorter",
+                position,
+            )
+            raise TooMuch
+
+    def _structure(self, value: Json, position: Position, depth: int = 0) -> Node:
+        self.check_depth(depth, position)
+        if isinstance(value, dict):
+            entries: list[tuple[Node, Node]] = [
+                (Scalar(str(key), True, position), self._structure(one, position, depth + 1))
+                for key, one in value.items()
+            ]
+            return self.fields(entries, position)
+        if isinstance(value, list):
+            return self.items(
+                [self._structure(one, position, depth + 1) for one in value], position
+            )
+        self._counted(position)
+        return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
+
+    def _has_places(self, text: str, position: Position) -> bool:
+        """Whether its signs are those of places; somebody may have written them."""
+        numbers = [int(place[1]) for place in PLACE.finditer(text)]
+        others = RESERVED.search(PLACE.sub("", text))
+        if others is None and all(number < len(self._values) for number in numbers):
+            return True
+        self._findings.error(
+            "reserved-character",
+            "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use",
+            "remove it",
+            position,
+        )
+        return False
+
+    def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:
+        used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
+        unknown = next((value.unknown for value in used if value.unknown), "")
+        filled = filled_text(text, self._values)
+        return Scalar(filled, quoted, position, unknown, printed=True)
+
+
+def filled_text(text: str, values: Sequence[Value]) -> str:
+    """What a person reads: a rendered text with its values, as plain text."""
+    return PLACE.sub(lambda place: values[int(place[1])].text, text)

@@ -1,0 +1,309 @@
+"""The values of parameters: request before output of an earlier stage before default.
+
+Each stage sees its own parameters, whatever the request gives, the outputs that stages before
+it have declared, and, last, defaults of other stages. (DESIGN §10)
+
+A request has the structure of what it gives values to (seed 004, "Use of templates"): a mapping
+under the id of a stage gives them to this stage alone, and counts more there than what is given
+to all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
+from tidewheel.formats.sip.model import SipDefinition, Stage
+from tidewheel.formats.sip.names import FIXED_NAMES
+from tidewheel.formats.sip.places import RESERVED, Json, output_to_come, parameter_to_come
+from tidewheel.formats.sip.stage_folder import StageFolder
+
+Values = Mapping[str, Json]
+UNUSED_PARAMETER = "unused-parameter"
+REQUEST = Position("request")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageValues:
+    """What the templates of one stage know."""
+
+    known: Values
+    to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
+    missing: tuple[str, ...] = ()  # required, and nobody gives them
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What people read where a value will stand that is not known yet."""
+        awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
+        return {name: parameter_to_come(name) for name in self.missing} | awaited
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSpec:
+    """A parameter of a workflow, for whoever requests it."""
+
+    name: str
+    stages: tuple[str, ...]  # that declare it
+    has_default: bool
+    default: Json = None
+    provided_by: tuple[str, ...] = ()  # stages whose output it may be
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether no run can do without a request that gives it."""
+        return not self.has_default and not self.provided_by
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSource:
+    """Definition and folders: everything that gives parameters, except for the request."""
+
+    definition: SipDefinition
+    folders: Mapping[str, StageFolder]
+    defaults: Values = field(init=False)  # of all stages
+    declared: frozenset[str] = field(init=False)  # by any stage
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "defaults", all_defaults(self.folders))
+        object.__setattr__(self, "declared", _declared(self.folders))
+
+    def values_for(
+        self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
+    ) -> StageValues:
+        """``outputs`` by stage once a stage is due; None before, when none is made."""
+        given = self.given_to(stage.id, request)
+        folder = self.folders.get(stage.id)
+        own = dict(folder.defaults) if folder else {}
+        made: dict[str, Json] = {}
+        to_come: dict[str, str] = {}
+        for earlier in self._providers(stage):
+            for name in self.folders[earlier].outputs:
+                if outputs is None:
+                    to_come.setdefault(name, earlier)
+                elif name in outputs.get(earlier, {}):
+                    made.setdefault(name, outputs[earlier][name])
+        known = {**self.defaults, **own, **made, **given}
+        awaited = {name: one for name, one in to_come.items() if name not in given}
+        missing = tuple(
+            name
+            for name in (folder.required if folder else ())
+            if name not in awaited and name not in made and name not in given
+        )
+        unknown = {*awaited, *missing}
+        return StageValues(
+            known={name: value for name, value in known.items() if name not in unknown},
+            to_come=awaited,
+            missing=missing,
+        )
+
+    def given_to(self, stage: str, request: Values) -> Values:
+        """What a request gives all stages, then what it gives this one by its id."""
+        given = {name: value for name, value in request.items() if value is not None}
+        return {**given, **self.given_apart(stage, request)}
+
+    def given_apart(self, stage: str, request: Values) -> Values:
+        """What it gives this stage alone."""
+        return _apart(stage, request, self.declared)
+
+    def _providers(self, stage: Stage) -> Iterator[str]:
+        """Stages before it that declare outputs, the nearest first."""
+        providers = {one.stage for one in self.folders.values() if one.outputs}
+        if providers:  # most workflows have none, and a chain of stages is long
+            yield from (one for one in self.definition.upstream(stage.id) if one in providers)
+
+    def specs(self) -> tuple[ParameterSpec, ...]:
+        """Every declared parameter, once."""
+        declared: dict[str, list[str]] = {}
+        for folder in self.folders.values():
+            for name in chain(folder.defaults, folder.required):
+                declared.setdefault(name, []).append(folder.stage)
+        return tuple(
+            ParameterSpec(
+                name,
+                tuple(stages),
+                all(name in self.folders[one].defaults for one in stages),
+                self.defaults.get(name),
+                tuple(one.stage for one in self.folders.values() if name in one.outputs),
+            )
+            for name, stages in declared.items()
+        )
+
+
+def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
+    """Of all stages, for whoever belongs to none of them; the first stage counts."""
+    found: dict[str, Json] = {}
+    for folder in folders.values():
+        for name, value in folder.defaults.items():
+            found.setdefault(name, value)
+    return found
+
+
+def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
+    """The names of all parameters."""
+    return frozenset(
+        name for one in folders.values() for name in chain(one.defaults, one.required)
+    )
+
+
+def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
+    """For the definition's own text, which belongs to no stage; the first stage counts."""
+    declared = _declared(folders)
+    apart: dict[str, Json] = {}
+    for stage in folders:
+        apart = {**_apart(stage, request, declared), **apart}
+    return {**all_defaults(folders), **apart, **request}
+
+
+def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
+    """What a request gives this stage alone; a parameter that is called so is none of it."""
+    inside = request.get(stage)
+    if not isinstance(inside, dict) or stage in declared:
+        return {}
+    return {name: value for name, value in inside.items() if value is not None}
+
+
+def check_request(request: Values, findings: Findings) -> bool:
+    """Whether what came from outside can be used as values at all."""
+    try:
+        text = json.dumps(request, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())  # refuses halves of characters
+    except (ValueError, TypeError, RecursionError):
+        findings.error(
+            "bad-parameters", "the parameters are no JSON", "send a JSON object", REQUEST
+        )
+        return False
+    if size > PARAMETERS_BYTES_MAX:
+        findings.error(
+            "parameters-too-large",
+            f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes",
+            "put data into a file, and its place into a parameter",
+            REQUEST,
+        )
+        return False
+    if RESERVED.search(text) or "\0" in text or "\\u0000" in text:
+        findings.error(
+            "reserved-character",
+            "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1",
+            "remove it",
+            REQUEST,
+        )
+        return False
+    if any(depth > DEPTH_MAX for depth in _depths(request)):
+        findings.error(
+            "nested-too-deeply",
+            f"the parameters are nested more than {DEPTH_MAX} deep",
+            "",
+            REQUEST,
+        )
+        return False
+    return True
+
+
+def _depths(value: object, depth: int = 0) -> Iterator[int]:
+    yield depth
+    if depth <= DEPTH_MAX:
+        inner: Iterable[object] = ()
+        if isinstance(value, Mapping):
+            inner = value.values()
+        elif isinstance(value, list):
+            inner = value
+        for one in inner:
+            yield from _depths(one, depth + 1)
+
+
+def report_missing(
+    values: Mapping[str, StageValues], definition: SipDefinition, findings: Findings
+) -> None:
+    """A run is refused for want of a parameter; both are named."""
+    for stage in definition.stages:
+        for name in values[stage.id].missing:
+            findings.error(
+                "missing-parameter",
+                f"stage {stage.id} needs the parameter {name!r}: it has no default, and no "
+                "stage before it provides it",
+                f"give it with the request: -p {name}=VALUE, or among its parameters",
+                REQUEST,
+            )
+
+
+def report_unused(
+    request: Mapping[str, object], known: Iterable[str], ids: Iterable[str], findings: Findings
+) -> None:
+    """A parameter that nothing looks at is probably misspelt; ``ids`` are those of stages."""
+    names = {*known}
+    stages = {*ids} - names
+    for name, value in request.items():
+        if name in names:
+            continue
+        if name not in stages:
+            others = stages if isinstance(value, dict) else ()
+            _report_unused(name, "", [*names, *others], findings)
+        elif not isinstance(value, dict):
+            _report_unused(name, "", (), findings, f"write {name}: {{…}}, a mapping")
+        else:
+            for inner in [one for one in value if one not in names]:
+                _report_unused(inner, f" of stage {name}", names, findings)
+
+
+def refused_unused(findings: Iterable[Finding]) -> list[Finding]:
+    """The same as errors, for whoever typed the request and can correct it at once."""
+    return [
+        replace(one, severity=Severity.ERROR)
+        for one in findings
+        if one.code == UNUSED_PARAMETER
+    ]
+
+
+def _report_unused(
+    name: str, whose: str, names: Iterable[str], findings: Findings, hint: str = ""
+) -> None:
+    near = nearest(name, sorted(names))
+    hint = hint or (f"did you mean {near!r}?" if near else "no stage declares or uses it")
+    message = f"the parameter {name!r}{whose} changes nothing"
+    findings.warning(UNUSED_PARAMETER, message, hint, REQUEST)
+
+
+def warn_of_names(
+    source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
+) -> None:
+    """Names that do not mean what they seem to mean.
+
+    ``used`` are those of the definition's own template, which belongs to no stage.
+    """
+    for spec in source.specs():
+        if spec.name in FIXED_NAMES:
+            findings.warning(
+                "shadowed-parameter",
+                f"the parameter {spec.name!r} of {', '.join(spec.stages)} is hidden: templates "
+                "know something else by this name",
+                f"write parameters['{spec.name}'], or rename it",
+                Position(source.folders[spec.stages[0]].folder),
+            )
+    taken = values_of_definition(source.folders, request)
+    for name in used:
+        values = _by_stage(name, source, request)
+        different = [one for one, value in values.items() if value != taken[name]]
+        if different and name not in request:
+            same = next(one for one, value in values.items() if value == taken[name])
+            given = any(name in source.given_apart(one, request) for one in values)
+            findings.warning(
+                "conflicting-defaults",
+                f"{same} and {different[0]} have different {'values' if given else 'defaults'} "
+                f"of {name!r}; the definition takes that of {same}",
+                f"give {name} once for all stages, or rename it in one of them",
+                REQUEST if given else Position(source.folders[different[0]].folder),
+            )
+
+
+def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
+    """What each stage that has a value of its own for a parameter takes it for."""
+    found = {
+        stage: {**folder.defaults, **source.given_apart(stage, request)}
+        for stage, folder in source.folders.items()
+    }
+    return {stage: values[name] for stage, values in found.items() if name in values}

@@ -1,0 +1,329 @@
+"""What the folder of a stage holds: how it is executed, its parameters, arguments, outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.formats.sip.document import Fields, Items, Scalar
+from tidewheel.formats.sip.model import Stage
+from tidewheel.formats.sip.places import Json, text_of_value
+from tidewheel.formats.sip.plain_values import is_null, plain_value
+from tidewheel.formats.sip.sip_source import STAGES_FOLDER, SipSource, folders_for
+from tidewheel.formats.sip.text_files import FileName, decoded, file_name, read_plain
+
+COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "outputs"
+COMMAND, SCRIPT = "command", "script"
+# What may say nothing, with a warning, and what to do instead.
+_BLANK = {
+    SCRIPT: "the stage does nothing and succeeds; write what it shall do",
+    ARGS: "write the arguments, or remove it",
+    PARAMETERS: "write name: default for each parameter, or remove it",
+    OUTPUTS: "write - name for each value that the stage provides, or remove it",
+}
+# Spelled as the engines spell it; tolerated with a warning.
+_COMPOSE_SPELLINGS = ("docker-compose", "compose")
+# What people call files that are then not read.
+_DATA_SPELLINGS = {
+    **dict.fromkeys(("parameter", "params", "param"), PARAMETERS),
+    **dict.fromkeys(("arguments", "argument", "arg"), ARGS),
+    **dict.fromkeys(("output", "outs"), OUTPUTS),
+}
+_TEMPLATE_SIGNS = ("{{", "{%")
+# Those of Jinja2: engines have {{.Node.Hostname}} themselves.
+_TEMPLATE_SIGN = re.compile(r"\{\{-?\s*[A-Za-z_('\"\[]|\{%")
+_SCRIPT_ADVICE = (
+    "accepted are bash scripts called script.sh, which find each value in $PARAMETER_name and "
+    "are never templates; a program in another language gets another name, and script.sh calls "
+    'it: "$TIDEWHEEL_STAGE_DIR"/NAME'
+)
+_YAML = (".yaml", ".yml")
+_DATA = (*_YAML, ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class StageText:
+    """One file of a stage, as text."""
+
+    path: str
+    text: str
+    is_template: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFolder:
+    """The files of one stage. One of compose, command and script says what is executed."""
+
+    stage: str
+    folder: str
+    compose: StageText | None = None
+    command: StageText | None = None
+    script: StageText | None = None
+    args: StageText | None = None
+    defaults: Mapping[str, Json] = field(default_factory=dict)
+    required: tuple[str, ...] = ()  # parameters without a default
+    outputs: tuple[str, ...] = ()  # what it provides for later stages
+
+
+def read_stage_folder(
+    stage: Stage, source: SipSource, findings: Findings
+) -> StageFolder | None:
+    """The folder of a stage; None, with a finding, if there is none."""
+    folder = source.folder_of(stage.id, stage.version)
+    if folder is None:
+        _report_missing(stage, source, findings)
+        return None
+    if folder != folders_for(stage.id, stage.version)[0]:
+        findings.warning(
+            "stage-folder-place",
+            f"the folder of stage {stage.id} is {folder}",
+            f"move it to {folders_for(stage.id, stage.version)[0]}",
+            stage.position,
+        )
+    return _Folder(stage, folder, source.inside(folder), findings).read()
+
+
+class _Folder:
+    """Finds each file under one of its names."""
+
+    def __init__(
+        self, stage: Stage, folder: str, files: Mapping[str, bytes], findings: Findings
+    ) -> None:
+        self._stage = stage
+        self._folder = folder
+        self._files = files
+        self._names = [file_name(name) for name in sorted(files)]
+        self._findings = findings
+
+    def read(self) -> StageFolder:
+        self._check_spellings()
+        compose = self._text(COMPOSE, _YAML, "compose")
+        command = self._text(COMMAND, _DATA, "command")
+        script = self._text(SCRIPT, (".sh",), "script", template=False)
+        self._check_execution(compose, command, script)
+        defaults, required = self._parameters()
+        return StageFolder(
+            stage=self._stage.id,
+            folder=self._folder,
+            compose=compose,
+            command=command,
+            script=script,
+            args=self._text(ARGS, _DATA, "args"),
+            defaults=defaults,
+            required=required,
+            outputs=self._outputs(),
+        )
+
+    def _text(
+        self, stem: str, suffixes: tuple[str, ...], kind: str, *, template: bool = True
+    ) -> StageText | None:
+        """The file with this stem; a finding if its kind is another, or there are two."""
+        accepted = ", ".join(stem + suffix for suffix in suffixes)
+        found: list[FileName] = []
+        for name in self._names:
+            if name.stem not in _stems(stem):
+                continue
+            if name.suffix in suffixes and (template or not name.is_template):
+                found.append(name)
+                continue
+            optional = ", each also with .j2" if template else ""
+            self._findings.error(
+                f"{kind}-file-kind",
+                f"stage {self._stage.id}: {name.path} is no {kind} file: "
+                f"{_ending(name)} is not accepted",
+                f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE,
+                self._position(name.path),
+            )
+        if len(found) > 1:
+            self._findings.error(
+                "two-files",
+                f"stage {self._stage.id} has both {found[0].path} and {found[1].path}",
+                "keep one of them",
+                self._position(found[1].path),
+            )
+        if not found:
+            return None
+        path = f"{self._folder}/{found[0].path}"
+        text = decoded(path, self._files[found[0].path], self._findings)
+        if text is None or (stem in _BLANK and self._is_blank(stem, path, text)):
+            return None
+        if template and not found[0].is_template:
+            self._check_signs(path, text)
+        return StageText(path, text, found[0].is_template)
+
+    def _check_signs(self, path: str, text: str) -> None:
+        """What looks like a template is printed as it stands, if its name does not say so."""
+        if (sign := _TEMPLATE_SIGN.search(text)) is not None:
+            name = path.rpartition("/")[2]
+            self._findings.warning(
+                "template-name",
+                f"stage {self._stage.id}: {name} looks like a template, but its name says that "
+                "it is none",
+                f"call it {name}.j2, if values shall stand there",
+                Position(path, text.count("\n", 0, sign.start()) + 1),
+            )
+
+    def _is_blank(self, stem: str, path: str, text: str) -> bool:
+        """Whether the file is as if it were not there; a remark says that it shall be so."""
+        blank = _is_blank(text)
+        if blank and (stem == SCRIPT or not text.strip()):
+            self._findings.warning(
+                "blank-file",
+                f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}",
+                _BLANK[stem],
+                Position(path),
+            )
+        return blank and stem != SCRIPT
+
+    def _check_spellings(self) -> None:
+        stems = {name.stem for name in self._names}
+        for name in self._names:
+            meant = _DATA_SPELLINGS.get(name.stem.lower(), "")
+            if meant and meant not in stems and name.suffix in _DATA:
+                self._findings.warning(
+                    "unread-file",
+                    f"stage {self._stage.id}: {name.path} is kept with the stage, but not read",
+                    f"call it {meant}{name.suffix}, if it shall be",
+                    self._position(name.path),
+                )
+            if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
+                self._findings.warning(
+                    "compose-spelling",
+                    f"stage {self._stage.id}: the compose file is called {name.path}",
+                    f"call it {COMPOSE}.yaml{'.j2' if name.is_template else ''}",
+                    self._position(name.path),
+                )
+
+    def _check_execution(self, *texts: StageText | None) -> None:
+        named = [one.path.rpartition("/")[2] for one in texts if one is not None]
+        if len(named) > 1:
+            self._findings.error(
+                "two-executions",
+                f"stage {self._stage.id} has {' and '.join(named)}",
+                "keep one: it says what the stage executes",
+                Position(self._folder),
+            )
+        known = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
+        if not named and not any(one.stem in known for one in self._names):
+            stems = {one.stem.lower(): one.path for one in reversed(self._names)}
+            near = stems.get(nearest(COMPOSE, stems) or "", "")
+            self._findings.error(
+                "no-compose-file",
+                f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}",
+                (f"{near} is there: rename it, or " if near else "")
+                + f"add {COMPOSE}.yaml or {COMPOSE}.yaml.j2; or, to run without containers, "
+                f"{COMMAND}.yaml with a list of words or {SCRIPT}.sh",
+                Position(self._folder),
+            )
+
+    def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
+        """Values are defaults; what is empty must come with the request or an earlier stage."""
+        file = self._text(PARAMETERS, _DATA, "parameters", template=False)
+        root = read_plain(file.path, file.text, self._findings) if file else None
+        if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
+            self._findings.warning(
+                "parameters-template",
+                f"stage {self._stage.id}: the parameters look like a template, but are none",
+                "write plain values, and compute with them where they are used",
+                Position(file.path),
+            )
+        if file is None or root is None:
+            return {}, ()
+        if not isinstance(root, Fields):
+            self._findings.error(
+                "parameters-kind",
+                f"stage {self._stage.id}: the parameters are no mapping",
+                "write name: default, and name: alone for one that must be given",
+                root.position,
+            )
+            return {}, ()
+        empty = {
+            entry.key.text
+            for entry in root
+            if is_null(entry.value)
+            or (isinstance(entry.value, Scalar) and not entry.value.text.strip())
+        }
+        defaults = {
+            entry.key.text: plain_value(entry.value)
+            for entry in root
+            if entry.key.text not in empty
+        }
+        return defaults, tuple(sorted(empty))
+
+    def _outputs(self) -> tuple[str, ...]:
+        """A list of names, or a mapping of names to what they are."""
+        file = self._text(OUTPUTS, _DATA, "outputs", template=False)
+        root = read_plain(file.path, file.text, self._findings) if file else None
+        if root is None:
+            return ()
+        if isinstance(root, Fields):
+            return tuple(entry.key.text for entry in root)
+        if isinstance(root, Items) and all(isinstance(one, Scalar) for one in root.items):
+            return tuple(text_of_value(plain_value(one)) for one in root.items)
+        self._findings.error(
+            "outputs-kind",
+            f"stage {self._stage.id}: the outputs are no list of names",
+            "write - name for each value that the stage provides",
+            root.position,
+        )
+        return ()
+
+    def _position(self, name: str) -> Position:
+        return Position(f"{self._folder}/{name}")
+
+
+def _is_blank(text: str) -> bool:
+    """Nothing but remarks."""
+    lines = (line.strip() for line in text.splitlines())
+    return all(not line or line.startswith("#") for line in lines)
+
+
+def _ending(name: FileName) -> str:
+    return (name.suffix or "its name") + (".j2" if name.is_template else "")
+
+
+def _stems(stem: str) -> tuple[str, ...]:
+    return (stem, *_COMPOSE_SPELLINGS) if stem == COMPOSE else (stem,)
+
+
+def _like_stages(source: SipSource) -> str:
+    """A folder beside the definition that was probably meant; "" if there is none."""
+    beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
+    near = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
+    return beside[near] if near else ""
+
+
+def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None:
+    wanted = folders_for(stage.id, stage.version)[0]
+    if STAGES_FOLDER not in source.folders:
+        if all(one.code != "no-stages-folder" for one in findings):  # once for all stages
+            meant = _like_stages(source)
+            findings.error(
+                "no-stages-folder",
+                f"there is no folder {STAGES_FOLDER} beside {source.file}",
+                f"{meant} is there: rename it to {STAGES_FOLDER}"
+                if meant
+                else f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage",
+                stage.position,
+            )
+        return
+    lead = f"{STAGES_FOLDER}/{stage.id}/"
+    versions = sorted(one.removeprefix(lead) for one in source.folders if one.startswith(lead))
+    others = [one.split("/")[1] for one in source.folders if one.count("/") == 1]
+    if versions:
+        hint = f"there are: {', '.join(versions)}; the version must be the folder's name"
+    elif stage.id in others:
+        hint = f"put what is in {STAGES_FOLDER}/{stage.id} into a folder {stage.version} there"
+    elif near := nearest(stage.id, others):
+        hint = f"did you mean {near!r}? The id must be the folder's name"
+    else:
+        hint = "its path is stages/<id>/<version>, as the definition names them"
+    findings.error(
+        "no-stage-folder",
+        f"stage {stage.id} {stage.version} has no folder {wanted}",
+        hint,
+        stage.position,
+    )

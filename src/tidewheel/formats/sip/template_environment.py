@@ -1,0 +1,311 @@
+"""Jinja2 as SIP files know it: an immutable sandbox without files, which prints places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any
+
+from jinja2 import (
+    FunctionLoader,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    UndefinedError,
+    meta,
+    nodes,
+)
+from jinja2.exceptions import SecurityError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.formats.sip.places import OPEN, Json, place
+from tidewheel.formats.sip.template_values import (
+    UNDEFINED,
+    JsonText,
+    Structure,
+    TemplateText,
+    Unknown,
+)
+from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
+
+VALUES_MAX = 100_000  # printed by one template
+_PARAMETERS = "parameters"
+_UNDEFINED = re.compile(r"'([^']+)' is undefined")
+_TAGS = (
+    *("for", "endfor", "if", "elif", "else", "endif", "set", "endset", "macro", "endmacro"),
+    *("raw", "endraw", "filter", "endfilter", "call", "endcall", "with", "endwith"),
+)
+_UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
+_UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
+_HAS_NO = re.compile(r"(?:a list|a text|a number|true|false|null) has no '([^']+)'")
+_ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
+_NOT_THERE = re.compile(r"there is no '([^']+)' here, only (.*)")
+
+
+class TooManyValues(TemplateError):
+    """A template printed more values than a file may have."""
+
+
+class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
+    """Renders one text after another; `values` are those of the last one's places."""
+
+    def __init__(self, moment: str) -> None:
+        self.values: list[dict[str, Json]] = []
+        super().__init__(
+            undefined=UNDEFINED[moment],
+            finalize=self._printed,
+            loader=FunctionLoader(_no_file),
+            keep_trailing_newline=True,
+        )
+        self.filters["tojson"] = _to_json
+        for name in self.filters.keys() - _OF_NO_VALUE:
+            self.filters[name] = _staying_unknown(self.filters[name])
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """What macros and `{% set %}` blocks make is text of the template, not a value."""
+        return TemplateText("".join(parts))
+
+    def _render(
+        self, text: str, variables: dict[str, object], *, marking: bool, macros: bool
+    ) -> str:
+        self.values.clear()  # so that the same place has the same number each time
+        return super()._render(text, variables, marking=marking, macros=macros)
+
+    def _printed(self, value: Any) -> str:  # noqa: ANN401 - whatever a template computes
+        if isinstance(value, TemplateText) or (isinstance(value, str) and OPEN in value):
+            return value
+        if len(self.values) >= VALUES_MAX:
+            raise TooManyValues(f"the template prints more than {VALUES_MAX} values")
+        if isinstance(value, Unknown):
+            self.values.append({"unknown": str(value)})
+        else:
+            self.values.append({"value": _as_json(value)})
+        return place(len(self.values) - 1)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever there is
+        """A key before a method: `args.items` is what the author has called `items`."""
+        if isinstance(obj, Structure) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def names_in(self, text: str) -> dict[str, int]:
+        """The names that a template takes from outside, with the first line of each.
+
+        `parameters.x` and `parameters["x"]` count as the name x, too.
+        """
+        tree = super()._parse(text, None, None)
+        outside = meta.find_undeclared_variables(tree)
+        found: dict[str, int] = {}
+        for name, line in _names(tree):
+            if name in outside or name.startswith(f"{_PARAMETERS}."):
+                found.setdefault(name.removeprefix(f"{_PARAMETERS}."), line)
+        return found
+
+    def failure(
+        self, error: Exception, text: str, variables: dict[str, object]
+    ) -> dict[str, object]:
+        _, line = where(error)
+        code, message, hint = "template-failed", str(error), ""
+        match error:
+            case TemplateSyntaxError():
+                code = "template-syntax"
+                line, message, hint = self._syntax_failure(error, text, line)
+            case TemplateNotFound():
+                code, message = (
+                    "template-include",
+                    f"the file {error.name!r} cannot be included",
+                )
+                hint = "each file of a SIP workflow stands alone: copy the text into it"
+            case UndefinedError():
+                code = "template-undefined"
+                hint = _hyphen_advice(text, line) or _advice(message, variables)
+            case SecurityError():
+                code, hint = "template-forbidden", "a template may not reach into Python itself"
+            case TooManyValues():
+                code = "template-too-large"
+            case RecursionError():
+                message = "the template is nested too deeply"
+            case _:
+                message = f"this cannot be computed: {_in_words(message, error)}"
+                hint = _hyphen_advice(text, line) or _VALUE_ADVICE
+        return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
+
+    def _syntax_failure(
+        self, error: TemplateSyntaxError, text: str, line: int
+    ) -> tuple[int, str, str]:
+        """Where it should be mended, what is wrong, what to do."""
+        message = f"this is no Jinja2: {error.message}"
+        if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
+            near = nearest(tag[1], _TAGS)
+            seen = f"Jinja2 has no {{% {tag[1]} %}}"
+            return line, seen, f"did you mean {near!r}?" if near else _RAW_ADVICE
+        error.source = error.source or text  # it has none before it is compiled
+        if (unclosed := unclosed_block(error)) is not None:
+            word, begin = unclosed
+            ends = f"add {{% end{word} %}} where it ends"
+            return begin, f"the {{% {word} %}} that begins here is not closed", ends
+        if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
+            near = nearest(unknown[1], self.filters)
+            hint = f"did you mean {near!r}? " if near else ""
+            return line, message, f"{hint}Those of Jinja2 are known, and no others"
+        if (advice := _raw_advice(text, line) or _hyphen_advice(text, line)) != "":
+            return line, message, advice
+        if (begin := _unclosed_sign(text, line)) != 0:
+            return begin, "the {{ that begins here is not closed", "write }} where it ends"
+        return line, message, _SYNTAX_ADVICE
+
+
+_OF_NO_VALUE = {"default", "d"}  # filters that are there for what has no value
+_SYNTAX_ADVICE = "check that {{ … }}, {% … %}, brackets and quotes are closed in this line"
+_COUNT_ADVICE = "elements are counted from 0: ask for fewer, or give the list more of them"
+_RAW_ADVICE = (
+    "what the engine shall read itself, such as {{.Name}}, stands between {% raw %} and "
+    "{% endraw %}"
+)
+_VALUE_ADVICE = (
+    "check the parameters that this line uses: one is of another kind than it needs; a number "
+    "in quotes is a text, {{ name | float }} makes a number of it"
+)
+_OPERANDS = re.compile(
+    r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'"
+    r"|'(\S+)' not supported between instances of '(\w+)' and '(\w+)'"
+)
+_JOINED = re.compile(r"can only concatenate (\w+) \(not \"(\w+)\"\) to \w+")
+_KINDS = {
+    **{"str": "a text", "int": "a number", "float": "a number", "bool": "true or false"},
+    **{"list": "a list", "Listing": "a list", "dict": "a mapping", "Structure": "a mapping"},
+    **{"Parameters": "a mapping", "NoneType": "null"},
+}
+
+
+def _no_file(name: str) -> None:
+    """There is no file that a template could include."""
+    del name
+
+
+def _raw_advice(text: str, line: int) -> str:
+    lines = text.split("\n")
+    meant = 1 <= line <= len(lines) and "{{." in lines[line - 1].replace(" ", "")
+    return _RAW_ADVICE if meant else ""
+
+
+def _unclosed_sign(text: str, line: int) -> int:
+    """The line of the last `{{` before a mistake, if nothing closes it there; else 0."""
+    before = "\n".join(text.split("\n")[:line])
+    opened = before.rfind("{{")
+    if opened == -1 or "}}" in before[opened:]:
+        return 0
+    return before.count("\n", 0, opened) + 1
+
+
+_HYPHENATED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:-\w+)+)\s*(?:\|[^}]*)?-?\}\}")
+
+
+def _hyphen_advice(text: str, line: int) -> str:
+    """`{{ stage-01_duration }}` is a subtraction to Jinja2."""
+    lines = text.split("\n")
+    found = _HYPHENATED.search(lines[line - 1]) if 1 <= line <= len(lines) else None
+    if found is None:
+        return ""
+    return (
+        f"a name with '-' is no Jinja2 name: write {{{{ parameters['{found[1]}'] }}}} "
+        f"instead of {{{{ {found[1]} }}}}"
+    )
+
+
+def _advice(message: str, variables: dict[str, object]) -> str:
+    found = _UNDEFINED.search(message)
+    if found is not None:
+        name = found[1]
+        near = nearest(name, variables)
+        return (
+            f"did you mean {near!r}?"
+            if near
+            else f"give the parameter {name!r} in the request, or a default in parameters.yaml"
+        )
+    inside = _NOT_THERE.match(message)
+    if inside is not None and inside[1] in variables:
+        return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
+    if inside is not None and (near := nearest(inside[1], inside[2].split(", "))):
+        return f"did you mean {near!r}?"
+    if (of_value := _HAS_NO.match(message)) is not None:
+        return _hidden_stage_advice(of_value[1], variables)
+    empty = [name for name, value in variables.items() if value == [] and name != "args"]
+    if empty:
+        return f"these parameters are empty: {', '.join(empty)}"
+    return _COUNT_ADVICE if message.startswith("a list has no element") else ""
+
+
+def _in_words(message: str, error: Exception) -> str:
+    """What Python says about kinds of values, in words of people who write YAML."""
+    if (found := _OPERANDS.match(message)) is not None:
+        sign, left, right = found.groups()[:3] if found[1] else found.groups()[3:]
+    elif (found := _JOINED.match(message)) is not None:
+        sign, left, right = "+", found[1], found[2]
+    else:
+        return message or type(error).__name__
+    kinds = [_KINDS.get(one, one) for one in (left, right)]
+    return f"{kinds[0]} {sign.rstrip(':')} {kinds[1]}"
+
+
+def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
+    """`beams.parameters`, where a parameter is called like the stage beams."""
+    stages = variables.get("stages")
+    ids = [str(one) for one in stages] if isinstance(stages, dict) else []
+    hidden = [one for one in ids if not isinstance(variables.get(one), dict)]
+    if not hidden or attribute not in _ABOUT_STAGES:
+        return ""
+    return (
+        f"a parameter is called like the stage {hidden[0]!r}, and means itself: write "
+        f"stages['{hidden[0]}'].{attribute}"
+    )
+
+
+def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
+    for node in tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)):
+        match node:
+            case nodes.Name(name=name, ctx="load"):
+                yield name, node.lineno
+            case nodes.Getattr(node=nodes.Name(name="parameters"), attr=attribute):
+                yield f"{_PARAMETERS}.{attribute}", node.lineno
+            case nodes.Getitem(
+                node=nodes.Name(name="parameters"), arg=nodes.Const(value=str(key))
+            ):
+                yield f"{_PARAMETERS}.{key}", node.lineno
+            case _:
+                pass
+
+
+def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that leaves a value alone which is not known yet.
+
+    Some get the environment or the context first, and the value after it.
+    """
+
+    @wraps(made)
+    def filtered(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - any filter
+        unknown = next((one for one in args[:2] if isinstance(one, Unknown)), None)
+        return made(*args, **options) if unknown is None else unknown
+
+    return filtered
+
+
+def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 - a filter
+    """Without the escapes for HTML that Jinja2's own has."""
+    del indent
+    return value if isinstance(value, Undefined) else JsonText(_as_json(value))
+
+
+def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes
+    if isinstance(value, JsonText):
+        return value.value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return str(value)  # of a name without a value it raises

@@ -1,0 +1,184 @@
+"""A SIP definition as the one model that is compiled and run: a `WorkflowDef`.
+
+A stage is a node at the only point, 1. All dependencies of a stage are one arrow with a
+conjunction. A buffer object is a node of its own, which does nothing and waits for a message
+from outside with the object's name: so any number of stages can wait for one object and one
+stage for many, and `ext-trigger` or a posted object lets them go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from shlex import join, quote
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.condition import Atom, Condition, all_of, any_of
+from tidewheel.core.graph.definition import (
+    Arrow,
+    CyclingDef,
+    GraphSection,
+    Placement,
+    SpecialNodes,
+    WorkflowDef,
+)
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.sip.model import (
+    Dependency,
+    ObjectDependency,
+    SipDefinition,
+    Stage,
+    StageCondition,
+    StageDependency,
+)
+from tidewheel.formats.sip.names import object_node
+from tidewheel.formats.sip.places import text_of_value
+from tidewheel.formats.sip.stage_rendering import RenderedStage
+
+ONCE = "R1"
+FIRST = Point(1)
+ROOT = "root"
+# A stage whose files cannot be rendered when it is due has failed, too, to a person.
+OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
+    StageCondition.COMPLETE: (SUCCEEDED,),
+    StageCondition.STARTED: (STARTED,),
+    StageCondition.FAILED: (FAILED, SUBMIT_FAILED),
+    StageCondition.ABORTED: (FAILED, SUBMIT_FAILED),
+    StageCondition.ENDED: (SUCCEEDED, FAILED, SUBMIT_FAILED),
+}
+
+
+def workflow_of(
+    definition: SipDefinition, rendered: Mapping[str, RenderedStage]
+) -> tuple[WorkflowDef, CyclingReader]:
+    """The workflow; stages that are rendered have their scripts."""
+    reader = CyclingReader()
+    objects = {name: object_node(name) for one in definition.stages for name in one.objects}
+    required = _required(definition)
+    nodes = {
+        one.id: replace(
+            stage_node(one, rendered.get(one.id)),
+            completion=SUCCEEDED if one.id in required else "",
+        )
+        for one in definition.stages
+    }
+    nodes |= {node: _object_node(node, name) for name, node in objects.items()}
+    known = {one.id for one in definition.stages}
+    section = GraphSection(
+        recurrence=ONCE,
+        sequence=reader.recurrence(ONCE, FIRST, FIRST),
+        arrows=tuple(_arrows(definition, known)),
+        placements=tuple(Placement(name, node.position) for name, node in nodes.items()),
+    )
+    workflow = WorkflowDef(
+        name=definition.id,
+        cycling=CyclingDef(style=reader.style, initial=FIRST, final=FIRST),
+        sections=(section,),
+        nodes=nodes,
+        special=SpecialNodes(wait_for_message={node: name for name, node in objects.items()}),
+    )
+    return workflow, reader
+
+
+def _required(definition: SipDefinition) -> set[str]:
+    """Stages that must succeed although others wait for their end, whichever it is.
+
+    Who waits for a failure deals with it; who cleans up after a stage does not.
+    """
+    waited: dict[str, set[StageCondition]] = {}
+    for stage in definition.stages:
+        for one in stage.dependencies:
+            if isinstance(one, StageDependency):
+                waited.setdefault(one.stage, set()).add(one.condition)
+    dealt_with = {StageCondition.FAILED, StageCondition.ABORTED}
+    return {
+        name
+        for name, conditions in waited.items()
+        if StageCondition.ENDED in conditions and conditions.isdisjoint(dealt_with)
+    }
+
+
+def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
+    """A stage as a node. What a compose file asks for is not in it: that is the runner's."""
+    return NodeDef(
+        name=stage.id,
+        lineage=(stage.id, ROOT),
+        scripts=stage_scripts(stage.id, rendered),
+        time_limit_seconds=stage.timeout_seconds,
+        resources=stage.asked(),
+        meta=_meta(stage),
+        position=stage.position,
+    )
+
+
+def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
+    """What a shell runs for a command or script; values are quoted, never read by it.
+
+    A stage that is no shell's business, or lacks values, must not seem to succeed in one.
+    """
+    if rendered is None or not rendered.is_whole:
+        return _refusal(f"stage {stage} was not given its values before it was run")
+    if rendered.command is not None:
+        # A program, never a word of the shell; in a shell of its own, so that others go on.
+        main = f"(exec -- {join(rendered.command)})"
+    elif rendered.script is not None:
+        main = rendered.script
+    else:
+        return _refusal(f"stage {stage} runs as containers, and this runner has none")
+    lines = [f"export {name}={quote(value)}" for name, value in stage_environment(rendered)]
+    lines.append(
+        f'export TIDEWHEEL_STAGE_DIR="${{TIDEWHEEL_RUN_DIR-}}"/{quote(rendered.folder)}'
+    )
+    return Scripts(env="\n".join(lines), main=main)
+
+
+def _refusal(message: str) -> Scripts:
+    return Scripts(main=f"echo {quote(message)} >&2\nexit 1")
+
+
+def stage_environment(rendered: RenderedStage) -> Pairs:
+    """What every job of a stage finds: parameters, arguments, and plain ones by name."""
+    plain = (
+        (f"PARAMETER_{name}", text_of_value(value))
+        for name, value in rendered.parameters.items()
+        if name.isidentifier() and name.isascii() and not isinstance(value, dict | list)
+    )
+    return (
+        ("TIDEWHEEL_PARAMETERS", text_of_value(dict(rendered.parameters))),
+        ("TIDEWHEEL_ARGS", text_of_value(rendered.args)),
+        *plain,
+    )
+
+
+def _meta(stage: Stage) -> Pairs:
+    return (("title", f"{stage.type.value} {stage.version}"),)
+
+
+def _object_node(node: str, name: str) -> NodeDef:
+    return NodeDef(
+        name=node,
+        lineage=(node, ROOT),
+        run_mode=RunMode.SKIP,
+        meta=(("title", f"buffer object {name}"),),
+    )
+
+
+def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[Arrow]:
+    for stage in definition.stages:
+        there = [one for one in stage.dependencies if _is_there(one, known)]
+        if there:
+            condition = all_of(tuple(_condition(one) for one in there))
+            yield Arrow(condition, (stage.id,), position=there[0].position)
+
+
+def _is_there(dependency: Dependency, known: set[str]) -> bool:
+    return isinstance(dependency, ObjectDependency) or dependency.stage in known
+
+
+def _condition(dependency: Dependency) -> Condition:
+    if isinstance(dependency, ObjectDependency):
+        return Atom(object_node(dependency.name), SUCCEEDED)
+    outputs = OUTPUTS[dependency.condition]
+    return any_of(tuple(Atom(dependency.stage, output) for output in outputs))

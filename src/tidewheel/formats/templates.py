@@ -1,0 +1,260 @@
+"""Rendering Jinja2 in a process of its own, which may use little time and memory.
+
+Theory of operation: a template can loop for ever, fill the memory and, through custom filters,
+run any code. So it never runs here: a child process gets the job as JSON, limits itself before
+it loads anything that the template can reach, and answers in JSON. If it does not answer, it is
+killed with everything it started. Nothing of Jinja2 is imported on this side.
+
+Files: both directions are anonymous memory files, so a large text can neither block nor flood a
+pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
+
+CHILD_MODULE = "tidewheel.formats.flow_cylc.rendering"
+# A stranger's template must not learn what is in our environment.
+_HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderLimits:
+    """What one rendering may use.
+
+    Time is the processor's: a busy machine makes no template wrong. One that sleeps is ended
+    after ``idle_seconds`` all the same.
+    """
+
+    cpu_seconds: float = 1.0
+    idle_seconds: float = 1.8
+    wall_seconds: float = 15.0
+    memory_bytes: int = 256 * 1024 * 1024
+    output_bytes: int = 8_000_000
+
+
+# Jinja2 needs some five millionths of a second to compile a character, up to three times.
+_CPU_SECONDS_PER_CHARACTER = 15e-6
+_CPU_SECONDS_MAX = 20.0
+_LOOK_AGAIN_SECONDS = 0.1
+
+
+def limits_for(text: str) -> RenderLimits:
+    """A long template takes long, an endless one can be short."""
+    cpu = min(_CPU_SECONDS_MAX, 1.0 + _CPU_SECONDS_PER_CHARACTER * len(text))
+    return RenderLimits(
+        cpu_seconds=cpu, idle_seconds=max(1.8, cpu + 0.3), wall_seconds=10 * cpu
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateJob:
+    """What is rendered; ``variables`` are Python literals, ``names`` are known everywhere."""
+
+    text: str
+    folder: Path
+    variables: Mapping[str, object] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    code_trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Lines and, for each, the file and the line of the template that made it (0: unknown)."""
+
+    lines: tuple[str, ...]
+    origins: tuple[tuple[int, int], ...]
+    files: tuple[str, ...]  # the first one is the job's own text
+    names: frozenset[str] = frozenset()  # that these files look up
+
+
+@dataclass(frozen=True, slots=True)
+class RenderFailure:
+    """Why there is no text, and where in the template; ``file`` is empty for the job's text."""
+
+    code: str
+    message: str
+    hint: str = ""
+    file: str = ""
+    line: int = 0
+
+
+def render(job: TemplateJob) -> Rendered | RenderFailure:
+    """The rendered text; whatever the template does, an answer comes within the limits."""
+    request = {
+        "text": job.text,
+        "folder": str(job.folder),
+        "variables": {name: repr(value) for name, value in job.variables.items()},
+        "names": dict(job.names),
+        "code_trusted": job.code_trusted,
+    }
+    child = Child(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
+    return ask_child(child, request, limits_for(job.text), _parse_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """Which module renders, in which folder, and whether it may see our environment."""
+
+    module: str
+    folder: Path
+    code_trusted: bool = False
+
+
+def ask_child(
+    child: Child,
+    request: Mapping[str, object],
+    limits: RenderLimits,
+    parse: Callable[[dict[str, Any]], Answer],
+) -> Answer | RenderFailure:
+    """What a rendering child answers to a request, as ``parse`` reads it."""
+    answer, status = _hear(child, request, limits)
+    if _is_too_slow(status):
+        return _too_slow(limits)
+    try:
+        return parse(json.loads(answer))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return _no_result(status, limits)
+
+
+def ask_child_for_lines(
+    child: Child, request: Mapping[str, object], limits: RenderLimits, count: int
+) -> tuple[list[dict[str, Any]], RenderFailure | None]:
+    """Of ``count`` answers, each a line, as many as came; and why there are no more."""
+    answer, status = _hear(child, request, limits)
+    answers: list[dict[str, Any]] = []
+    with contextlib.suppress(ValueError):  # the last line may be half of one
+        answers.extend(json.loads(line) for line in answer.splitlines()[:count])
+    if len(answers) == count:
+        return answers, None
+    failure = _too_slow(limits) if _is_too_slow(status) else _no_result(status, limits)
+    return answers, failure
+
+
+def _hear(
+    child: Child, request: Mapping[str, object], limits: RenderLimits
+) -> tuple[bytes, int | None]:
+    """What the child wrote, and its exit status; none if it had to be killed."""
+    bounded = {
+        **request,
+        "cpu_seconds": limits.cpu_seconds,
+        "memory_bytes": limits.memory_bytes,
+        "output_bytes": limits.output_bytes,
+    }
+    with _memory_file() as asked, _memory_file() as answered:
+        with open(asked, "wb", closefd=False) as file:
+            file.write(json.dumps(bounded).encode())
+        os.lseek(asked, 0, os.SEEK_SET)
+        status = _run_child(asked, answered, child, limits)
+        os.lseek(answered, 0, os.SEEK_SET)
+        with open(answered, "rb", closefd=False) as file:
+            return file.read(), status
+
+
+@contextlib.contextmanager
+def _memory_file() -> Iterator[int]:
+    descriptor = os.memfd_create("tidewheel-template", os.MFD_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _run_child(asked: int, answered: int, child: Child, limits: RenderLimits) -> int | None:
+    """Its exit status; none if it had to be killed."""
+    process = subprocess.Popen(
+        # -P: the current folder is the workflow's, and its files are no modules of ours.
+        [sys.executable, "-P", "-m", child.module],
+        stdin=asked,
+        stdout=answered,
+        stderr=subprocess.DEVNULL,
+        cwd=child.folder,
+        env=_environment(code_trusted=child.code_trusted),
+        start_new_session=True,
+    )
+    watched = os.pidfd_open(process.pid)
+    try:
+        _wait(watched, process.pid, limits)
+    finally:
+        os.close(watched)
+        ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        # Not reaped yet, so its process group cannot be anybody else's.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        status = process.wait()
+    return status if ended is not None else None
+
+
+def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
+    """Until it ends, or sleeps too long, or has had all the time that there is."""
+    give_up_at = time.monotonic() + limits.wall_seconds
+    patience, seen_asleep = limits.idle_seconds, 0
+    while time.monotonic() < give_up_at and seen_asleep < 2:  # noqa: PLR2004 - twice in a row
+        if select.select([watched], [], [], patience)[0]:
+            return
+        patience = _LOOK_AGAIN_SECONDS
+        seen_asleep = seen_asleep + 1 if _is_asleep(pid) else 0
+
+
+def _is_asleep(pid: int) -> bool:
+    """Rather than waiting for its turn on the processor, or for a disk."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0] == "S"
+
+
+def _environment(*, code_trusted: bool) -> dict[str, str]:
+    if code_trusted:
+        return dict(os.environ)
+    return {name: os.environ[name] for name in _HARMLESS_ENVIRONMENT if name in os.environ}
+
+
+def _is_too_slow(status: int | None) -> bool:
+    return status is None or status in (-signal.SIGPROF, -signal.SIGXCPU)
+
+
+def _too_slow(limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-too-slow",
+        f"rendering took more than {limits.cpu_seconds:.1f} seconds",
+        "look for a loop that is too large, or that does not end",
+    )
+
+
+def _no_result(status: int | None, limits: RenderLimits) -> RenderFailure:
+    return RenderFailure(
+        "template-failed",
+        f"rendering ended without a result (status {status})",
+        f"it may have needed too much memory: {limits.memory_bytes // 1024**2} MiB are allowed",
+    )
+
+
+def parse_failure(answered: dict[str, Any]) -> RenderFailure:
+    code, message, hint, file = (
+        str(answered.get(name, "")) for name in ("code", "message", "hint", "file")
+    )
+    return RenderFailure(code, message, hint, file, int(answered.get("line", 0)))
+
+
+def _parse_answer(answered: dict[str, Any]) -> Rendered | RenderFailure:
+    """Filters share the child's process, so that even its answer is not taken on trust."""
+    if "code" in answered:
+        return parse_failure(answered)
+    files = tuple(str(name) for name in answered["files"])
+    origins = tuple((int(number), int(line)) for number, line in answered["origins"])
+    lines = tuple(str(line) for line in answered["lines"])
+    if len(lines) != len(origins) or any(not 0 <= one < len(files) for one, _ in origins):
+        raise ValueError("lines and origins do not fit")
+    return Rendered(lines, origins, files, frozenset(map(str, answered["names"])))

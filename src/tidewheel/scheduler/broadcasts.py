@@ -1,0 +1,277 @@
+"""Broadcasts: settings of tasks to come, changed while a run is going (SEMANTICS §8).
+
+A setting is written as in flow.cylc with its section before it: `script`, `[environment]NAME`,
+`[events]execution timeout`. Values are read as flow.cylc reads them. A broadcast to a point
+counts more than one to all points, and one to a nearer namespace more than one to a family.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.operator.requests import Broadcast
+from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
+from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
+from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
+from tidewheel.formats.flow_cylc.values import Kind
+
+EVERY_POINT = "*"
+Setting = tuple[str, str]  # the item with its section, and the value as it was written
+
+# The field of a node, and the field within it; "" for a field that is the value itself.
+_FIELDS: dict[str, tuple[str, str]] = {
+    **{item: ("scripts", field) for item, field in SCRIPT_ITEMS.items()},
+    "execution time limit": ("time_limit_seconds", ""),
+    "execution retry delays": ("retries", "execution"),
+    "submission retry delays": ("retries", "submission"),
+    "platform": ("place", "platform"),
+    "work sub-directory": ("place", "work_subdirectory"),
+    "[job]batch system": ("place", "batch_system"),
+    "[job]batch submit command template": ("place", "batch_submit_command"),
+    "[remote]host": ("place", "remote_host"),
+    "[remote]owner": ("place", "remote_owner"),
+    "[events]handler events": ("events", "handled_events"),
+    "[events]handler retry delays": ("events", "handler_retry_delays"),
+    "[events]mail events": ("events", "mail_events"),
+    "[events]execution timeout": ("events", "execution_timeout_seconds"),
+    "[events]submission timeout": ("events", "submission_timeout_seconds"),
+    "[events]late offset": ("events", "late_offset_seconds"),
+    "[mail]from": ("mail", "sender"),
+    "[mail]to": ("mail", "to"),
+    "[simulation]default run length": ("simulation", "run_seconds"),
+    "[simulation]speedup factor": ("simulation", "speedup_factor"),
+    "[simulation]time limit buffer": ("simulation", "time_limit_buffer_seconds"),
+    "[simulation]fail cycle points": ("simulation", "fail_points"),
+    "[simulation]fail try 1 only": ("simulation", "fail_first_try_only"),
+    "[simulation]disable task event handlers": ("simulation", "handlers_disabled"),
+    "[skip]outputs": ("skip", "outputs"),
+    "[skip]disable task event handlers": ("skip", "handlers_disabled"),
+    "[workflow state polling]interval": ("polling", "interval_seconds"),
+    "[workflow state polling]max-polls": ("polling", "polls_max"),
+    "[workflow state polling]message": ("polling", "message"),
+    "[workflow state polling]alt-cylc-run-dir": ("polling", "run_directory"),
+}
+# Items that had another place before; existing scripts still name it.
+_MOVED = {
+    "[job]execution time limit": "execution time limit",
+    "[job]execution retry delays": "execution retry delays",
+    "[job]submission retry delays": "submission retry delays",
+    "[suite state polling]interval": "[workflow state polling]interval",
+    "[suite state polling]max-polls": "[workflow state polling]max-polls",
+    "title": "[meta]title",
+    "description": "[meta]description",
+    "URL": "[meta]URL",
+}
+_HANDLERS = {
+    "[events]handlers": "",
+    **{f"[events]{event} handlers": event for event in TASK_EVENTS},
+}
+_OF_SHELLS = ("scripts", "place")
+_OF_PLACES = ("platform", "[remote]host", "[job]batch system", "run mode")
+_PAIRS = ("environment", "directives", "meta", "outputs")
+_UNCHANGEABLE = {
+    "inherit": "whom a task inherits from is decided when the definition is read",
+    "[outputs]": "the outputs of a task are part of the graph; change them with reload",
+    "completion": "when a task is complete is part of the graph; change it with reload",
+}
+
+_PART = re.compile(r"\s*\[([^\]]*)\]")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ONE_TEXT = (Kind.TEXT,)
+
+
+class Applied(NamedTuple):
+    """How a value becomes part of a node."""
+
+    read: Callable[[str], object]
+    put: Callable[[NodeDef, Any], NodeDef]
+
+
+def read_setting(text: str) -> Setting:
+    """`[SECTION]ITEM=VALUE`; refused if there is no such item, or not with this value."""
+    left, equals, value = text.partition("=")
+    if not equals:
+        raise Refused(f"{text!r} has no value; write [SECTION]ITEM=VALUE")
+    item = read_item(left)
+    try:
+        _applied(item).read(value)
+    except BadValue as bad:
+        hint = f"; {bad.hint}" if bad.hint else ""
+        raise Refused(f"{item} = {value.strip()}: {bad}{hint}") from None
+    return item, value.strip()
+
+
+def read_item(text: str) -> str:
+    """The item in its one way of writing; refused if there is none of that name."""
+    rest, sections = text, []
+    while match := _PART.match(rest):
+        sections.append(match[1].strip())
+        rest = rest[match.end() :]
+    item = "".join(f"[{name}]" for name in sections) + rest.strip()
+    item = _MOVED.get(item, item)
+    _applied(item)
+    return item
+
+
+def matching_items(text: str, items: Iterable[str]) -> list[str]:
+    """The items that `--cancel TEXT` takes back: one, or all of a section."""
+    asked = text.strip()
+    if asked.startswith("[") and asked.endswith("]"):
+        return [item for item in items if item.startswith(asked)]
+    item = read_item(asked)
+    return [one for one in items if one == item]
+
+
+def settings_for(
+    broadcasts: Iterable[Broadcast], point: str, lineage: Sequence[str]
+) -> list[Setting]:
+    """What holds for one task, what counts less first; each item once, with its last value."""
+    ranks = {name: rank for rank, name in enumerate(reversed(lineage))}
+    meant = [
+        (one.point != EVERY_POINT, ranks[one.namespace], one)
+        for one in broadcasts
+        if one.value is not None
+        and one.point in (EVERY_POINT, point)
+        and one.namespace in ranks
+    ]
+    # Stable: of two that count the same, the later one wins.
+    meant.sort(key=lambda row: row[:2])
+    found: dict[str, str] = {}
+    for _, _, one in meant:
+        found[one.setting] = one.value or ""
+    return list(found.items())
+
+
+def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
+    """The node with these settings over its own; they were checked when they were given."""
+    new_variables: list[tuple[str, str]] = []
+    own = {name for name, _ in node.environment}
+    for item, value in settings:
+        name = item.removeprefix("[environment]")
+        applied = _applied(item)
+        if name != item and name not in own:
+            new_variables.append((name, str(applied.read(value))))
+        else:
+            node = applied.put(node, applied.read(value))
+    if not new_variables:
+        return node
+    # New variables stand first: those of the node may use them.
+    return replace(node, environment=(*new_variables, *node.environment))
+
+
+def is_for_shells(item: str) -> bool:
+    """Whether only a job that a shell runs has a use for it: containers have neither scripts
+    nor a batch system."""
+    return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
+
+
+def says_where(item: str) -> bool:
+    """Whether it decides where jobs go, or that there are jobs at all."""
+    return item in _OF_PLACES
+
+
+@cache
+def _applied(item: str) -> Applied:
+    for refused, why in _UNCHANGEABLE.items():
+        if item == refused or (refused.endswith("]") and item.startswith(refused)):
+            raise Refused(f"{item} cannot be broadcast: {why}")
+    spec = _spec(item)
+    variable = item.removeprefix("[environment]")
+    if variable != item and not _VARIABLE.fullmatch(variable):
+        raise Refused(f"{variable!r} is no name of a variable; write letters, digits and _")
+    read = _text if spec.kind in _ONE_TEXT else spec.read
+    section, _, name = item.removeprefix("[").partition("]")
+    if item.startswith("[") and section in _PAIRS:
+        return Applied(read, _pair_putter(section, name))
+    if item in _HANDLERS:
+        return Applied(read, _handler_putter(_HANDLERS[item]))
+    if item == "run mode":
+        return Applied(
+            read, lambda node, value: replace(node, run_mode=RunMode(value or "live"))
+        )
+    if item in _FIELDS:
+        return Applied(read, _field_putter(*_FIELDS[item], spec.default))
+    # Accepted for existing scripts, without an effect here, as in a definition.
+    return Applied(read, lambda node, _: node)
+
+
+def _spec(item: str) -> ItemSpec:
+    spec: ItemSpec | SectionSpec | None = NAMESPACE
+    rest, walked = item, ""
+    while isinstance(spec, SectionSpec):
+        match = _PART.match(rest)
+        name = match[1] if match else rest
+        found = spec.entries.get(name) or (spec.other if name else None)
+        if found is None:
+            raise _unknown(item, walked, name, spec)
+        walked, rest = f"{walked}[{name}]", rest[match.end() :] if match else ""
+        spec = found
+    if rest or spec is None:
+        raise Refused(f"{item!r} is no setting of a task; write [SECTION]ITEM=VALUE")
+    return spec
+
+
+def _unknown(item: str, walked: str, name: str, spec: SectionSpec) -> Refused:
+    if not name:
+        return Refused(f"{item!r} names a section; name an item of it: {walked}ITEM=VALUE")
+    like = nearest(name, spec.entries)
+    if like and isinstance(spec.entries[like], SectionSpec):
+        like = f"[{like}]"
+    hint = f"did you mean {walked}{like}?" if like else f"it may be {', '.join(spec.entries)}"
+    return Refused(f"there is no setting {item!r} of a task; {hint}")
+
+
+def _text(raw: str) -> object:
+    """As flow.cylc reads a text, but for `#`: in a broadcast it begins no comment."""
+    text = raw.strip()
+    if text[:1] in ("'", '"'):
+        with suppress(BadValue):  # quotes that belong to the text: "a" and "b"
+            text = unquoted(text)
+    return dedent(text).strip()
+
+
+def _put_pair(pairs: Pairs, name: str, value: str) -> Pairs:
+    if any(one == name for one, _ in pairs):
+        return tuple((one, value if one == name else old) for one, old in pairs)
+    return (*pairs, (name, value))
+
+
+def _pair_putter(section: str, name: str) -> Callable[[NodeDef, Any], NodeDef]:
+    def put(node: NodeDef, value: Any) -> NodeDef:  # noqa: ANN401 - as its item says
+        if section == "directives":
+            directives = _put_pair(node.place.directives, name, value)
+            return replace(node, place=replace(node.place, directives=directives))
+        if section == "meta":
+            return replace(node, meta=_put_pair(node.meta, name, value))
+        return replace(node, environment=_put_pair(node.environment, name, value))
+
+    return put
+
+
+def _handler_putter(event: str) -> Callable[[NodeDef, Any], NodeDef]:
+    def put(node: NodeDef, commands: Any) -> NodeDef:  # noqa: ANN401 - as its item says
+        others = [one for one in node.events.handlers if one[0] != event]
+        handlers = (*others, (event, commands)) if commands else tuple(others)
+        return replace(node, events=replace(node.events, handlers=handlers))
+
+    return put
+
+
+def _field_putter(group: str, field: str, default: object) -> Callable[[NodeDef, Any], NodeDef]:
+    def put(node: NodeDef, value: Any) -> NodeDef:  # noqa: ANN401 - as its item says
+        said: Any = default if value is None else value
+        if not field:
+            return replace(node, **{group: said})
+        return replace(node, **{group: replace(getattr(node, group), **{field: said})})
+
+    return put

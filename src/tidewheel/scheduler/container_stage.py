@@ -1,0 +1,78 @@
+"""A stage that runs as containers, as a task asks for it: which runner, which nodes, what spec.
+
+Either engine will do, unless a stage is for several nodes or for nodes with a label: those only
+a Swarm has. A label is one of its nodes; where a stage names several, no node has all of them,
+and the compose file says which service goes where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidewheel.config import CONTAINERS, runner_labels
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.queue.resources import Resources, runner_label
+from tidewheel.formats.sip.model import NodesNeeded, Stage
+from tidewheel.runners.engine.stage_spec import stage_fields
+
+if TYPE_CHECKING:
+    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.services.definitions.sip import StageSource
+
+SWARM = "swarm"
+
+
+def runner_of(stage: Stage) -> str:
+    """By which name a stage with a compose file asks for its runner."""
+    nodes = (one.number for one in stage.resources if isinstance(one, NodesNeeded))
+    return SWARM if _labels(stage) or sum(nodes) > 1 else CONTAINERS
+
+
+def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, list[str]]:
+    """Stages that a worker with these cannot run, by the runner that it lacks."""
+    offered = runner_labels(runners)
+    found: dict[str, list[str]] = {}
+    for folder in source.parameters.folders.values():
+        stage = source.parameters.definition.stage(folder.stage)
+        if folder.compose is not None and stage is not None:
+            runner = runner_of(stage)
+            if runner_label(runner) not in offered:
+                found.setdefault(runner, []).append(stage.id)
+    return found
+
+
+def _labels(stage: Stage) -> list[str]:
+    nodes = (one for one in stage.resources if isinstance(one, NodesNeeded))
+    return sorted({one.label for one in nodes if one.label})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerStage:
+    """What a task has instead of a script."""
+
+    spec: str
+    command: str  # for a worker that should not have got it
+    resources: Resources
+
+
+def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> ContainerStage:
+    """``node`` is as broadcasts have left it: what it asks for, and variables to set."""
+    assert rendered.compose is not None, stage.id
+    labels, runner = _labels(stage), runner_of(stage)
+    told: dict[str, object] = {
+        "stage": stage.id,
+        "version": stage.version,
+        "parameters": dict(rendered.parameters),
+        "args": rendered.args,
+    }
+    if node.environment:
+        told["environment"] = dict(node.environment)
+    if len(labels) == 1:
+        told["node"] = {"labels": labels}
+    flavours = node.resources.labels - set(labels)
+    return ContainerStage(
+        **stage_fields(runner, rendered.compose, told),
+        resources=replace(node.resources, labels=flavours | {runner_label(runner)}),
+    )

@@ -1,0 +1,37 @@
+"""The voice of a run's event handlers: commands that they give are heard while it is driven."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tidewheel.core.operator.views import RunView
+from tidewheel.ports.store import Store
+from tidewheel.runners.handler_environment import Unheard, handler_environment, handler_folder
+from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.own_programs import write_programs
+from tidewheel.services.home_folders import run_directory
+from tidewheel.services.job_calls import JobCalls, handler_caller
+from tidewheel.services.run_door import StoreRunDoor
+
+
+@asynccontextmanager
+async def handlers_voice(
+    store: Store, run: RunView, home: Path, message_bytes_max: int
+) -> AsyncIterator[dict[str, str]]:
+    """The environment of a run's event handlers, whose commands are heard meanwhile."""
+    directory = run_directory(home, run.name)
+    folder = handler_folder(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    server = MessageServer(home, message_bytes_max, JobCalls(StoreRunDoor(store, home), home))
+    secret = secrets.token_urlsafe()
+    await server.start()
+    try:
+        server.expect(secret, folder, Unheard(), handler_caller(run.name))
+        programs = write_programs(home)
+        yield handler_environment(os.environ, run.name, directory, programs, secret)
+    finally:
+        await server.stop()

@@ -1,0 +1,152 @@
+"""Where a job of a run goes: any worker with bash, or only those that a platform means.
+
+`platform = NAME` means what the state directory's platforms.toml says; `platform = slurm`, and
+Cylc 7's word `batch system = slurm`, mean Slurm without any file. Names of this machine are
+where the run's workers are. A place that nobody has described is a mistake of the definition;
+should a job be asked for there all the same, it waits for a worker that offers that place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tidewheel.core.graph.checks.names import some
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef, RunMode
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.queue.resources import (
+    LABEL_LENGTH_MAX,
+    NO_RESOURCES,
+    Resources,
+    runner_label,
+)
+from tidewheel.platforms import PLATFORMS_FILE, Platform
+from tidewheel.runners.slurm import directives as slurm
+
+LOCALHOST = "localhost"
+SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
+# What Cylc calls jobs that its own host runs.
+_OURS = ("", "background", "at")
+_HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
+_SHELL = re.compile(r"[$`]")  # what a shell would put something in place of
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPlace:
+    """What a task asks for so that the right runner takes it."""
+
+    head: str = ""  # lines of the job, after the first
+    resources: Resources = NO_RESOURCES
+    # Counted from the claim; a job of Slurm may wait for days before it begins: Slurm counts.
+    timeout_seconds: float | None = None
+
+
+ANY_WORKER = JobPlace()
+
+
+def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
+    """The place of a node, as broadcasts have left it."""
+    limit = node.time_limit_seconds or None
+    platform = _platform_of(node, platforms)
+    if platform is None:
+        if limit is None and node.resources is NO_RESOURCES:
+            return ANY_WORKER
+        return JobPlace(resources=node.resources, timeout_seconds=limit)
+    labels = node.resources.labels | frozenset(platform.labels)
+    if platform.runner != slurm.RUNNER:
+        return JobPlace(resources=replace(node.resources, labels=labels), timeout_seconds=limit)
+    lines = _slurm_lines(node, platform, limit)
+    return JobPlace(
+        head="".join(f"{line}\n" for line in lines),
+        # What the job needs besides is Slurm's to find: its lines say so.
+        resources=Resources(labels=labels | {runner_label(slurm.RUNNER)}),
+    )
+
+
+def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Findings) -> None:
+    """Names of places that mean nothing here: nobody has described them."""
+    check_places_of([node.definition for node in graph.nodes.values()], platforms, findings)
+
+
+def check_places_of(
+    definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
+) -> None:
+    """The same of some nodes, as broadcasts would leave them."""
+    unknown: dict[tuple[str, str], list[NodeDef]] = {}
+    for definition in definitions:
+        if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
+            unknown.setdefault(asked, []).append(definition)
+    known = [LOCALHOST, SLURM.name, *(name for name in platforms if name != SLURM.name)]
+    for (item, name), nodes in unknown.items():
+        near = nearest(name, known)
+        guess = f"; did you mean {near}?" if near else "."
+        advice = (
+            f"Describe it in {PLATFORMS_FILE} of the state directory: [{_toml_key(name)}] and "
+            'below it runner = "slurm", or labels = ["…"] that its workers offer'
+            if _SHELL.search(name) is None
+            else f"Commands and variables in {item} are not supported: write the name itself"
+        )
+        findings.error(
+            "unknown-platform",
+            f"{item} = {name} of {some(node.name for node in nodes)} is not described: no job "
+            "would go there",
+            f"known are {', '.join(known)}{guess} {advice}",
+            nodes[0].position,
+        )
+
+
+def _toml_key(name: str) -> str:
+    """As it is written in a TOML file: most names as they are, others in quotes."""
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:
+    """The item and the name of a place that is not described, if it asks for one."""
+    place = node.place
+    known = {SLURM.name, *platforms}
+    for item, name in (("platform", place.platform), ("host", place.remote_host)):
+        if name not in known and not _is_here(name):
+            return item, name
+    if place.batch_system not in (*_OURS, *known):
+        return "batch system", place.batch_system
+    return None
+
+
+def _is_here(name: str) -> bool:
+    """Whether it is this machine, by its name or by what a shell would put there for it."""
+    if name in ("", LOCALHOST) or _HOST_VARIABLE.fullmatch(name):
+        return True
+    own = socket.gethostname()
+    return name in (own, own.partition(".")[0])
+
+
+def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform | None:
+    place = node.place
+    asked = (place.platform, place.remote_host, place.batch_system)
+    described = next((platforms[name] for name in asked if name in platforms), None)
+    if described is not None:
+        return described
+    if slurm.RUNNER in asked:
+        return SLURM
+    unknown = _unknown(node, platforms)
+    return None if unknown is None else Platform(name=unknown[1], labels=(_label(*unknown),))
+
+
+def _label(item: str, name: str) -> str:
+    """What a worker would have to offer; one that nobody can offer is as good."""
+    label = f"{item}:{name}"
+    return label if label.isprintable() and len(label) <= LABEL_LENGTH_MAX else f"{item}:?"
+
+
+def _slurm_lines(node: NodeDef, platform: Platform, limit: float | None) -> list[str]:
+    """The task's own directives count more than the platform's."""
+    said = dict(platform.directives) | dict(node.place.directives)
+    lines = slurm.directive_lines(said.items())
+    needed = slurm.resource_directives(node.resources, limit, slurm.names_of(lines))
+    return [*lines, *slurm.directive_lines(needed)]

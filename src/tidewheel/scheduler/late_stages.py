@@ -1,0 +1,199 @@
+"""Stages of a SIP run that need values of earlier ones: made when they are due.
+
+Theory of operation. Most stages are known as a whole when a run is asked for. One whose
+parameters are outputs of earlier stages is put aside when the core submits it. In the same
+pass, before the batch is written, the values that those stages left are read from the store and
+the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
+if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
+whoever takes the run over in the middle of it does the same again, with the same values.
+
+Many slow templates would keep the run from hearing commands, so after a moment the rest is put
+off to the next pass by timers of that batch: they are in the store as everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
+from tidewheel.core.operator.requests import TimerKey
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.events import JobEnd, JobEnded
+from tidewheel.core.sched.states import Key, Stage
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.scheduler.driving import RENDERING, Drive, timer_key
+from tidewheel.scheduler.happenings import tell_failure
+
+if TYPE_CHECKING:
+    from tidewheel.formats.sip.parameters import Values
+    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.services.definitions.sip import StageSource
+
+SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
+ERRORS_TOLD_MAX = 3
+PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
+FIRST_MADE = 8  # each further round has twice as many: one process makes all of a round
+
+# What a stage executes, or why that cannot be said.
+Made = dict[str, "RenderedStage | str"]
+
+
+@dataclass(frozen=True, slots=True)
+class LateMeans:
+    """What late stages are made with."""
+
+    store: TaskStore
+    clock: Clock
+
+
+class LateStages:
+    """Those of one run. Without a source, as in all but SIP definitions, none is late."""
+
+    def __init__(
+        self,
+        means: LateMeans,
+        source: StageSource | None,
+        new_task: Callable[[Submit, RenderedStage], NewTask],
+    ) -> None:
+        self._store, self._clock = means.store, means.clock
+        self._source = source
+        self._new_task = new_task
+        self.troubles: dict[Key, str] = {}  # why the last submission of a stage failed
+
+    def reload(self, source: StageSource | None) -> None:
+        self._source = source
+
+    def is_late(self, key: Key) -> bool:
+        return self._source is not None and self._source.is_late(key[1])
+
+    @property
+    def trouble_text(self) -> str:
+        """Why stages could not be made, the first few of them; empty if there is nothing."""
+        told = list(self.troubles.values())
+        more = len(told) - ERRORS_TOLD_MAX
+        last = [f"and {more} more"] if more > 0 else []
+        return "; ".join(told[:ERRORS_TOLD_MAX] + last)
+
+    async def submit(self, drive: Drive, now: Instant) -> None:
+        """Stages that were put aside, also those that follow from one that fails here: all, or
+        some of them if that takes long."""
+        end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
+        while drive.due:
+            if count > FIRST_MADE and self._clock.monotonic() > end_at:
+                _put_off(drive, now)
+                return
+            due = dict(islice(drive.due.items(), count))
+            drive.due = {key: one for key, one in drive.due.items() if key not in due}
+            count *= 2
+            assert self._source is not None, due
+            stages = sorted({key[1] for key in due})
+            values = await self._values(drive, stages)
+            made = await asyncio.to_thread(_made, self._source, values)
+            for one in due.values():
+                found = made[one.task[1]]
+                if isinstance(found, str):
+                    self.troubles[one.task] = found
+                    _cannot(drive, one, found, now)
+                else:
+                    self.troubles.pop(one.task, None)
+                    drive.enqueue(self._new_task(one, found), one)
+            drive.drain()
+
+    def take_up(self, drive: Drive, timer: TimerKey, now: Instant) -> None:
+        """One that was put off is due now, unless it was killed or removed since."""
+        assert timer.point is not None
+        key = (timer.point, timer.name)
+        task = drive.pool.tasks.get(key)
+        if task is None or task.stage is not Stage.PREPARING:
+            return
+        one = Submit(key, task.submit, task.try_number, task.flows)
+        if timer.name in drive.graph.nodes:
+            drive.due[key] = one
+        else:
+            _cannot(drive, one, f"stage {timer.name} is not in the definition any more", now)
+
+    async def _values(
+        self, drive: Drive, stages: Sequence[str]
+    ) -> dict[str, Mapping[str, Values]]:
+        """What the stages before each of these have left, by stage."""
+        assert self._source is not None
+        definition = self._source.parameters.definition
+        before = {stage: tuple(definition.upstream(stage)) for stage in stages}
+        earlier = dict.fromkeys(name for names in before.values() for name in names)
+        ids = {name: _task_ids(drive, name) for name in earlier}
+        wanted = [task_id for some in ids.values() for task_id in some]
+        texts = await self._store.values_of(wanted) if wanted else {}
+        newest: dict[str, Values] = {}
+        for name, some in ids.items():
+            left = next((texts[one] for one in some if one in texts), None)
+            if left is not None:
+                newest[name] = json.loads(left)
+        return {
+            stage: {name: newest[name] for name in names if name in newest}
+            for stage, names in before.items()
+        }
+
+
+def _put_off(drive: Drive, now: Instant) -> None:
+    for key in drive.due:
+        drive.agenda.set(timer_key(key, RENDERING), now)
+    drive.due = {}
+
+
+def _task_ids(drive: Drive, stage: str) -> list[TaskId]:
+    """The submissions of a stage, the newest first."""
+    point = drive.graph.cycling.initial
+    memory = drive.pool.recall(point, stage)
+    last = 0 if memory is None else memory.submits
+    first = max(1, last - SUBMISSIONS_MAX + 1)
+    return [drive.task_id((point, stage), number) for number in range(last, first - 1, -1)]
+
+
+def _cannot(drive: Drive, one: Submit, why: str, now: Instant) -> None:
+    tell_failure(drive, one.task, one.submit, why)
+    told = f"{JobEnd.NOT_STARTED}: {why}"
+    drive.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
+
+
+def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
+    """Those that know the same of earlier stages at once: a process costs more than they do."""
+    groups: list[tuple[Mapping[str, Values], list[str]]] = []
+    for stage, known in values.items():
+        same = next((names for other, names in groups if other == known), None)
+        if same is None:
+            groups.append((known, [stage]))
+        else:
+            same.append(stage)
+    made: Made = {}
+    for known, names in groups:
+        made |= _rendered(source, names, known)
+    return made
+
+
+def _rendered(source: StageSource, names: Sequence[str], known: Mapping[str, Values]) -> Made:
+    from tidewheel.formats.sip.judging import render_stages  # noqa: PLC0415 - reads YAML
+
+    findings = Findings()
+    found = render_stages(source.parameters, names, source.request, known, findings)
+    if found is not None:
+        return dict(found)
+    if len(names) == 1:
+        return {names[0]: _words(findings)}
+    # One of them is wrong; the others need not suffer for it.
+    return {name: _rendered(source, (name,), known)[name] for name in names}
+
+
+def _words(findings: Findings) -> str:
+    errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
+    told = [
+        one.message if one.position == NOWHERE else f"{one.position}: {one.message}"
+        for one in errors[:ERRORS_TOLD_MAX]
+    ]
+    return "; ".join(told)

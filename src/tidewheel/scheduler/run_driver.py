@@ -1,0 +1,335 @@
+"""Drives one run: reads what happened, has it decided on, writes one batch, tells people.
+
+Theory of operation
+-------------------
+The loop of DESIGN §5. A pass takes everything that has happened to the run (reports of
+workers, commands, xtriggers, timers that are due), steps the core through it, and writes all
+that follows in one transaction. Under load a pass takes much at once, so one commit serves
+many tasks; when idle it runs as soon as something happens. Decisions are made outside of the
+transaction: it is valid only if the epoch and the number of the last batch are still ours, so
+nobody else can have decided anything meanwhile.
+
+A step that raises is a bug. The run is read again from the store, where nothing of the failed
+pass was written, and tried again; the third time in a row it is put aside with the cause
+(status "error") and no other run is harmed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from tidewheel.core.operator.end_reasons import with_undone
+from tidewheel.core.operator.requests import Batch, RunLease
+from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.events import Stop, StopMode
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.errors import Refused, RunLost, Unavailable
+from tidewheel.ports.store import Store
+from tidewheel.scheduler.driving import undone
+from tidewheel.scheduler.hearing import (
+    hear_happenings,
+    hear_objects,
+    hear_timers,
+    hear_xtriggers,
+)
+from tidewheel.scheduler.outcome import Work
+from tidewheel.scheduler.stage import Stage
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+
+INBOX_MAX = 2_000
+FAILURES_MAX = 3  # in a row, before a run is put aside
+# Without a failure for so long, the next one is the first. What fails beside the passes, such
+# as an xtrigger, lets one pass succeed in between.
+CALM_SECONDS = 60.0
+RENEWALS_PER_LEASE = 3
+NEARLY_SECONDS = 0.001  # too short to rest for
+ERROR = "error"
+
+OpenStage = Callable[[], Awaitable[Stage]]
+OnBatch = Callable[[Stage, Work], None]
+
+
+class RunDriver(Service):
+    """Advances one run until it is over, or taken over by another scheduler."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunView,
+        lease: RunLease,
+        open_stage: OpenStage,
+        surroundings: Surroundings,
+        on_batch: OnBatch | None = None,
+    ) -> None:
+        super().__init__(f"scheduler of {run.name}", surroundings)
+        self.run_name = run.name
+        self._number = run.number
+        self._lease = lease  # as it was claimed
+        self._store = store
+        self._open_stage = open_stage
+        self._on_batch = on_batch
+        self._stage: Stage | None = None
+        self._failures = 0
+        self._failed_at = 0.0
+        self._read_at = 0.0  # by the local clock
+        self._now = Instant(0.0)  # what the database's clock showed then
+        self._written_at = 0.0
+        self._trouble = ""  # with the run's logs
+        self._is_cut = False  # a batch was full, and more is waiting
+        self._is_half_done = False  # decisions were made that are not written
+        self._status_written = run.status
+        self.pace_seconds = 0.0  # at least between two passes
+        self._passed_at = -math.inf
+        self.status = ""  # how it ended
+        self.reason = ""
+
+    # ---- the shape of a service ----
+
+    async def run(self) -> None:
+        deafen = self._store.listen(self._hear_wake)
+        try:
+            await super().run()
+        finally:
+            deafen()
+            await self.close()
+        if not self.status:
+            await self._give_back()  # not after a cancellation, which stands for a crash
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commands are heard: the run was read, and its folder can be written."""
+        return self._stage is not None
+
+    async def close(self) -> None:
+        """Let go of what the run was driven with; in the store nothing changes."""
+        if self._stage is not None:
+            await self._stage.close(is_hurried=not self.status)
+            self._stage = None
+
+    async def _give_back(self) -> None:
+        """Leave the run as it is to whoever comes next, who need not wait for the lease."""
+        with suppress(Refused, Unavailable):
+            await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
+
+    def _hear_wake(self, wake: Wake) -> None:
+        if wake.everything or self._number in wake.runs:
+            self.wake()
+
+    def rest_seconds(self) -> float | None:
+        stage = self._stage
+        if stage is None or self._is_cut:
+            return 0.0
+        renewal = stage.drive.lease.lease_seconds / RENEWALS_PER_LEASE
+        rest = renewal - (self._clock.monotonic() - self._written_at)
+        next_at = stage.drive.agenda.next_at()
+        if next_at is not None:
+            rest = min(rest, next_at - self._estimated_now())
+        return max(0.0, rest)
+
+    def _estimated_now(self) -> float:
+        return self._now + (self._clock.monotonic() - self._read_at)
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        try:
+            return await self._pass()
+        except Unavailable:
+            await self._drop_what_was_half_done()
+            raise
+        except RunLost as lost:
+            self.status, self.reason = "lost", str(lost)
+            self.ask_stop()
+            return [self.report("run.lost", run=self.run_name, reason=str(lost))]
+        except Exception as error:
+            return await self._fail(error)
+
+    # ---- one pass ----
+
+    async def _pass(self) -> list[ServiceReport]:
+        if self._stage is None:
+            self._stage = await self._open_stage()
+            self._surroundings.failpoint("run_opened")
+        stage = self._stage
+        await self._keep_pace()
+        inbox = await self._store.read_inbox(self._number, INBOX_MAX)
+        self._now, self._read_at = inbox.now, self._clock.monotonic()
+        self._is_half_done = True
+        drive, now = stage.drive, inbox.now
+        begins = not stage.begun
+        if begins:
+            stage.begin(now)
+        await hear_happenings(stage, inbox.happenings)
+        if begins:
+            stage.forget_what_passed()
+        await hear_objects(stage, self._store)
+        hear_xtriggers(stage, now)
+        all_heard = hear_timers(stage, now)
+        self._is_cut = len(inbox.happenings) == INBOX_MAX or not all_heard
+        await self._submit_late(stage, now)
+        await self._stop_if_nothing_has_begun(stage, now)
+        stage.timers.heed(drive, now)
+        await self._write(stage, now)
+        if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
+            self._failures = 0
+        return []
+
+    async def _stop_if_nothing_has_begun(self, stage: Stage, now: Instant) -> None:
+        """A clean stop waits for jobs; what no worker had taken was withdrawn (SEMANTICS §9).
+
+        Once it is withdrawn, nobody but us can offer it again, so no lock is needed.
+        """
+        pool = stage.drive.pool
+        if self._status_written != RunStatus.STOPPING or pool.run.stopping != StopMode.CLEAN:
+            return
+        active = [task for task in pool.tasks.values() if task.is_active]
+        withdrawn = await self._store.withdrawn(self._number)
+        if all(stage.drive.task_id(task.key, task.submit) in withdrawn for task in active):
+            stage.drive.step(Stop(StopMode.NOW, now))
+
+    async def _keep_pace(self) -> None:
+        early = self._passed_at + self.pace_seconds - self._clock.monotonic()
+        if self.pace_seconds and early > 0.0:
+            await self._clock.sleep(early)
+        self._passed_at = self._clock.monotonic()
+
+    # ---- writing ----
+
+    async def _write(self, stage: Stage, now: Instant) -> None:
+        drive = stage.drive
+        if drive.work.is_empty and not drive.is_over:
+            self._is_half_done = False
+            await self._renew_if_due(stage)
+            return
+        stage.decide_whom_to_tell(now)
+        batch = drive.batch(now, await self._reason(stage))
+        if not await self._persist_batch(stage, batch):
+            return
+        work = drive.written()
+        work.seconds = self._clock.monotonic() - self._read_at
+        self._is_half_done = False
+        stage.tell(work, now)
+        self._heed_trouble(stage.files.trouble)
+        self._surroundings.failpoint("batch_told")
+        if self._on_batch is not None:
+            self._on_batch(stage, work)
+        if batch.ends:
+            self.status, self.reason = batch.status, batch.reason
+            self.ask_stop()
+
+    async def _reason(self, stage: Stage) -> str:
+        """Why the run has its status; of one that completes, with what was not done."""
+        drive, reason = stage.drive, stage.reason()
+        if not drive.is_over or drive.status != RunStatus.COMPLETED:
+            return reason
+        rows = await self._store.forgotten(self._number, only_undone=True)
+        forgotten = {row.key: dict(row.verdicts) for row in rows}
+        forgotten |= {
+            key: memory.verdicts for key, memory in drive.work.touched.forgotten.items()
+        }
+        return with_undone(reason, undone(drive.pool, forgotten))
+
+    def _heed_trouble(self, trouble: str) -> None:
+        """A log that cannot be written is told once, and once when it is over."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
+
+    async def _persist_batch(self, stage: Stage, batch: Batch) -> bool:
+        """Until it is written; nothing else can happen to the run meanwhile."""
+        self._surroundings.failpoint("batch_before_write")
+
+        async def write() -> bool:
+            await self._store.write_batch(stage.drive.lease, batch)
+            return True
+
+        written = await self.persist(write)
+        self._surroundings.failpoint("batch_written")
+        self._written_at = self._clock.monotonic()
+        self._status_written = batch.status
+        return bool(written)
+
+    async def _submit_late(self, stage: Stage, now: Instant) -> None:
+        """Templates may take longer than the lease lasts, so it is renewed meanwhile: whoever
+        took the run over would need as long."""
+        if not stage.drive.due:
+            return
+        lease = stage.drive.lease
+        making = asyncio.ensure_future(stage.late_stages.submit(stage.drive, now))
+        try:
+            while not making.done():
+                due = asyncio.ensure_future(
+                    self._clock.sleep(lease.lease_seconds / RENEWALS_PER_LEASE)
+                )
+                try:
+                    await asyncio.wait({making, due}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    due.cancel()
+                if not making.done():
+                    await self._store.renew_run(lease)
+            await making
+        finally:
+            making.cancel()
+
+    async def _renew_if_due(self, stage: Stage) -> None:
+        lease = stage.drive.lease
+        due = lease.lease_seconds / RENEWALS_PER_LEASE
+        if self._clock.monotonic() - self._written_at >= due - NEARLY_SECONDS:
+            await self._store.renew_run(lease)
+            self._written_at = self._clock.monotonic()
+
+    # ---- trouble ----
+
+    async def _drop_what_was_half_done(self) -> None:
+        """The store was needed in the middle of a pass and did not answer.
+
+        What had been decided so far must not be decided again on top of itself.
+        """
+        if self._is_half_done and self._stage is not None:
+            stage, self._stage = self._stage, None
+            self._is_half_done = False
+            await stage.close()
+
+    async def _fail(self, error: Exception) -> list[ServiceReport]:
+        self._failures += 1
+        self._failed_at = self._clock.monotonic()
+        cause = "".join(traceback.format_exception(error))
+        stage, self._stage = self._stage, None
+        try:
+            if self._failures >= FAILURES_MAX:
+                await self._put_aside(stage, error, cause)
+        finally:
+            if stage is not None:
+                await stage.close()
+        facts = {"summary": _in_words(error), "error": cause}
+        return [self.report("step.failed", run=self.run_name, **facts)]
+
+    async def _put_aside(self, stage: Stage | None, error: Exception, cause: str) -> None:
+        """Keep the run from failing for ever, with the reason where people will look.
+
+        Nothing of the run itself is needed for that: it may be what cannot be read.
+        """
+        reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
+        run = await self._store.run(self._number)
+        if run.epoch == self._lease.epoch and run.owner is not None:
+            batch = Batch(
+                number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
+            )
+            await self.persist(lambda: self._store.write_batch(self._lease, batch))
+        if stage is not None:
+            stage.files.write_log(
+                [Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now
+            )
+        self.status, self.reason = ERROR, reason
+        self.ask_stop()
+
+
+def _in_words(error: Exception) -> str:
+    """A refusal says what is wrong with the run; anything else is wrong with the program."""
+    return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"

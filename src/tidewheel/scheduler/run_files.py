@@ -1,0 +1,130 @@
+"""The directory of a run: what it holds, and the logs that its scheduler writes there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tidewheel.core.operator.definition import StoredDefinition
+from tidewheel.core.operator.run_log import Line
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import Unavailable
+from tidewheel.runners.texts import printable
+from tidewheel.services.definitions.kept import unpack
+from tidewheel.services.home_folders import log_generation, log_generations
+from tidewheel.services.run_supplies import note_definition
+
+FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
+MESSAGE = "CYLC_MESSAGE="
+STATUS_BYTES_MAX = 1024 * 1024  # of job.status, when a job is polled
+LOG_BYTES_MAX = 16 * 1024 * 1024  # then the log begins anew
+LOGS_KEPT = 4  # of those before it
+
+
+class RunFolderUnusable(Unavailable):
+    """The directory of a run cannot be written."""
+
+    code = "run_folder_unusable"
+
+    def __init__(self, directory: Path, error: OSError) -> None:
+        super().__init__(
+            f"the run's folder {directory} cannot be written ({error.strerror}); "
+            "make room, or let this user write there"
+        )
+
+
+class RunFiles:
+    """The files of one run. A disk that is full costs log lines, never the run."""
+
+    def __init__(
+        self,
+        directory: Path,
+        trigger_log: Path | None = None,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
+        self.directory = directory
+        self._log_bytes_max = log_bytes_max
+        self.log_path = directory / "log" / "scheduler" / "log"
+        self._trigger_log = trigger_log
+        self._troubles: dict[Path, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """Which of the logs cannot be written, and why."""
+        return "; ".join(self._troubles.values())
+
+    @property
+    def has_trigger_log(self) -> bool:
+        return self._trigger_log is not None
+
+    def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
+        """Make the folders and put the definition's files into them."""
+        try:
+            self._prepare(definition, anew=anew)
+        except OSError as error:
+            raise RunFolderUnusable(self.directory, error) from error
+
+    def _prepare(self, definition: StoredDefinition, *, anew: bool) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in FOLDERS:
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
+        unpack(definition, self.directory, anew=anew)
+        note_definition(self.directory, definition.digest)
+        processed = self.directory / "log" / "config" / "flow-processed.cylc"
+        processed.write_text(definition.text, encoding="utf-8")
+
+    def written_messages(self, job: str) -> list[str]:
+        """What a job, POINT/NAME/NN, has put down in job.status instead of sending it."""
+        path = self.directory / "log" / "job" / job / "job.status"
+        try:
+            # A job may have put anything there: no link is followed, no pipe is waited for.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with open(os.open(path, flags), "rb") as file:
+                lines = file.read(STATUS_BYTES_MAX).decode(errors="replace").splitlines()
+        except OSError:
+            return []
+        found = (line.removeprefix(MESSAGE) for line in lines if line.startswith(MESSAGE))
+        parts = (line.partition("|")[2].partition("|") for line in found)  # TIME|SEVERITY|TEXT
+        return [f"{severity}:{text}" for severity, bar, text in parts if bar]
+
+    def write_log(self, lines: Sequence[Line], at: Instant) -> None:
+        """Append to the run log, which people and jobs read while it grows."""
+        if lines:
+            when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            shown = (f"{when} {level} - {_shown(text)}\n" for level, text in lines)
+            self._append(self.log_path, shown)
+
+    def write_triggers(self, lines: Sequence[str]) -> None:
+        if lines and self._trigger_log is not None:
+            self._append(self._trigger_log, (f"{line}\n" for line in lines))
+
+    def _append(self, path: Path, lines: Iterable[str]) -> None:
+        try:
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write("".join(lines))
+                size = log.tell()
+            if size > self._log_bytes_max and path is self.log_path:
+                self._begin_anew(path)
+        except OSError as error:
+            self._troubles[path] = f"{path} cannot be written: {error.strerror}"
+        else:
+            self._troubles.pop(path, None)
+
+    @staticmethod
+    def _begin_anew(path: Path) -> None:
+        """Whoever reads the log goes on reading: a part says in its name where it begins."""
+        before = log_generations(path)
+        start = before[-1][0] + before[-1][1].stat().st_size if before else 0
+        os.replace(path, log_generation(path, start))
+        unwanted = [one for _, one in before[: max(0, len(before) + 1 - LOGS_KEPT)]]
+        if unwanted:  # an earlier version kept one under this name
+            unwanted.append(path.with_suffix(".old"))
+        for one in unwanted:
+            one.unlink(missing_ok=True)
+
+
+def _shown(text: str) -> str:
+    """What a job said may have several lines: none of them may look like one of ours."""
+    return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))

@@ -1,0 +1,132 @@
+"""Stands by: takes runs that wait for a scheduler, or whose own one died, and drives them.
+
+Theory of operation
+-------------------
+A run is leased (DESIGN §4). Whoever drives it renews the lease with every write; if that ends,
+the lease runs out and the run can be claimed. Any number of these services may look for such
+runs: the store gives each to one of them, under a new epoch, and from then on refuses every
+write of the one before. Runs know nothing of each other: one that fails is put aside by its own
+driver, and one that cannot even be opened is left for the time of a lease.
+
+A run that was begun through a server waits for whichever scheduler looks first; if it cannot be
+taken, that is tried again after the time of a lease.
+
+Where a scheduler died after it had ended its run, somebody may be left who was not told; that
+is made good once the run has been over for longer than its own scheduler would have needed.
+
+A service that is asked to stop gives its runs back at once, as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from tidewheel.config import SchedulerSettings
+from tidewheel.core.operator.views import RunView
+from tidewheel.errors import Refused
+from tidewheel.ports.runs import RunStore
+from tidewheel.scheduler.run_driver import RunDriver
+from tidewheel.services.crew import Crew
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+
+LOOKED_AT_MAX = 10_000  # as many as one call may ask for
+# Claims a run and makes a driver for it; RunHeld if another was faster.
+Driving = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
+# Tells of a run that is over whoever was not told yet.
+Delivering = Callable[[RunView], Awaitable[object]]
+QUIET_SECONDS = 60.0  # twice as long as a scheduler waits for its handlers
+
+
+class Standby(Service):
+    """Takes over runs until it is asked to stop."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        driving: Driving,
+        settings: SchedulerSettings,
+        surroundings: Surroundings,
+        delivering: Delivering | None = None,
+    ) -> None:
+        super().__init__("scheduler", surroundings)
+        self._delivering = delivering
+        self._late: set[int] = set()  # runs whose events are being told
+        self._store = store
+        self._driving = driving
+        self._settings = settings
+        self._crew = Crew()
+        self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
+        self._put_off: dict[int, float] = {}  # until when, by this process's clock
+
+    def rest_seconds(self) -> float | None:
+        return self._settings.interval_seconds
+
+    async def run(self) -> None:
+        await super().run()
+        for driver in self._drivers.values():
+            if driver is not None:
+                driver.ask_stop()
+        while self._drivers:
+            await self._alarm.wait()
+        await self._crew.dismiss()
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        room = self._settings.runs_max - len(self._drivers)
+        if room > 0:
+            now = self._clock.monotonic()
+            self._put_off = {run: at for run, at in self._put_off.items() if now < at}
+            # Those that are put off, or are just being claimed, must not hide all others.
+            passed_over = self._drivers.keys() | self._put_off.keys()
+            count = min(LOOKED_AT_MAX, room + len(passed_over))
+            found = await self._store.claimable_runs(count)
+            new = [run for run in found if run.number not in passed_over]
+            for run in new[:room]:
+                self._drivers[run.number] = None
+                self._crew.add(self._drive(run))
+            await self._look_for_undelivered(room)
+        return []
+
+    async def _look_for_undelivered(self, count: int) -> None:
+        if self._delivering is None:
+            return
+        for run in await self._store.undelivered_runs(QUIET_SECONDS, count):
+            number = run.number
+            if number not in self._late | self._drivers.keys() | self._put_off.keys():
+                self._late.add(number)
+                self._crew.add(self._deliver(run, self._delivering))
+
+    async def _deliver(self, run: RunView, deliver: Delivering) -> None:
+        try:
+            count = await deliver(run)
+            self.tell("run.told", run=run.name, count=count)
+        except Exception as error:
+            self.tell("run.not_told", run=run.name, error=repr(error))
+            self._try_later(run)
+        finally:
+            self._late.discard(run.number)
+
+    async def _drive(self, run: RunView) -> None:
+        """One run to its end; its troubles are told and are nobody else's."""
+        try:
+            async with self._driving(run) as driver:
+                self._drivers[run.number] = driver
+                self.tell("run.taken", run=run.name, status=run.status)
+                if self._stop_asked:
+                    driver.ask_stop()
+                await driver.run()
+                self.tell("run.left", run=run.name, status=driver.status, why=driver.reason)
+        except Refused as refused:  # another was faster, or it was deleted meanwhile
+            self.tell("run.not_taken", run=run.name, reason=str(refused))
+            if run.given is not None:  # nobody has a lease that would have to run out first
+                self._try_later(run)
+        except Exception as error:
+            self.tell("run.failed", run=run.name, error=repr(error))
+            self._try_later(run)  # it may have failed before there was a lease
+        finally:
+            del self._drivers[run.number]
+            if self._stop_asked:  # else the next look is soon enough, and never at once
+                self.wake()
+
+    def _try_later(self, run: RunView) -> None:
+        self._put_off[run.number] = self._clock.monotonic() + self._settings.lease_seconds

@@ -1,0 +1,329 @@
+"""Who is told what happens in a run: event handlers and mail, at least once.
+
+Theory of operation. What somebody is to be told of is written with the batch that decided it,
+as rows of the run's outbox. Once the batch is in the store, handlers are called and mail is
+sent; when all of that is over for an event, its row is deleted. Whoever takes the run after a
+crash finds the rows that are left, and does them again: an event may be told twice, and is
+never lost. Of a run that was over by then, any scheduler of the store does it (`deliver_left`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NO_EVENTS, RunMode
+from tidewheel.core.graph.outputs import STARTED, SUCCEEDED
+from tidewheel.core.operator.requests import Undelivered
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.states import Key
+from tidewheel.errors import Unavailable
+from tidewheel.ports.runs import RunStore
+from tidewheel.scheduler.driving import Drive
+from tidewheel.scheduler.handlers import (
+    EventHandlers,
+    HandledNotice,
+    HandledRun,
+    HandlerSurroundings,
+    TaskFacts,
+)
+from tidewheel.scheduler.mail import Mailer, MailSettings
+from tidewheel.scheduler.news import (
+    FAILED,
+    RETRY,
+    SUBMISSION_FAILED,
+    SUBMISSION_RETRY,
+)
+from tidewheel.scheduler.nodes import Nodes
+from tidewheel.scheduler.outcome import News, Work
+from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.task_timers import TASK_TIMERS
+from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.service import Surroundings
+
+DRAIN_SECONDS = 30.0
+HURRIED_SECONDS = 2.0  # for a scheduler that leaves a run which goes on
+STARTUP, SHUTDOWN, ABORT, STALL = "startup", "shutdown", "abort", "stall"
+MESSAGE = "message/"  # how notices of what jobs say begin
+# The statuses of a run that are events of the workflow, and how those are called.
+_STATUS_EVENTS = {
+    RunStatus.STALLED: STALL,
+    RunStatus.COMPLETED: SHUTDOWN,
+    RunStatus.STOPPED: SHUTDOWN,
+}
+
+
+_ENDS = (SUCCEEDED, FAILED, SUBMISSION_FAILED, RETRY, SUBMISSION_RETRY)
+
+
+class _Job(NamedTuple):
+    """What handlers may want to know of a job. One of an earlier process is not known."""
+
+    try_number: int
+    submitted_at: Instant | None
+    started_at: Instant | None = None
+
+
+_UNKNOWN = _Job(1, None)
+NO_POINT = Point(0)
+
+
+class _Decided(NamedTuple):
+    notice: HandledNotice
+    point: Point  # of its task
+
+
+class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An event as its row keeps it, of a task or, without a name, of the run.
+
+    Another version may know more fields, or fewer: those that are not known are passed over,
+    and those that are missing have the values that they have here.
+    """
+
+    event: str
+    message: str = ""
+    point: int = 0
+    name: str = ""
+    submit: int = 0
+    try_number: int = 1
+    submitted_at: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Outbox:
+    """The rows of one run: which events were told by now is written a moment later."""
+
+    def __init__(self, store: RunStore, run: int) -> None:
+        self._store, self._run = store, run
+        self._told: list[Undelivered] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._under_way = 0
+        self._settled = asyncio.Event()
+
+    def begun(self) -> None:
+        """Somebody is being told of an event."""
+        self._under_way += 1
+        self._settled.clear()
+
+    def done(self, one: Undelivered, *, is_told: bool) -> None:
+        """Nobody is being told of it any more; unless all were, its row stays."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._settled.set()
+        if not is_told:
+            return
+        self._told.append(one)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write(), name="outbox")
+            self._writing.add_done_callback(self._wrote)
+
+    def _wrote(self, _: asyncio.Task[None]) -> None:
+        self._writing = None
+
+    async def _write(self) -> None:
+        while self._told:
+            told, self._told = self._told, []
+            try:
+                await self._store.delivered(self._run, told)
+            except Unavailable:  # with the next ones; if it never is, they are told twice
+                self._told = told + self._told
+                return
+
+    async def settled(self) -> None:
+        """Wait until nobody is being told of anything any more."""
+        if self._under_way:
+            await self._settled.wait()
+
+    async def close(self) -> None:
+        if self._writing is not None:
+            await self._writing
+        with suppress(Unavailable):
+            await self._write()
+
+
+class Telling:
+    """Of one run. What nobody handles costs a look-up."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - made in one place, by taking.py
+        self,
+        run: RunView,
+        restored: RestoredDefinition,
+        files: RunFiles,
+        surroundings: Surroundings,
+        environment: Mapping[str, str],
+        mail: MailSettings,
+        outbox: Outbox,
+    ) -> None:
+        self._run = run
+        self._outbox = outbox
+        self._is_begun = False
+        self._decided: list[_Decided] = []  # in the batch that is being written
+        settings = restored.settings
+        handled = HandledRun(
+            name=run.name,
+            host=socket.gethostname(),
+            owner=environment.get("USER", ""),
+            meta=settings.meta,
+        )
+        mailer = Mailer(
+            handled,
+            settings.scheduler.mail,
+            surroundings.clock,
+            mail,
+            on_report=surroundings.on_report,
+        )
+        self._handlers = EventHandlers(
+            settings.scheduler.events,
+            HandlerSurroundings(
+                run=handled,
+                directory=files.directory,
+                environment=environment,
+                clock=surroundings.clock,
+                mailer=mailer,
+                mode=RunMode(run.options.mode),
+                on_report=surroundings.on_report,
+            ),
+        )
+        self._jobs: dict[Key, _Job] = {}  # of nodes with handlers
+
+    def reload(self, restored: RestoredDefinition) -> None:
+        self._handlers.redefine(restored.settings.scheduler.events)
+
+    def decide(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> list[str]:
+        """Before a batch is written: of what in it somebody is to be told, as rows of it."""
+        self._decided = []
+        if not self._is_begun:
+            how = "was started" if drive.lease.batch == 0 else "is carried on"
+            self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))
+        for one in work.news:
+            node = nodes.node(one.key) if one.key[1] in drive.graph.nodes else None
+            if node is not None and self._handlers.wants(one.event, node):
+                self._add_task(drive, nodes, one, now)
+            self._note_course(one, now)
+        self._note_submissions(drive, nodes, work, now)
+        for notice in work.notices:
+            self._add_notice(drive, nodes, notice, now)
+        if drive.gave_up and drive.gave_up != RunStatus.STALLED:
+            self._add(HandledNotice(event=ABORT, message=drive.gave_up))
+        return [body_of(*one) for one in self._decided]
+
+    def tell(self, batch: int) -> None:
+        """The batch is in the store."""
+        self._is_begun = True
+        decided, self._decided = self._decided, []
+        for place, one in enumerate(decided):
+            self._notice(Undelivered(batch, place, ""), one.notice)
+
+    def tell_again(self, rows: Sequence[Undelivered], graph: Graph, nodes: Nodes) -> None:
+        """What a scheduler before us left."""
+        for row in rows:
+            self._notice(row, notice_of(row.body, graph, nodes))
+
+    def _notice(self, row: Undelivered, notice: HandledNotice) -> None:
+        self._outbox.begun()
+        self._handlers.notice(notice, lambda is_told: self._outbox.done(row, is_told=is_told))
+
+    def _add(self, notice: HandledNotice, point: Point = NO_POINT) -> None:
+        node = None if notice.task is None else notice.task.node
+        if self._handlers.wants(notice.event, node):
+            self._decided.append(_Decided(notice, point))
+
+    def _add_notice(self, drive: Drive, nodes: Nodes, notice: Notice, now: Instant) -> None:
+        if notice.task is None:
+            event = _STATUS_EVENTS.get(notice.event, notice.event)  # type: ignore[call-overload]
+            self._add(HandledNotice(event=event, message=notice.text))
+        elif notice.event.startswith(MESSAGE) and notice.task[1] in drive.graph.nodes:
+            event = notice.event.removeprefix(MESSAGE).lower()
+            task = drive.pool.tasks.get(notice.task)
+            submit = 0 if task is None else task.submit
+            self._add_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
+        elif notice.event in TASK_TIMERS and notice.task in drive.pool.tasks:
+            submit = drive.pool.tasks[notice.task].submit
+            news = News(notice.event, notice.task, submit, notice.text)
+            self._add_task(drive, nodes, news, now)
+
+    def _add_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
+        job = self._jobs.get(one.key, _UNKNOWN)
+        facts = TaskFacts(
+            node=nodes.node(one.key),
+            point=drive.graph.cycling.style.text(one.key[0]),
+            submit=one.submit,
+            try_number=job.try_number,
+            submitted_at=job.submitted_at,
+            started_at=now if one.event == STARTED else job.started_at,
+            ended_at=now if one.event in _ENDS else None,
+        )
+        message = one.text or f"job {one.event}"
+        self._add(HandledNotice(event=one.event, message=message, task=facts), one.key[0])
+
+    def _note_submissions(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
+        for task_id in work.submissions:
+            key, _ = drive.jobs.get(task_id, (None, 0))
+            task = None if key is None else drive.pool.tasks.get(key)
+            if task is not None and nodes.node(task.key).events is not NO_EVENTS:
+                self._jobs[task.key] = _Job(task.try_number, now)
+
+    def _note_course(self, one: News, now: Instant) -> None:
+        if one.event == STARTED and one.key in self._jobs:
+            self._jobs[one.key] = self._jobs[one.key]._replace(started_at=now)
+        elif one.event in _ENDS:
+            self._jobs.pop(one.key, None)
+
+    async def settled(self) -> None:
+        """Wait until everybody was told who can be, however long that takes."""
+        await self._outbox.settled()
+
+    async def close(self, *, is_hurried: bool = False) -> None:
+        """Wait for what is under way, but not for long."""
+        await self._handlers.drain(HURRIED_SECONDS if is_hurried else DRAIN_SECONDS)
+        await self._outbox.close()
+
+
+def body_of(notice: HandledNotice, point: Point) -> str:
+    """As a row of the outbox."""
+    task = notice.task
+    body = OutboxBody(event=notice.event, message=notice.message)
+    if task is not None:
+        body = OutboxBody(
+            event=notice.event,
+            message=notice.message,
+            point=point,
+            name=task.node.name,
+            submit=task.submit,
+            try_number=task.try_number,
+            submitted_at=task.submitted_at,
+            started_at=task.started_at,
+            ended_at=task.ended_at,
+        )
+    return msgspec.json.encode(body).decode()
+
+
+def notice_of(text: str, graph: Graph, nodes: Nodes) -> HandledNotice:
+    """With the node as it is now: its handlers are those of the definition in force."""
+    body = msgspec.json.decode(text, type=OutboxBody)
+    if not body.name:
+        return HandledNotice(event=body.event, message=body.message)
+    point = Point(body.point)
+    times = (body.submitted_at, body.started_at, body.ended_at)
+    submitted, started, ended = (None if at is None else Instant(at) for at in times)
+    facts = TaskFacts(
+        node=nodes.node((point, body.name)),
+        point=graph.cycling.style.text(point),
+        submit=body.submit,
+        try_number=body.try_number,
+        submitted_at=submitted,
+        started_at=started,
+        ended_at=ended,
+    )
+    return HandledNotice(event=body.event, message=body.message, task=facts)

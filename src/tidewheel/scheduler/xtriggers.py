@@ -1,0 +1,280 @@
+"""Finds out whether the xtriggers that tasks wait for are satisfied (SEMANTICS §11).
+
+Theory of operation
+-------------------
+Tasks wait for labels; labels stand for calls; tasks whose calls read the same wait together
+for one watch. A call that was satisfied is remembered, so that whoever comes later is satisfied
+at once, after a restart, too: what must outlive this process comes out of `take_rows` and goes
+back in through `restore`.
+
+Clocks are never polled: `due_at` says when, for the scheduler's own timers. A push trigger is
+a message that somebody sends; it satisfies one task and is kept until that task comes.
+
+A sequential xtrigger is called for one point of a task after the other, as in Cylc, where the
+next instance of a task without parents comes to be only then.
+
+Nothing here changes a run: what was found lies in `take_satisfied` and `wake` has been called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.requests import Broadcast, XtriggerResult
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.spawning import MESSAGE
+from tidewheel.core.sched.states import Key
+from tidewheel.scheduler.push_triggers import PushTriggers
+from tidewheel.scheduler.xtrigger_calls import call_for
+from tidewheel.scheduler.xtrigger_results import XtriggerResults
+from tidewheel.scheduler.xtrigger_watches import Watches, XtriggerSurroundings
+from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
+
+TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
+IN_LINE = ""  # in the place of a signature: its turn has not come yet
+
+
+class Satisfied(NamedTuple):
+    """These tasks need not wait for this label any more."""
+
+    label: str
+    keys: tuple[Key, ...]
+    signature: str
+    results: Mapping[str, str]
+
+
+class _Wait(NamedTuple):
+    key: Key
+    label: str
+
+
+class Xtriggers:
+    """What the tasks of one run wait for. Used in its loop only."""
+
+    def __init__(self, graph: Graph, around: XtriggerSurroundings) -> None:
+        self._around = around
+        self._graph = graph
+        self._clocks = ClockTriggers(graph.xtriggers, graph.cycling)
+        self._watches = Watches(around, self._found)
+        self._pushed = PushTriggers(around.settings.heard_max)
+        self._waits: dict[_Wait, str] = {}  # signature, or IN_LINE
+        self._waiting: dict[str, dict[_Wait, None]] = {}  # by signature
+        self._lines: dict[tuple[str, str], set[_Wait]] = {}  # by label and node
+        self._results = XtriggerResults(around.settings.remembered_max)
+        self._satisfied: list[Satisfied] = []
+
+    # ---- who waits ----
+
+    def due_at(self, key: Key, label: str) -> Instant | None:
+        """When the scheduler's own timer lets this task go; None: it must be watched."""
+        return self._clocks.due_at(label, key[0])
+
+    def watch(self, key: Key, label: str, now: Instant) -> None:
+        """A task begins to wait; to say so twice changes nothing."""
+        wait = _Wait(key, label)
+        if wait in self._waits:
+            return
+        if label.startswith(MESSAGE):
+            self._listen(wait)
+        elif (due_at := self.due_at(key, label)) is not None:
+            self._wait_for_clock(wait, due_at, now)
+        elif self._is_sequential(wait):
+            self._waits[wait] = IN_LINE
+            self._lines.setdefault((label, key[1]), set()).add(wait)
+            self._advance(label, key[1])
+        else:
+            self._begin(wait)
+
+    def drop(self, key: Key, label: str) -> None:
+        """It no longer waits."""
+        wait = _Wait(key, label)
+        if label.startswith(MESSAGE):
+            self._pushed.drop(label.removeprefix(MESSAGE), key)
+        signature = self._waits.pop(wait, IN_LINE)
+        waiting = self._waiting.get(signature)
+        if waiting is not None:
+            waiting.pop(wait, None)
+            if not waiting:
+                del self._waiting[signature]
+                self._watches.end(signature)
+        self._leave_line(wait)
+
+    def hear(self, message: str, trigger_id: str = "") -> None:
+        """A push trigger: satisfies one task that waits for this message, or will."""
+        label = MESSAGE + message
+        key = self._pushed.hear(message, trigger_id)
+        if key is None:
+            self._results.note(self._pushed.row(message))
+        else:
+            self._let_go([_Wait(key, label)], label, _named(trigger_id))
+
+    def awaited_messages(self) -> list[str]:
+        """Push triggers that tasks wait for now."""
+        return self._pushed.awaited()
+
+    # ---- what was found ----
+
+    def take_satisfied(self) -> list[Satisfied]:
+        """What was found since the last time; a bug in a watch is raised here."""
+        if self._watches.bug is not None:
+            raise self._watches.bug
+        found, self._satisfied = self._satisfied, []
+        self._results.close_pass()
+        return found
+
+    def take_rows(self) -> list[XtriggerResult]:
+        """What belongs into the batch that tells the core what `take_satisfied` gave."""
+        return self._results.take_rows()
+
+    def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """What was found for a task, by label: its job sees each as LABEL_NAME."""
+        point, name = key
+        node = self._graph.nodes.get(name)
+        if node is None or not node.xtriggers:
+            return ()
+        text = self._graph.cycling.style.text(point)
+        words = self._around.context.words(text, name)
+        found = []
+        for label in dict.fromkeys(
+            label for one, label in node.xtriggers if one.contains(point)
+        ):
+            xtrigger = self._graph.xtriggers.get(label)
+            if xtrigger is not None and xtrigger.function != WALL_CLOCK:
+                results = self._results.find(call_for(xtrigger, words).signature)
+                found += [(label, results)] if results else []
+        return tuple(found)
+
+    def broadcasts(self, one: Satisfied) -> list[Broadcast]:
+        """As in Cylc, every task of the point finds the id of a message that was pushed. The
+        results of functions go to jobs as they are, see `results_for`: a shell that expands
+        broadcasts must not meet what somebody outside has written."""
+        if not one.label.startswith(MESSAGE):
+            return []
+        text = self._graph.cycling.style.text
+        return [
+            Broadcast(text(point), "root", f"[environment]{variable}", _literal(value))
+            for point, _ in one.keys
+            for variable, value in one.results.items()
+        ]
+
+    def restore(self, rows: Iterable[XtriggerResult]) -> None:
+        """What an earlier process knew; before anything is watched."""
+        for row in rows:
+            if row.signature.startswith(MESSAGE):
+                self._pushed.restore(row)
+            else:
+                self._results.restore(row)
+
+    def redefine(self, graph: Graph, now: Instant) -> None:
+        """The definition was reloaded: whoever waits, waits for what it says now."""
+        waits = list(self._waits)
+        for wait in waits:
+            self.drop(*wait)
+        self._graph = graph
+        self._clocks = ClockTriggers(graph.xtriggers, graph.cycling)
+        for key, label in waits:
+            if label.startswith(MESSAGE) or self._clocks.find(label) is not None:
+                self.watch(key, label, now)
+
+    async def close(self) -> None:
+        """Nothing is called any more, and nobody is left who could be."""
+        await self._watches.close()
+        await self._around.functions.close()
+
+    # ---- what is called ----
+
+    def _listen(self, wait: _Wait) -> None:
+        message = wait.label.removeprefix(MESSAGE)
+        trigger_id = self._pushed.watch(message, wait.key)
+        if trigger_id is None:
+            self._waits[wait] = wait.label
+        else:
+            self._results.note(self._pushed.row(message))
+            self._let_go([wait], wait.label, _named(trigger_id))
+
+    def _wait_for_clock(self, wait: _Wait, due_at: Instant, now: Instant) -> None:
+        """For whoever has no timers of his own."""
+        signature = f"{WALL_CLOCK}(trigger_time={due_at:.0f})"
+        if due_at <= now:
+            self._let_go([wait], signature, {})
+        elif self._join(wait, signature):
+            self._watches.sleep(signature, due_at - now)
+
+    def _begin(self, wait: _Wait) -> None:
+        (point, name), label = wait
+        xtrigger = self._graph.xtriggers.get(label)
+        if xtrigger is None:  # of a definition that was reloaded: `redefine` will know it
+            self._waits[wait] = IN_LINE
+            return
+        words = self._around.context.words(self._graph.cycling.style.text(point), name)
+        call = call_for(xtrigger, words)
+        known = self._results.find(call.signature)
+        if known is not None:
+            self._let_go([wait], call.signature, known)
+        elif self._join(wait, call.signature):
+            self._watches.call(label, call, xtrigger.interval_seconds)
+
+    def _join(self, wait: _Wait, signature: str) -> bool:
+        """Wait together with others; True for the first."""
+        self._waits[wait] = signature
+        waiting = self._waiting.setdefault(signature, {})
+        waiting[wait] = None
+        return len(waiting) == 1
+
+    def _is_sequential(self, wait: _Wait) -> bool:
+        """Whether it is called for one point after the other: of tasks without parents."""
+        xtrigger = self._graph.xtriggers.get(wait.label)
+        point, name = wait.key
+        if xtrigger is None or not xtrigger.sequential or name not in self._graph.nodes:
+            return False
+        return next(self._graph.prerequisites(name, point), None) is None
+
+    def _advance(self, label: str, name: str) -> None:
+        """Call for the earliest instance of a task that waits for a sequential xtrigger."""
+        first = min(self._lines.get((label, name), ()), default=None)
+        if first is not None and self._waits[first] == IN_LINE:
+            self._begin(first)
+
+    def _leave_line(self, wait: _Wait) -> None:
+        (_, name), label = wait
+        line = self._lines.get((label, name))
+        if line is None or wait not in line:
+            return
+        line.remove(wait)
+        if not line:
+            del self._lines[label, name]
+        self._advance(label, name)
+
+    # ---- finding ----
+
+    def _found(self, signature: str, results: Mapping[str, str]) -> None:
+        """A watch ended well."""
+        if not signature.startswith(f"{WALL_CLOCK}("):
+            self._results.remember(signature, results)
+        self._let_go(self._waiting.pop(signature), signature, results)
+
+    def _let_go(
+        self, waits: Iterable[_Wait], signature: str, results: Mapping[str, str]
+    ) -> None:
+        keys: dict[str, list[Key]] = {}
+        gone = list(waits)
+        for wait in gone:
+            self._waits.pop(wait, None)
+            keys.setdefault(wait.label, []).append(wait.key)
+        self._satisfied += [
+            Satisfied(label, tuple(found), signature, results) for label, found in keys.items()
+        ]
+        self._around.wake()
+        for wait in gone:
+            self._leave_line(wait)
+
+
+def _named(trigger_id: str) -> dict[str, str]:
+    return {TRIGGER_ID: trigger_id} if trigger_id else {}
+
+
+def _literal(value: str) -> str:
+    """For a text between double quotes in a shell."""
+    return "".join(f"\\{letter}" if letter in '"$`\\' else letter for letter in value)

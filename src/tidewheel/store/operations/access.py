@@ -1,0 +1,126 @@
+"""Tokens, whose workers are whose, the audit, and answers kept for repeated requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tidewheel.core.queue.access import (
+    AuditEntry,
+    Grant,
+    KeptAnswer,
+    NewToken,
+    Scope,
+    TokenKind,
+    TokenView,
+    token_findings,
+)
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.rows import storable
+from tidewheel.store.transaction import Transaction
+
+KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
+FORGOTTEN_AT_ONCE_MAX = 100
+LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them
+NUMBER_MAX = 2**63 - 1
+
+
+def create_token(tx: Transaction, new: NewToken) -> TokenView:
+    """Store a token that keeps the rules."""
+    if findings := token_findings(new):
+        raise BadSetting("token", new.name, "; ".join(findings))
+    if new.kind is TokenKind.LOGIN:
+        keep, count = LOGINS_KEPT_SECONDS, FORGOTTEN_AT_ONCE_MAX
+        tx.rows("forget_logins", keep_seconds=keep, count=count)
+    [[number]] = tx.rows(
+        "insert_token",
+        kind=new.kind,
+        parent=new.parent,
+        name=new.name,
+        digest=new.digest,
+        scopes=json.dumps(sorted(new.grant.scopes)),
+        queues=json.dumps(new.grant.queues),
+        workflows=json.dumps(new.grant.workflows),
+        lasts_seconds=new.lasts_seconds,
+    )
+    found, _ = token(tx, number)
+    return found
+
+
+def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
+    """A token, and the time at the database."""
+    rows = tx.rows("get_token", number=number) if 0 < number <= NUMBER_MAX else []
+    if not rows:
+        raise NotFound("token", str(number))
+    *row, now = rows[0]
+    return _token_view(row), Instant(now)
+
+
+def tokens(tx: Transaction) -> list[TokenView]:
+    """Newest first."""
+    return [_token_view(row) for row in tx.rows("list_tokens")]
+
+
+def revoke_token(tx: Transaction, number: int) -> TokenView:
+    """Again changes nothing."""
+    if not 0 < number <= NUMBER_MAX or not tx.rows("revoke_token", number=number):
+        raise NotFound("token", str(number))
+    return token(tx, number)[0]
+
+
+def worker_token(tx: Transaction, worker_number: int) -> int | None:
+    """The token that registered a worker."""
+    rows = tx.rows("get_worker_token", worker_number=worker_number)
+    return rows[0][0] if rows else None
+
+
+def add_audit(tx: Transaction, entry: AuditEntry) -> None:
+    """Its number and time are the store's business."""
+    given = asdict(entry)
+    del given["number"], given["at"]
+    given["target"] = storable(entry.target)
+    tx.rows("add_audit", **given)
+
+
+def audit(tx: Transaction, before: int | None, count: int) -> list[AuditEntry]:
+    """Newest first."""
+    rows = tx.rows("list_audit", before=NUMBER_MAX if before is None else before, count=count)
+    names = tuple(AuditEntry.__dataclass_fields__)
+    return [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def kept_answer(tx: Transaction, token_number: int, key: str) -> KeptAnswer | None:
+    """What was answered to this key before."""
+    rows = tx.rows("get_answer", token=token_number, key=key)
+    names = tuple(KeptAnswer.__dataclass_fields__)
+    return KeptAnswer(**dict(zip(names, rows[0], strict=True))) if rows else None
+
+
+def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
+    """Remember it, and forget some that are old."""
+    tx.rows("forget_answers", keep_seconds=KEEP_SECONDS, count=FORGOTTEN_AT_ONCE_MAX)
+    tx.rows("keep_answer", **asdict(answer))
+
+
+def _token_view(row: Sequence[Any]) -> TokenView:
+    number, kind, parent, name, digest, scopes, queues, workflows, *times = row
+    created, expires, used, revoked = times
+    return TokenView(
+        number=number,
+        kind=TokenKind(kind),
+        parent=parent,
+        name=name,
+        digest=digest,
+        grant=Grant(
+            scopes=frozenset(Scope(scope) for scope in json.loads(scopes)),
+            queues=tuple(json.loads(queues)),
+            workflows=tuple(json.loads(workflows)),
+        ),
+        created_at=Instant(created),
+        expires_at=expires,
+        used_at=used,
+        revoked_at=revoked,
+    )

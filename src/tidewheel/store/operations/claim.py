@@ -1,0 +1,195 @@
+"""Handing tasks to workers: the oldest of the highest priority that fit and may run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import NamedTuple
+
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.queue.lease import check_lease_seconds
+from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
+from tidewheel.core.queue.requests import Claimed, ClaimedTasks, ClaimRequest
+from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.steps import step
+from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
+from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStatus
+from tidewheel.store.operations.cascade import lock_tasks, write_changes
+from tidewheel.store.operations.look import views_of
+from tidewheel.store.operations.runs import get_run
+from tidewheel.store.resource_rows import labels_text
+from tidewheel.store.rows import (
+    ClaimedRow,
+    claimed,
+    lease_rows,
+    worker_number,
+)
+from tidewheel.store.transaction import Row, Transaction
+
+CLAIM_COUNT_MAX = 10_000
+
+
+class _Plan(NamedTuple):
+    """plan_claim: what the queue and the worker's row say."""
+
+    worker_known: bool
+    paused: bool
+    aging: bool
+    limited: bool
+    fence_kill: bool
+    lease_seconds: float
+    next_due_seconds: float | None  # until the next delayed task can be claimed
+
+    @property
+    def any_due(self) -> bool:
+        return self.next_due_seconds is not None and self.next_due_seconds <= 0.0
+
+
+def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
+    """Up to ``count`` tasks of one queue, each leased to the worker; highest priority first."""
+    plan = _plan(tx, request.queue, request.worker, request.lease_seconds)
+    if plan.paused:
+        return ClaimedTasks()
+    next_due = plan.next_due_seconds
+    if plan.any_due:
+        # Delayed tasks stay out of the claim index until they are due, so that a million of
+        # them cost a claim nothing; the first claim after the time puts them in.
+        tx.rows("promote_due_tasks", queue=request.queue)
+        next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
+    if plan.limited:
+        rows = _claim_limited(tx, request, plan)
+    elif plan.aging:
+        given = _wanted(request) | _NO_LIMITS
+        rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
+    else:
+        rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
+        rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
+    return ClaimedTasks((_claimed(row, plan) for row in rows), next_due)
+
+
+def claim_by_id(
+    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None
+) -> Claimed:
+    """One task by name (R002-34); its queue's pause and limits are for those who take any."""
+    task = lock_tasks(tx, [task_id]).get(task_id)
+    if task is None:
+        raise NotFound("task", task_id)
+    plan = _plan(tx, task.queue, worker, lease_seconds)
+    if task.status is not Status.READY:
+        raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
+    _refuse_withdrawn(tx, task)
+    _refuse_delayed(tx, task)
+    change = replace(
+        step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
+    )
+    write_changes(tx, [change])
+    rows = tx.rows("get_claimed", seq=task.seq)
+    tx.rows("add_leases", leases=lease_rows(rows, worker, plan.lease_seconds))
+    return _claimed(rows[0], plan)
+
+
+def _claimed(row: Row, plan: _Plan) -> Claimed:
+    return claimed(
+        row,
+        lease_seconds=plan.lease_seconds,
+        fence_kill=bool(plan.fence_kill),
+        limited=bool(plan.limited),
+    )
+
+
+def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
+    if task.run is None:
+        return
+    [(_, status)] = tx.rows("lock_runs", runs=[task.run])
+    if status in WITHDRAWN_STATUSES:
+        run = get_run(tx, task.run)
+        raise NotRunning(run.name, status, is_driven=run.owner is not None)
+
+
+def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
+    due_at = views_of(tx, [task.seq])[0].due_at
+    if due_at is not None:
+        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
+
+
+def _plan(tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None) -> _Plan:
+    plan = _Plan._make(
+        tx.rows("plan_claim", queue=queue, worker_number=worker_number(worker))[0]
+    )
+    if not plan.worker_known:
+        raise NotFound("worker", worker)
+    if lease_seconds is None:
+        return plan
+    return plan._replace(lease_seconds=check_lease_seconds(lease_seconds))
+
+
+_NO_LIMITS = {"whole_queue": CLAIM_COUNT_MAX, "each_key": CLAIM_COUNT_MAX, "by_key": []}
+
+
+def _wanted(request: ClaimRequest) -> dict[str, object]:
+    if not 1 <= request.count <= CLAIM_COUNT_MAX:
+        raise BadSetting("count", request.count, f"1 to {CLAIM_COUNT_MAX}")
+    free, handlers = request.free, request.handlers
+    return {
+        "queue": request.queue,
+        "worker": request.worker,
+        "count": request.count,
+        "cpu": free.cpu,
+        "memory_bytes": free.memory_bytes,
+        "gpu": free.gpu,
+        "labels": labels_text(free.labels) or "[]",
+        "nodes": free.nodes,
+        "idle_nodes": free.idle,
+        "buffer_bytes": free.buffer_bytes,
+        "commands": request.commands,
+        "any_handler": handlers is None,
+        "handlers": sorted(handlers or ()),
+        "bare": request.bare,
+    }
+
+
+def _claim_limited(tx: Transaction, request: ClaimRequest, plan: _Plan) -> list[Row]:
+    """Under limits: their rows are locked first, so that claims count one after the other."""
+    now, limits = _lock_limits(tx, request.queue)
+    running = Counter(
+        {key: count for key, count in tx.rows("count_leases", queue=request.queue)}
+    )
+    running[WHOLE_QUEUE] = sum(running.values())
+    buckets = [
+        Bucket(key=key, tokens=tokens, refilled_at=at)
+        for key, tokens, at in tx.rows("list_buckets", queue=request.queue)
+    ]
+    allowed = allowance(limits, running, buckets, now)
+    rows = tx.claim(
+        "claim_tasks_by_rules",
+        plan.lease_seconds,
+        **_wanted(request),
+        aging=plan.aging,
+        whole_queue=allowed.whole_queue,
+        each_key=allowed.each_key,
+        by_key=[{"key": key, "count": count} for key, count in allowed.by_key.items()],
+    )
+    taken = Counter(key for row in rows if (key := ClaimedRow._make(row).limit_key) is not None)
+    taken[WHOLE_QUEUE] = len(rows)
+    after = spent(limits, buckets, taken, now)
+    if after:
+        tx.rows("save_buckets", queue=request.queue, buckets=after)
+    return rows
+
+
+def _lock_limits(tx: Transaction, queue: str) -> tuple[Instant, list[Limit]]:
+    rows = tx.rows("lock_limits", queue=queue)
+    limits = [
+        Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
+        for _, key, most, rate, seconds in rows
+    ]
+    return rows[0][0], limits
+
+
+def _claim_order(row: Row) -> tuple[int, int]:
+    # Row is a plain tuple here: naming its fields would cost as much as the sort.
+    return (-row[_PRIORITY], row[_SEQ])
+
+
+_PRIORITY = ClaimedRow._fields.index("priority")
+_SEQ = ClaimedRow._fields.index("seq")

@@ -1,0 +1,245 @@
+"""What workers say about their attempts: signs of life, messages, usage, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidewheel.core.queue.lease import Answer, Holder, check_holder, check_progress
+from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported, UsageSample
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.steps import End, Ending, end_signal, step
+from tidewheel.core.queue.steps import adopt as adopt_step
+from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
+from tidewheel.core.queue.values import values_text
+from tidewheel.errors import MessagesMissing, NotFound, Refused
+from tidewheel.store.operations.cascade import Effects, apply, lock_tasks, write_changes
+from tidewheel.store.operations.events import EventRow, spoken, start, success, tell_runs
+from tidewheel.store.rows import (
+    ClaimedRow,
+    claimed,
+    storable,
+    storable_end,
+    worker_number,
+)
+from tidewheel.store.transaction import PlainEnd, Transaction, in_chunks, rows_in_chunks
+
+_PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
+
+
+@dataclass(slots=True)
+class _Writes:
+    """What a round of reports stores, gathered so that each table is written once."""
+
+    started: list[dict[str, object]] = field(default_factory=list)
+    messages: list[dict[str, object]] = field(default_factory=list)
+    counts: list[dict[str, object]] = field(default_factory=list)
+    usage: list[dict[str, object]] = field(default_factory=list)
+    outputs: dict[int, set[str]] = field(default_factory=dict)
+    values: list[dict[str, object]] = field(default_factory=list)
+    decided: list[tuple[TaskState, Change]] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+
+
+def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    """Extend every lease that is still this worker's; one answer per beat."""
+    for beat in beats:
+        check_progress(beat.progress)
+    tx.rows("touch_worker", worker_number=worker_number(worker))
+    rows = [
+        {"id": beat.task_id, "attempt": beat.attempt, "progress": beat.progress}
+        for beat in beats
+    ]
+    held = {
+        (task_id, attempt): status
+        for chunk in in_chunks(rows)
+        for task_id, attempt, status in tx.rows("extend_leases", worker=worker, beats=chunk)
+    }
+    return [_answer(held.get((beat.task_id, beat.attempt))) for beat in beats]
+
+
+def _answer(status: str | None) -> Answer:
+    if status is None:
+        return Answer.LOST
+    return Answer.CANCEL if status == Status.CANCELLING.value else Answer.GO_ON
+
+
+def report(
+    tx: Transaction, reports: Sequence[Report], chance: Callable[[], float], effects: Effects
+) -> list[Reported]:
+    """Apply reports; one that is refused stops no other."""
+    answers: dict[int, Reported] = {}
+    if len({one.holder.task_id for one in reports}) == len(reports):
+        answers = _succeed_plainly(tx, reports, effects)
+        answers |= _start_plainly(tx, reports, effects)
+    waiting = [(k, one) for k, one in enumerate(reports) if k not in answers]
+    while waiting:
+        # One report per task at a time, so that a second sees what the first has done.
+        now: list[tuple[int, Report]] = []
+        later: list[tuple[int, Report]] = []
+        seen: set[TaskId] = set()
+        for position, one in waiting:
+            (later if one.holder.task_id in seen else now).append((position, one))
+            seen.add(one.holder.task_id)
+        answers |= _report_round(tx, now, chance, effects)
+        waiting = later
+    _note_freed_places(reports, answers, effects)
+    return [answers[position] for position in range(len(reports))]
+
+
+def _note_freed_places(
+    reports: Sequence[Report], answers: Mapping[int, Reported], effects: Effects
+) -> None:
+    """Whoever found a limit reached can go on; the reporter says where there is one, since
+    asking the database would cost the common case a statement."""
+    for position, one in enumerate(reports):
+        if one.frees is not None and one.end is not None and answers[position].refused is None:
+            effects.queues.add(one.frees)
+
+
+def _succeed_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
+    """The common case in one go; whatever it leaves alone goes the long way."""
+    plain: dict[WorkerId, dict[TaskId, int]] = {}
+    for position, one in enumerate(reports):
+        if one.end == _PLAIN_SUCCESS and not one.messages and not one.usage:
+            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
+    answers, events = {}, []
+    for worker, positions in plain.items():
+        ends = [
+            PlainEnd(task_id, reports[position].holder.attempt, reports[position].started)
+            for task_id, position in positions.items()
+        ]
+        for task_id, run in tx.succeed(worker, ends).items():
+            position = positions[TaskId(task_id)]
+            answers[position] = Reported(task_id=TaskId(task_id), status=Status.SUCCEEDED)
+            if run is not None:
+                events.append(success(run, reports[position].holder))
+    tell_runs(tx, events, effects)
+    return answers
+
+
+def _start_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
+    """A start alone decides nothing about its task, so only the lease is written."""
+    plain: dict[WorkerId, dict[TaskId, int]] = {}
+    for position, one in enumerate(reports):
+        if one.started and one.end is None and not one.messages and not one.usage:
+            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
+    answers, events = {}, []
+    for worker, positions in plain.items():
+        rows = [
+            {"id": task_id, "attempt": reports[position].holder.attempt}
+            for task_id, position in positions.items()
+        ]
+        for chunk in in_chunks(rows):
+            for task_id, status, run in tx.rows("start_attempts", worker=worker, starts=chunk):
+                position = positions[task_id]
+                answers[position] = Reported(task_id=task_id, status=Status(status))
+                if run is not None:
+                    events.append(start(run, task_id, reports[position].holder.attempt))
+    tell_runs(tx, events, effects)
+    return answers
+
+
+def _report_round(
+    tx: Transaction,
+    reports: Sequence[tuple[int, Report]],
+    chance: Callable[[], float],
+    effects: Effects,
+) -> dict[int, Reported]:
+    tasks = lock_tasks(tx, [one.holder.task_id for _, one in reports])
+    answers, writes = {}, _Writes()
+    for position, one in reports:
+        task_id = one.holder.task_id
+        try:
+            status = _accept(tasks.get(task_id), one, chance, writes)
+            answers[position] = Reported(task_id=task_id, status=status)
+        except Refused as refused:
+            answers[position] = Reported(task_id=task_id, refused=refused)
+    rows_in_chunks(tx, "mark_started", "leases", writes.started)
+    rows_in_chunks(tx, "add_messages", "messages", writes.messages)
+    rows_in_chunks(tx, "count_messages", "leases", writes.counts)
+    rows_in_chunks(tx, "add_usage", "samples", writes.usage)
+    rows_in_chunks(tx, "add_values", "values", writes.values)
+    tell_runs(tx, writes.events, effects)
+    apply(tx, writes.decided, effects, writes.outputs)
+    return answers
+
+
+def _accept(
+    task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
+) -> Status:
+    """Check everything first: a refused report leaves nothing behind."""
+    if task is None:
+        raise NotFound("task", one.holder.task_id)
+    check_holder(task, one.holder, "a report")
+    assert task.lease is not None
+    fresh = [message for message in one.messages if message.number > task.lease.messages]
+    for expected, message in enumerate(fresh, start=task.lease.messages + 1):
+        if message.number != expected:
+            raise MessagesMissing(task.id, expected - 1, message.number)
+    change = None if one.end is None else _end(task, one.end, chance, writes)
+    where: dict[str, object] = {"seq": task.seq, "attempt": task.attempt}
+    if one.started and task.lease.started_at is None:
+        writes.started.append(where)
+    for message in fresh:
+        said = {"text": storable(message.text), "output": storable(message.output)}
+        writes.messages.append(where | {"number": message.number} | said)
+    if fresh:
+        writes.counts.append(where | {"messages": task.lease.messages + len(fresh)})
+    if task.run is not None:
+        writes.events += spoken(task, one, fresh, change)
+    made = {output for message in fresh if (output := storable(message.output)) is not None}
+    if made and task.graph is not None:
+        writes.outputs[task.seq] = made
+    writes.usage += [where | _usage_row(sample) for sample in one.usage]
+    return change.to_status if change else task.status
+
+
+def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writes) -> Change:
+    end = storable_end(given)
+    values = None if end.values is None else values_text(end.values)
+    change = step(task, end_signal(task, end), end=end, chance=chance())
+    writes.decided.append((task, change))
+    if values is not None and change.to_status is Status.SUCCEEDED:  # else: cancelled
+        writes.values.append({"seq": task.seq, "attempt": task.attempt, "body": values})
+    return change
+
+
+def _usage_row(sample: UsageSample) -> dict[str, object]:
+    return {
+        "memory_bytes": sample.memory_bytes,
+        "cpu_percent": sample.cpu_percent,
+        "gpu_percent": sample.gpu_percent,
+        "gpu_memory_bytes": sample.gpu_memory_bytes,
+    }
+
+
+def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
+    """A worker takes over what its dead predecessor on the same host left running."""
+    task = lock_tasks(tx, [holder.task_id]).get(holder.task_id)
+    if task is None:
+        raise NotFound("task", holder.task_id)
+    check_holder(task, holder, "adopt")
+    number = worker_number(new_owner)
+    known, _, _, limited, *_ = tx.rows("plan_claim", queue=task.queue, worker_number=number)[0]
+    if not known:
+        raise NotFound("worker", new_owner)
+    write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
+    moved = tx.rows("move_lease", seq=task.seq, owner=new_owner)
+    fence_kill, lease_seconds = moved[0]
+    row = ClaimedRow._make(tx.rows("get_claimed", seq=task.seq)[0])
+    return claimed(
+        row,
+        lease_seconds=lease_seconds,
+        fence_kill=bool(fence_kill),
+        limited=bool(limited),
+    )
+
+
+def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:
+    """The leases of a worker that it was asked to end."""
+    return [(TaskId(row[0]), row[1]) for row in tx.rows("list_cancelling", worker=worker)]

@@ -1,0 +1,345 @@
+"""What a scheduler reads and writes: its inbox, one batch, and the run as it is stored.
+
+Decisions are made outside of the transaction. They count only if the run is still held under
+the same epoch and the batch is the next one: ``advance_run`` is the first statement, and
+everything else follows from it (docs/decisions/0014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.operator.commands import reopens
+from tidewheel.core.operator.requests import (
+    Batch,
+    Broadcast,
+    Inbox,
+    RunLease,
+    StoredRun,
+    Timer,
+    TimerKey,
+    Undelivered,
+    XtriggerResult,
+)
+from tidewheel.core.operator.views import (
+    WITHDRAWN_STATUSES,
+    ChangesView,
+    CommandView,
+    RunAttempt,
+    SubmissionView,
+)
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.core.sched.records import Change, PutMemory
+from tidewheel.core.sched.states import Memory
+from tidewheel.errors import NotFound
+from tidewheel.failpoints import Failpoint
+from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
+from tidewheel.store.operations.cascade import Effects, withdraw
+from tidewheel.store.operations.clients import cancel
+from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.runs import get_run, lost, reopen_run
+from tidewheel.store.rows import new_task_row
+from tidewheel.store.run_rows import (
+    command_view,
+    happening,
+    options_text,
+    run_attempt,
+    submission_view,
+)
+from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
+
+SUBMITS_PER_LOOK = 1_000
+PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
+# A batch is known by its number: its submissions need nothing by which to be known again, and
+# no client submits what has no digest.
+NO_DIGEST = ""
+
+
+def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
+    """What happened, oldest first."""
+    now = Instant(tx.rows("get_now")[0][0])
+    rows = tx.rows("list_events", run=number, count=page_count(count_max))
+    if not rows:
+        get_run(tx, number)  # an empty inbox may be nobody's
+    return Inbox(now, [happening(row) for row in rows])
+
+
+def write_batch(
+    tx: Transaction,
+    lease: RunLease,
+    batch: Batch,
+    rows: ChangedRows,
+    effects: Effects,
+    failpoint: Failpoint,
+) -> None:
+    """Everything that a scheduler decided, or nothing; once, however often it is asked."""
+    if not _advance(tx, lease, batch):
+        return
+    run = lease.run
+    if batch.consumed:
+        for seqs in in_chunks(batch.consumed):
+            tx.rows("delete_events", run=run, seqs=list(seqs))
+    failpoint("output_recorded")
+    _write_changes(tx, run, batch.number, rows)
+    failpoint("children_spawned")
+    _submit(tx, batch.submissions, effects)
+    failpoint("child_enqueued")
+    if batch.cancellations:
+        cancel(tx, batch.cancellations, effects)
+    if batch.goes_on:
+        _offer_again(tx, run, effects)
+    if batch.status in WITHDRAWN_STATUSES:
+        _withdraw(tx, run)
+    _write_timers(tx, run, batch)
+    failpoint("retry_scheduled")
+    _write_xtriggers(tx, run, batch.xtriggers)
+    _write_broadcasts(tx, run, batch)
+    events = enumerate(batch.outbox)
+    outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
+    _put(tx, "put_outbox", run, "events", outbox)
+    if batch.answers:
+        answers = [answer._asdict() for answer in batch.answers]
+        _put(tx, "answer_commands", run, "answers", answers)
+    if batch.ends:
+        _reopen_if_asked(tx, run)
+    if batch.answers or batch.ends:
+        effects.runs.add(run)  # whoever asked, or waits for the end, can look now
+
+
+def _advance(tx: Transaction, lease: RunLease, batch: Batch) -> bool:
+    """False: this very batch was written before, and its answer got lost.
+
+    Or a copy of the request was on its way for so long that later batches overtook it.
+    """
+    advanced = tx.rows(
+        "advance_run",
+        run=lease.run,
+        epoch=lease.epoch,
+        batch=batch.number,
+        status=str(batch.status),
+        reason=batch.reason,
+        definition=batch.definition,
+        options=None if batch.options is None else options_text(batch.options),
+        ends=batch.ends,
+        lease_seconds=lease.lease_seconds,
+    )
+    if advanced:
+        return True
+    run = get_run(tx, lease.run)
+    if run.epoch != lease.epoch:
+        raise lost(tx, lease)
+    assert run.batch >= batch.number, f"batch {batch.number} after {run.batch} of {run.name}"
+    return False
+
+
+def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[Record]) -> None:
+    for chunk in in_chunks(rows):
+        tx.rows(query, run=run, **{parameter: chunk})
+
+
+def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
+    stay = [row for row in rows.pool.values() if row is not None]
+    gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
+    _put(tx, "put_pool", run, "tasks", stay)
+    _put(tx, "drop_pool", run, "tasks", gone)
+    _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
+    facts = [
+        {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
+    ]
+    _put(tx, "put_facts", run, "facts", [one for one in facts if one["body"] is not None])
+    _put(tx, "drop_facts", run, "facts", [one for one in facts if one["body"] is None])
+    if rows.pool or rows.memory or rows.facts:
+        tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
+
+
+def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None:
+    """Ready at once: what they needed, the scheduler has seen to."""
+    for task in tasks:
+        assert task.run is not None and task.executes and task.armed, task
+        assert not task.needs and not task.continuations, task
+        effects.queues.add(task.queue)
+    stored = [new_task_row(task, Status.READY, NO_DIGEST) for task in tasks]
+    for chunk in in_chunks(stored):
+        seqs = tx.insert(chunk)
+        assert len(seqs) == len(chunk), "a submit number was used twice"
+
+
+def _withdraw(tx: Transaction, run: int) -> None:
+    """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
+    withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
+
+
+def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
+    """What was withdrawn is what it was: the same submission, under the same number."""
+    rows = tx.rows("find_withdrawn", run=run)
+    seqs = [row[0] for row in rows]
+    # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
+    rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
+    rows_in_chunks(tx, "add_ready", "seqs", seqs)
+    tx.rows("drop_withdrawn", run=run)
+    effects.queues.update(row[1] for row in rows)
+
+
+def _reopen_if_asked(tx: Transaction, run: int) -> None:
+    """What came too late for the last batch may make the run go on, whoever asked for it."""
+    unheard = [row[0] for row in tx.rows("list_unheard_commands", run=run)]
+    if any(reopens(body) for body in unheard) and not get_run(tx, run).is_aborted:
+        reopen_run(tx, run)
+
+
+def _write_timers(tx: Transaction, run: int, batch: Batch) -> None:
+    """Those that are gone first: a timer may be replaced by one of its name."""
+    gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
+    _put(tx, "drop_timers", run, "timers", gone)
+    last = {TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
+    _put(
+        tx,
+        "put_timers",
+        run,
+        "timers",
+        [_timer_key(key) | {"at": at} for key, at in last.items()],
+    )
+
+
+def _timer_key(key: TimerKey) -> Record:
+    assert (key.point is None) == (key.name == ""), key
+    return {"point": key.point or 0, "name": key.name, "timer": key.timer}
+
+
+def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult]) -> None:
+    last = {one.signature: one for one in results}
+    kept = [one._asdict() for one in last.values() if one.result]
+    gone = [{"signature": one.signature} for one in last.values() if not one.result]
+    _put(tx, "put_xtriggers", run, "xtriggers", kept)
+    _put(tx, "drop_xtriggers", run, "xtriggers", gone)
+
+
+def _write_broadcasts(tx: Transaction, run: int, batch: Batch) -> None:
+    last = {
+        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
+        for number, one in enumerate(batch.broadcasts)
+    }
+    _put(
+        *(tx, "put_broadcasts", run, "broadcasts"),
+        [one for one in last.values() if one["value"] is not None],
+    )
+    _put(
+        *(tx, "drop_broadcasts", run, "broadcasts"),
+        [one for one in last.values() if one["value"] is None],
+    )
+
+
+# ---- looking ----
+
+
+def read_run(tx: Transaction, number: int) -> StoredRun:
+    """All that is stored of a run, at one moment."""
+    get_run(tx, number)
+    changes: list[Change] = [
+        fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
+    ]
+    changes += [memory_of(row[0]) for row in tx.rows("list_memory", run=number)]
+    changes += [task_of(row[0]) for row in tx.rows("list_pool", run=number)]
+    return StoredRun(
+        changes=changes,
+        timers=[
+            Timer(Point(point) if name else None, name, timer, at)
+            for point, name, timer, at in tx.rows("list_timers", run=number)
+        ],
+        xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
+        broadcasts=[Broadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
+    )
+
+
+def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
+    """Returns the ready tasks of a run that no worker may claim before it goes on."""
+    return {TaskId(row[2]) for row in tx.rows("find_withdrawn", run=number)}
+
+
+def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
+    """Oldest first."""
+    return [Undelivered(*row) for row in tx.rows("list_outbox", run=number)]
+
+
+def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
+    """Whoever drives the run by now: it was told."""
+    places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
+    _put(tx, "drop_outbox", number, "events", places)
+
+
+def forgotten(
+    tx: Transaction, number: int, count: int, *, only_undone: bool
+) -> list[PutMemory]:
+    """Newest points first."""
+    get_run(tx, number)
+    rows = tx.rows(
+        "list_forgotten", run=number, count=page_count(count), only_undone=only_undone
+    )
+    return [memory_of(row[0]) for row in rows]
+
+
+def remembered(tx: Transaction, run: int, point: Point, name: str) -> Memory | None:
+    """What is known of a task, forgotten or not, with its highest submit number."""
+    for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
+        memory = memory_of(body).memory()
+        memory.submits = submits
+        return memory
+    return None
+
+
+def submissions(
+    tx: Transaction, number: int, point: str | None, name: str | None, count: int
+) -> list[SubmissionView]:
+    """Newest first; those of one task are found by their ids, however many the run has."""
+    run = get_run(tx, number)
+    page_count(count)
+    if point is None or name is None:
+        rows = tx.rows(
+            "list_submissions",
+            run=number,
+            point=point,
+            name=name,
+            skip=len(run.name) + 1,
+            count=count,
+        )
+        return [submission_view(row) for row in rows]
+    found: list[SubmissionView] = []
+    first = 1
+    while True:
+        numbers = range(first, first + SUBMITS_PER_LOOK)
+        ids = [f"{run.name}/{point}/{name}/{submit}" for submit in numbers]
+        part = tx.rows("get_submissions", run=number, ids=ids)
+        found = [submission_view(row) for row in part] + found
+        if len(part) < SUBMITS_PER_LOOK:
+            return found[:count]
+        first += SUBMITS_PER_LOOK
+
+
+def run_attempts(tx: Transaction, number: int, count: int) -> list[RunAttempt]:
+    """At the newest submissions, so many of them; newest first."""
+    rows = tx.rows("list_run_attempts", run=get_run(tx, number).number, count=page_count(count))
+    return [run_attempt(row[1:]) for row in rows]
+
+
+def command(tx: Transaction, number: int) -> CommandView:
+    """A command by its number."""
+    found = tx.rows("get_command", number=number)
+    if not found:
+        raise NotFound("command", str(number))
+    return command_view(found[0])
+
+
+def commands(tx: Transaction, number: int, count: int) -> list[CommandView]:
+    """Newest first."""
+    get_run(tx, number)
+    rows = tx.rows("list_commands", run=number, count=page_count(count))
+    return [command_view(row) for row in rows]
+
+
+def run_changes(tx: Transaction, number: int, after: int, count: int) -> list[ChangesView]:
+    """Oldest first."""
+    get_run(tx, number)
+    rows = tx.rows("list_run_changes", run=number, after=after, count=page_count(count))
+    return [ChangesView(*row) for row in rows]

@@ -1,0 +1,332 @@
+"""Making, finding, driving, commanding and deleting runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
+from tidewheel.core.operator.run_names import ACCEPTED, is_run_name, names_above
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import (
+    Aborted,
+    AmbiguousRun,
+    BadSetting,
+    Duplicate,
+    NotFound,
+    NotRunning,
+    RunHeld,
+    RunLost,
+    RunNeeded,
+    RunWaits,
+)
+from tidewheel.store.operations.cascade import Effects
+from tidewheel.store.operations.events import COMMAND, tell_runs
+from tidewheel.store.operations.look import page_count
+from tidewheel.store.run_rows import (
+    definition_row,
+    need_view,
+    options_text,
+    run_view,
+    stored_definition,
+)
+from tidewheel.store.transaction import ROWS_PER_STATEMENT_MAX, Conflict, Transaction
+
+NAMES_SHOWN_MAX = 10
+NUMBER_DIGITS_MAX = 18
+
+
+# ---- definitions ----
+
+
+def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
+    """Keep it; the same digest is the same content."""
+    tx.rows("save_definition", **definition_row(definition))
+
+
+def definition(tx: Transaction, digest: str) -> StoredDefinition:
+    """What was saved under a digest."""
+    found = tx.rows("get_definition", digest=digest)
+    if not found:
+        raise NotFound("definition", digest)
+    return stored_definition(found[0])
+
+
+# ---- making and finding ----
+
+
+def create_run(tx: Transaction, new: NewRun) -> RunView:
+    """A run under the name it was given, or as the next one of its workflow."""
+    if new.request and (made := tx.rows("find_run_by_request", request=new.request)):
+        return get_run(tx, made[0][0])
+    if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
+        accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
+        raise BadSetting("lease_seconds", new.lease_seconds, accepted)
+    name = new.name or _next_name(tx, new.workflow)
+    try:
+        _check_name(tx, name)
+    except Duplicate:
+        if new.name or not tx.rows("find_run_named", name=name):
+            raise
+        raise Conflict("another run of this workflow was made at the same moment") from None
+    if not tx.rows("get_definition", digest=new.definition):
+        raise NotFound("definition", new.definition)
+    queue = new.queue or f"run:{name}"
+    number = tx.rows(
+        "insert_run",
+        name=name,
+        workflow=new.workflow,
+        definition=new.definition,
+        options=options_text(new.options),
+        folder=new.folder,
+        queue=queue,
+        given=None if new.given is None else options_text(new.given),
+        request=new.request or None,
+        priority=new.options.priority or 0,
+    )[0][0]
+    tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
+    return get_run(tx, number)
+
+
+def _check_name(tx: Transaction, name: str) -> None:
+    """A name is a folder: it must lie in no other run's, nor another's in it."""
+    if not is_run_name(name):
+        raise BadSetting("run", name, ACCEPTED)
+    taken = tx.rows("find_run_named", name=name)
+    if taken:
+        raise Duplicate("run name", name, f"run {run_view(taken[0]).number}")
+    for above in names_above(name):
+        if tx.rows("find_run_named", name=above):
+            raise BadSetting("run", name, f"one outside of the folder of run {above}")
+    below = tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1)
+    if below:
+        raise BadSetting("run", name, f"one whose folder does not hold run {below[0][1]}")
+
+
+def _next_name(tx: Transaction, workflow: str) -> str:
+    prefix = f"{workflow}/run"
+    last: int = tx.rows("find_last_run_number", prefix=prefix)[0][0]
+    return f"{prefix}{last + 1}"
+
+
+def get_run(tx: Transaction, number: int) -> RunView:
+    """One run, or a clear refusal."""
+    found = tx.rows("get_run", run=number)
+    if not found:
+        raise NotFound("run", str(number))
+    return run_view(found[0])
+
+
+def status_since(tx: Transaction, number: int) -> Instant:
+    """Since when the run has its status; other batches may have been written meanwhile."""
+    run = get_run(tx, number)
+    found = tx.rows("find_status_since", run=number, status=run.status)
+    return Instant(run.updated_at if found[0][0] is None else found[0][0])
+
+
+def find_run(tx: Transaction, text: str) -> RunView:
+    """By whole name, number, workflow (its newest run) or the beginning of one name."""
+    named = [run_view(row) for row in tx.rows("find_run_named", name=text)]
+    if named and named[0].status != "deleted":
+        return named[0]
+    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
+        numbered = tx.rows("get_run", run=int(text))
+        if numbered:
+            return run_view(numbered[0])
+    newest = tx.rows("list_runs", workflow=text, count=1, before=None)
+    if newest:
+        return run_view(newest[0])
+    found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
+    if len(found) > 1:
+        raise AmbiguousRun(text, [name for _, name in found])
+    if not found:
+        raise NotFound("run", text)
+    return get_run(tx, found[0][0])
+
+
+def list_runs(
+    tx: Transaction, workflow: str | None, count: int, before: int | None = None
+) -> list[RunView]:
+    """Newest first."""
+    rows = tx.rows("list_runs", workflow=workflow, count=page_count(count), before=before)
+    return [run_view(row) for row in rows]
+
+
+# ---- driving ----
+
+
+def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
+    """A new epoch for a run that nobody holds, or whose owner is dead for sure."""
+    if (run := get_run(tx, claim.run)).is_aborted:
+        raise Aborted(run.name, run.reason)
+    process = claim.process
+    claimed = tx.rows(
+        "claim_run",
+        run=claim.run,
+        host=process.host,
+        boot_id=process.boot_id,
+        pid=process.pid,
+        process_started=process.started,
+        lease_seconds=claim.lease_seconds,
+        dead_epoch=claim.dead_epoch,
+        seen_epoch=claim.seen_epoch,
+    )
+    if not claimed:
+        raise _why_not(tx, get_run(tx, claim.run), claim.seen_epoch)
+    epoch, batch = claimed[0]
+    return RunLease(run=claim.run, epoch=epoch, batch=batch, lease_seconds=claim.lease_seconds)
+
+
+def _why_not(
+    tx: Transaction, run: RunView, seen_epoch: int | None
+) -> RunWaits | RunHeld | RunLost | Conflict:
+    """It waits for others, or somebody has it, or had it since."""
+    needs = [] if run.batch else map(need_view, tx.rows("list_needs", runs=[run.number]))
+    waits = [str(one) for one in needs if one.state is not NeedState.MET]
+    if waits:
+        return RunWaits(run.name, waits)
+    if run.owner is not None:
+        return _held(tx, run)
+    if seen_epoch not in (None, run.epoch):
+        return RunLost(run.name, seen_epoch, run.epoch)
+    return Conflict("the run was let go at this moment")
+
+
+def _held(tx: Transaction, run: RunView) -> RunHeld:
+    assert run.owner is not None and run.deadline_at is not None
+    seconds_left = run.deadline_at - tx.rows("get_now")[0][0]
+    return RunHeld(run.name, _process_text(run.owner), max(0.0, seconds_left))
+
+
+def _process_text(process: HostProcess) -> str:
+    return f"process {process.pid} on {process.host}"
+
+
+def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
+    """Oldest first."""
+    rows = tx.rows("list_claimable_runs", count=page_count(count_max))
+    return [run_view(row) for row in rows]
+
+
+def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
+    """Oldest first."""
+    count = page_count(count_max)
+    rows = tx.rows("list_undelivered_runs", quiet_seconds=quiet_seconds, count=count)
+    return [run_view(row) for row in rows]
+
+
+def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
+    """Whichever scheduler looks next may take it."""
+    if (run := get_run(tx, number)).is_aborted:
+        raise Aborted(run.name, run.reason)
+    if not tx.rows("offer_run", run=number, given=options_text(given)):
+        raise _held(tx, get_run(tx, number))
+    return get_run(tx, number)
+
+
+def renew_run(tx: Transaction, lease: RunLease) -> None:
+    """The scheduler lives."""
+    renewed = tx.rows(
+        "renew_run", run=lease.run, epoch=lease.epoch, lease_seconds=lease.lease_seconds
+    )
+    if not renewed:
+        raise lost(tx, lease)
+
+
+def lost(tx: Transaction, lease: RunLease) -> RunLost:
+    """Why a scheduler may not write any more."""
+    run = get_run(tx, lease.run)
+    return RunLost(run.name, lease.epoch, run.epoch)
+
+
+# ---- commands ----
+
+
+def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
+    """A command is a row that stays, and an event that its scheduler deals with."""
+    asked = {"run": command.run, "who": command.who, "body": command.body}
+    given = tx.rows("insert_command", **asked)
+    if not given:
+        _reopen(tx, command)
+        given = tx.rows("keep_command", **asked)
+    number: int = given[0][0]
+    event = {"run": command.run, "kind": COMMAND, "command": number}
+    tell_runs(tx, [event], effects)
+    return number
+
+
+def _reopen(tx: Transaction, command: NewCommand) -> None:
+    """Ask any scheduler to go on with a run that has ended, for the sake of this command."""
+    run = get_run(tx, command.run)
+    if run.is_aborted:
+        raise Aborted(run.name, run.reason)
+    if not (command.reopens and reopen_run(tx, run.number)):
+        raise NotRunning(run.name, run.status)
+
+
+def reopen_run(tx: Transaction, number: int) -> bool:
+    """Whether it has ended so that any scheduler may go on with it, and now is to."""
+    nothing_anew = options_text(RunOptions(mode=""))
+    return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
+
+
+# ---- deleting ----
+
+
+def delete_part(tx: Transaction, number: int) -> bool:
+    """Some of its tasks, after the last one everything else; whether it is gone.
+
+    With the first part nobody sees the run or may drive it any more. Its name is free when all
+    of it is gone, since the ids of its tasks begin with it.
+    """
+    marked = tx.rows("mark_run_deleted", run=number)
+    if not marked:
+        raise _held(tx, get_run(tx, number))
+    # After that, since who asks for a child of it at this moment has locked it (lock_parents).
+    waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
+    if waiting:
+        raise RunNeeded(marked[0][0], [row[0] for row in waiting])
+    if not _erase_tasks(tx, number):
+        return False
+    for query in (
+        *("delete_pool", "delete_memory", "delete_facts", "delete_timers"),
+        *("delete_run_events", "delete_empty_sbi", "delete_run"),
+    ):
+        tx.rows(query, run=number)
+    return True
+
+
+def _erase_tasks(tx: Transaction, number: int) -> bool:
+    """Some tasks, oldest first; whether those were the last."""
+    found = tx.rows("find_run_tasks", run=number, count=ROWS_PER_STATEMENT_MAX)
+    seqs = [row[0] for row in found]
+    if seqs:
+        tx.rows("remove_ready", seqs=seqs)
+        tx.rows("drop_leases", seqs=_leased(tx, seqs))
+        tx.rows("erase_tasks", seqs=seqs)
+        tx.rows("delete_attempts", seqs=seqs)
+        tx.rows("delete_history", seqs=seqs)
+    return len(seqs) < ROWS_PER_STATEMENT_MAX
+
+
+def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
+    tx.rows("lock_tasks_by_seq", seqs=seqs)
+    return [row[0] for row in tx.rows("read_tasks", seqs=seqs) if row[-1] is not None]
+
+
+def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:
+    """How many that nobody names were removed."""
+    count = page_count(count_max)
+    return len(tx.rows("delete_definitions", retention_seconds=retention_seconds, count=count))
+
+
+def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
+    """The numbers of runs that retention lets go, oldest first."""
+    found = tx.rows(
+        "list_expired_runs", retention_seconds=retention_seconds, count=page_count(count_max)
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,327 @@
+"""Storing new tasks: idempotent, whole or one by one, with their edges."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, status_from_edges
+from tidewheel.core.queue.requests import Submitted
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.steps import become_ready, cancel
+from tidewheel.core.queue.task import NewTask, TaskId, TaskState
+from tidewheel.errors import (
+    DependencyCycle,
+    Duplicate,
+    Refused,
+    UnknownDependency,
+    WrongStatus,
+)
+from tidewheel.store.digests import digest_of
+from tidewheel.store.operations.cascade import Effects, apply, lock_tasks, read_tasks
+from tidewheel.store.operations.edges import join_graphs, reachable_edges
+from tidewheel.store.rows import new_task_row
+from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The submission while it is being checked; refused tasks drop out."""
+
+    answers: dict[int, Submitted] = field(default_factory=dict)  # by position
+    accepted: dict[TaskId, tuple[int, NewTask, str]] = field(default_factory=dict)
+    repeats: dict[int, TaskId] = field(default_factory=dict)  # position -> the task it is again
+    refused: dict[TaskId, Refused] = field(default_factory=dict)
+    atomic: bool = True
+
+    def refuse(self, position: int, task_id: TaskId, why: Refused) -> None:
+        if self.atomic:
+            raise why
+        self.answers[position] = Submitted(id=task_id, refused=why)
+        self.refused[task_id] = why
+        self.accepted.pop(task_id, None)
+
+
+def submit(
+    tx: Transaction, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool, effects: Effects
+) -> dict[int, Submitted]:
+    """Store tasks that passed the rules for a single one; the answers by position."""
+    batch = _Batch(atomic=atomic)
+    _drop_repeated(batch, tasks)
+    _drop_stored(tx, batch)
+    _refuse_taken_names(tx, batch)
+    neighbours = _lock_neighbours(tx, batch)
+    _refuse_bad_edges(tx, batch, neighbours)
+    _insert(tx, batch, neighbours, effects)
+    _answer_repeats(batch)
+    return batch.answers
+
+
+def _answer_repeats(batch: _Batch) -> None:
+    """A task that is another one again is what became of that one: stored, or refused."""
+    for position, first in batch.repeats.items():
+        batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
+
+
+def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
+    """Within one call the first task of an id wins."""
+    for position, task in tasks:
+        digest = digest_of(task)
+        first = batch.accepted.get(task.id)
+        if first is None:
+            batch.accepted[task.id] = (position, task, digest)
+        elif first[2] == digest:
+            batch.repeats[position] = task.id
+        else:
+            why = Duplicate("id", task.id, task.id)
+            if batch.atomic:
+                raise why
+            batch.answers[position] = Submitted(id=task.id, refused=why)
+
+
+def _drop_stored(tx: Transaction, batch: _Batch) -> None:
+    """The same id and body again is answered as before; another body is refused."""
+    stored: dict[str, str] = dict(
+        rows_in_chunks(tx, "find_task_digests", "ids", list(batch.accepted))
+    )
+    for task_id, (position, _, ours) in list(batch.accepted.items()):
+        if task_id not in stored:
+            continue
+        if stored[task_id] == ours:
+            del batch.accepted[task_id]
+            batch.answers[position] = Submitted(id=task_id, created=False)
+        else:
+            batch.refuse(position, task_id, Duplicate("id", task_id, task_id))
+
+
+def _refuse_taken_names(tx: Transaction, batch: _Batch) -> None:
+    """Names are unique for ever, unique keys among the tasks of a queue that have not ended."""
+    named = sorted({task.name for _, task, _ in batch.accepted.values() if task.name})
+    holders: dict[str, str] = dict(rows_in_chunks(tx, "find_task_names", "names", named))
+    keyed = sorted(
+        {
+            (t.queue, t.unique_key)
+            for _, t, _ in batch.accepted.values()
+            if t.unique_key is not None
+        }
+    )
+    rows = [{"queue": queue, "key": key} for queue, key in keyed]
+    live = {
+        (queue, key): (task_id, digest)
+        for queue, key, task_id, digest in rows_in_chunks(tx, "find_unique_keys", "keys", rows)
+    }
+    for position, task, digest in list(batch.accepted.values()):
+        if task.name:
+            if holders.get(task.name) == task.id:
+                raise Conflict("another client submitted this task at the same moment")
+            if task.name in holders:
+                why = Duplicate("name", task.name, holders[task.name])
+                batch.refuse(position, task.id, why)
+                continue
+            holders[task.name] = task.id
+        if task.unique_key is not None:
+            _check_unique_key(batch, position, task, digest, live)
+
+
+def _check_unique_key(
+    batch: _Batch,
+    position: int,
+    task: NewTask,
+    digest: str,
+    live: dict[tuple[str, str], tuple[str, str]],
+) -> None:
+    assert task.unique_key is not None
+    holder = live.setdefault((task.queue, task.unique_key), (task.id, digest))
+    if holder[0] == task.id:
+        return
+    if holder[1] == digest:
+        del batch.accepted[task.id]
+        batch.repeats[position] = TaskId(holder[0])
+    else:
+        batch.refuse(position, task.id, Duplicate("unique_key", task.unique_key, holder[0]))
+
+
+def _lock_neighbours(tx: Transaction, batch: _Batch) -> dict[TaskId, TaskState]:
+    """The stored tasks at the other end of new edges, with their graphs locked."""
+    wanted = {
+        neighbour
+        for _, task, _ in batch.accepted.values()
+        for neighbour in _neighbours_of(task)
+        if neighbour not in batch.accepted
+    }
+    return lock_tasks(tx, sorted(wanted)) if wanted else {}
+
+
+def _refuse_bad_edges(
+    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
+) -> None:
+    """Until nothing more drops out: a refused task may have been somebody's neighbour."""
+    named_by: dict[str, list[TaskId]] = {}
+    for _, task, _ in batch.accepted.values():
+        for neighbour in _neighbours_of(task):
+            named_by.setdefault(neighbour, []).append(task.id)
+    doubtful = deque(batch.accepted)
+    while True:
+        while doubtful:
+            task_id = doubtful.popleft()
+            if task_id not in batch.accepted:
+                continue
+            position, task, _ = batch.accepted[task_id]
+            why = _edge_refusal(task, batch, neighbours)
+            if why is not None:
+                batch.refuse(position, task_id, why)
+                doubtful.extend(named_by.get(task_id, ()))
+        cycle = find_cycle(_children_after(tx, batch, neighbours))
+        if cycle is None:
+            return
+        task_id = next(TaskId(name) for name in cycle if name in batch.accepted)
+        batch.refuse(batch.accepted[task_id][0], task_id, DependencyCycle(cycle))
+        doubtful.extend(named_by.get(task_id, ()))
+
+
+def _neighbours_of(task: NewTask) -> list[TaskId]:
+    return [*(need.task_id for need in task.needs), *task.continuations]
+
+
+def _edge_refusal(
+    task: NewTask, batch: _Batch, neighbours: dict[TaskId, TaskState]
+) -> Refused | None:
+    missing = [
+        name
+        for name in _neighbours_of(task)
+        if name not in neighbours and name not in batch.accepted
+    ]
+    if missing:
+        return UnknownDependency(task.id, missing)
+    for child in task.continuations:
+        state = neighbours.get(child)
+        if state is not None and state.status is not Status.WAITING:
+            return WrongStatus(child, "add a dependency", state.status, [Status.WAITING])
+    return None
+
+
+def _children_after(
+    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
+) -> dict[str, list[str]]:
+    """Every edge that could be part of a circle through a new task."""
+    children: dict[str, list[str]] = {}
+    for _, task, _ in batch.accepted.values():
+        for need in task.needs:
+            children.setdefault(need.task_id, []).append(task.id)
+        if task.continuations:
+            children.setdefault(task.id, []).extend(task.continuations)
+    # A circle leaves the new tasks only through a continuation that is stored already.
+    exits = [
+        neighbours[child].seq
+        for _, task, _ in batch.accepted.values()
+        for child in task.continuations
+        if child in neighbours
+    ]
+    for parent, child in reachable_edges(tx, sorted(set(exits))):
+        children.setdefault(parent, []).append(child)
+    return children
+
+
+def _insert(
+    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState], effects: Effects
+) -> None:
+    edges, initial = _first_statuses(tx, batch, neighbours)
+    rows = [
+        new_task_row(task, _stored_first(initial[task_id]), digest)
+        for task_id, (_, task, digest) in batch.accepted.items()
+    ]
+    seqs: dict[str, int] = {}
+    for chunk in in_chunks(rows):
+        seqs |= tx.insert(chunk)
+    if len(seqs) != len(rows):
+        raise Conflict("another client submitted one of these tasks at the same moment")
+    for task_id, (position, task, _) in batch.accepted.items():
+        batch.answers[position] = Submitted(id=task_id, created=True)
+        if initial[task_id] is Status.READY:
+            effects.queues.add(task.queue)
+    _insert_edges(tx, edges, seqs, neighbours)
+    _settle_new(tx, batch, initial, seqs, effects)
+
+
+def _stored_first(status: Status) -> Status:
+    """A task that cannot run is created waiting and cancelled by the same transaction."""
+    return Status.WAITING if status is Status.CANCELLED else status
+
+
+Edge = tuple[str, str, str, EdgeState]
+
+
+def _first_statuses(
+    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
+) -> tuple[list[Edge], dict[TaskId, Status]]:
+    """How each new edge stands, and where each new task begins."""
+    needed = sorted({task.seq for task in neighbours.values()})
+    made: dict[int, set[str]] = {}
+    for seq, output in rows_in_chunks(tx, "list_outputs_made", "seqs", needed):
+        made.setdefault(seq, set()).add(output)
+    into: dict[str, list[Edge]] = {}
+    for task_id, (_, task, _) in batch.accepted.items():
+        for need in task.needs:
+            parent = neighbours.get(need.task_id)
+            state = EdgeState.OPEN
+            if parent is not None:
+                state = edge_state(need.output, parent.status, made.get(parent.seq, ()))
+            into.setdefault(task_id, []).append((need.task_id, task_id, need.output, state))
+        for child in task.continuations:
+            into.setdefault(child, []).append(
+                (task_id, child, Status.SUCCEEDED, EdgeState.OPEN)
+            )
+    edges = [edge for found in into.values() for edge in dict.fromkeys(found)]
+    initial = {
+        task_id: status_from_edges(
+            [state for _, _, _, state in into.get(task_id, ())], armed=task.armed
+        )
+        for task_id, (_, task, _) in batch.accepted.items()
+    }
+    return edges, initial
+
+
+def _insert_edges(
+    tx: Transaction,
+    edges: Sequence[Edge],
+    seqs: dict[str, int],
+    neighbours: dict[TaskId, TaskState],
+) -> None:
+    if not edges:
+        return
+    known = seqs | {task.id: task.seq for task in neighbours.values()}
+    rows = [
+        {"parent": known[parent], "child": known[child], "output": output, "state": state}
+        for parent, child, output, state in edges
+    ]
+    rows_in_chunks(tx, "insert_edges", "edges", rows)
+    graphs = {task.seq: task.graph for task in neighbours.values()}
+    join_graphs(tx, [(known[parent], known[child]) for parent, child, _, _ in edges], graphs)
+
+
+def _settle_new(
+    tx: Transaction,
+    batch: _Batch,
+    initial: dict[TaskId, Status],
+    seqs: dict[str, int],
+    effects: Effects,
+) -> None:
+    """Tasks that end as they begin: nothing to execute, or a dead dependency."""
+    ending = [
+        seqs[task_id]
+        for task_id, (_, task, _) in batch.accepted.items()
+        if initial[task_id] is Status.CANCELLED
+        or (initial[task_id] is Status.READY and not task.executes)
+    ]
+    if not ending:
+        return
+    decided = []
+    for task in read_tasks(tx, ending):
+        change = cancel(task) if initial[task.id] is Status.CANCELLED else become_ready(task)
+        assert change is not None
+        decided.append((task, change))
+    # What cannot run waits for nobody, though other dependencies may still be open (R003-50).
+    cancelled = [task.seq for task, change in decided if change.to_status is Status.CANCELLED]
+    rows_in_chunks(tx, "close_edges_of_children", "seqs", cancelled)
+    apply(tx, decided, effects)

@@ -1,1 +1,0 @@
-"""A shipped test kit: a simulated world, virtual time, and hosts that follow a script."""

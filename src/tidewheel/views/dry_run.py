@@ -1,0 +1,125 @@
+"""What a command would do, without doing it: works with the scheduler up or down (§8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.applying import Applied, events_of
+from tidewheel.core.operator.commands import Command, Reload, Stop
+from tidewheel.core.operator.definition import is_same_content
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import KillJob, PollJob, Submit
+from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.preview import Tried, look_ahead, tried
+from tidewheel.core.sched.states import Key
+from tidewheel.errors import Refused
+from tidewheel.ports.store import Store
+from tidewheel.services.definitions.kept import reread, restore
+from tidewheel.services.home_folders import run_directory
+from tidewheel.views.loading import Looked
+from tidewheel.views.reasons import reason_document
+from tidewheel.views.run_facts import Document
+from tidewheel.views.task_words import words_of
+from tidewheel.views.windows import neighbours
+
+
+async def dry_run_document(
+    store: Store, home: Path, looked: Looked, command: Command
+) -> Document:
+    """What would change at once; what would then run if every job succeeded, in order."""
+    applied = events_of(looked.pool, command, looked.now)
+    notices: list[str] = []
+    match command:
+        case Reload():
+            event = events.Reload(await _graph(store, home, looked, command), looked.now)
+            applied = Applied(events=(event,))
+        case Stop(at_time=text) if applied.by_scheduler:
+            notices = [f"it would stop at this time: {text}"]
+        case _ if applied.by_scheduler:
+            raise Refused(f"{command.verb} cannot be tried without doing it")
+        case _:
+            pass
+    start = tried(looked.pool, applied.events)
+    document = _at_once(looked, command, applied, start)
+    seen = look_ahead(looked.pool, start, looked.now)
+    named = set(applied.tasks)
+    then = looked._replace(pool=start.pool)  # a reload may bring tasks that were not there
+    return document | {
+        "runs": [
+            _run_document(then, one, seen.runs[:number], triggered=one.task in named)
+            for number, one in enumerate(seen.runs)
+        ],
+        "waits": [
+            {
+                "id": looked.id_of(key),
+                "reasons": [reason_document(looked.view.name, one) for one in reasons],
+            }
+            for key, reasons in seen.waits.items()
+        ],
+        "notices": [*notices, *(one.text for one in seen.notices)],
+        "cut": seen.cut,
+    }
+
+
+def _at_once(looked: Looked, command: Command, applied: Applied, start: Tried) -> Document:
+    pool, keys = looked.pool, dict.fromkeys((*applied.tasks, *start.touched))
+    killed = [one.task for one in start.effects if isinstance(one, KillJob)]
+    polled = [one.task for one in start.effects if isinstance(one, PollJob)]
+    return {
+        "run": looked.view.name,
+        "verb": command.verb,
+        "tasks": [
+            {"id": looked.id_of(key), "state": words_of(pool, key).text}
+            for key in applied.tasks
+        ],
+        "status": {"before": str(pool.run.status), "after": str(start.pool.run.status)},
+        "changes": _changes(looked, start.pool, list(keys)),
+        "killed": [looked.id_of(key) for key in killed],
+        "polled": [looked.id_of(key) for key in polled],
+        "comes_back": [looked.id_of(key) for key in applied.back],
+    }
+
+
+def _changes(looked: Looked, after: Pool, keys: Sequence[Key]) -> list[Document]:
+    found = []
+    for key in keys:
+        old, new = words_of(looked.pool, key), words_of(after, key)
+        made = sorted(_outputs(after, key) - _outputs(looked.pool, key))
+        if old != new or made:
+            said = {"before": old.text, "after": new.text, "in_pool": new.pooled, "made": made}
+            found.append({"id": looked.id_of(key), "flows": sorted(new.flows)} | said)
+    return found
+
+
+def _outputs(pool: Pool, key: Key) -> set[str]:
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
+
+
+async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> Graph:
+    """Of the definition that the run would go on with."""
+    view = looked.view
+    directory = run_directory(home, view.name)
+    if command.definition:
+        new = await store.definition(command.definition)
+    else:
+        old = await store.definition(view.definition)
+        new = reread(old, view.options, directory)
+    is_new = not is_same_content(new.digest, view.definition)
+    return restore(new, view.options, directory, is_new=is_new).graph
+
+
+def _run_document(
+    looked: Looked, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
+) -> Document:
+    near = set(neighbours(looked.pool, one.task))
+    after = {looked.id_of(before.task) for before in earlier if before.task in near}
+    return {
+        "id": looked.id_of(one.task),
+        "submit": one.submit,
+        "flows": sorted(one.flows),
+        "triggered": triggered,
+        "after": [] if triggered else sorted(after - {looked.id_of(one.task)}),
+    }

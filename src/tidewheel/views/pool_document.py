@@ -1,0 +1,34 @@
+"""The pool of a run, task by task, as flat rows for scripts."""
+
+from __future__ import annotations
+
+from tidewheel.core.sched.states import Stage, Standing
+from tidewheel.views.loading import Looked
+from tidewheel.views.run_facts import Document
+from tidewheel.views.task_words import pooled_state
+
+
+def pool_document(looked: Looked) -> Document:
+    """Every pooled task, in order of points and names."""
+    tasks = sorted(looked.pool.tasks.values(), key=lambda task: task.key)
+    return {
+        "run": looked.view.name,
+        "status": looked.view.status,
+        "reason": looked.view.reason,
+        "tasks": [
+            {
+                "id": looked.id_of(task.key),
+                "point": looked.pool.plan.text(task.point),
+                "name": task.plan.name,
+                "state": pooled_state(task),
+                "held": task.held,
+                "queued": task.standing is Standing.READY,
+                "runahead": task.stage is Stage.WAITING and not task.released,
+                "incomplete": task.standing is Standing.INCOMPLETE,
+                "blocked": task.blocked,
+                "flows": sorted(task.flows),
+                "submit": task.submit,
+            }
+            for task in tasks
+        ],
+    }

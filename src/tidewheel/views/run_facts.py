@@ -1,0 +1,92 @@
+"""What is said of a run as a whole: who drives it, since when, with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.end_reasons import undone_in
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
+from tidewheel.ports.store import Store
+from tidewheel.vocabulary import time_text
+
+Document = dict[str, object]
+
+RUNS_MAX = 1_000
+
+
+def run_facts(view: RunView, now: Instant) -> Document:
+    """A run as one row of the store; `driven`: a scheduler holds it now; `offered`: any may."""
+    owner = view.owner
+    return {
+        "number": view.number,
+        "name": view.name,
+        "workflow": view.workflow,
+        "status": view.status,
+        "reason": view.reason,
+        "undone": asdict(undone_in(view.reason)),
+        "driven": view.is_driven(now),
+        "offered": view.given is not None,
+        "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},
+        "folder": view.folder,
+        "definition": view.definition,
+        "queue": view.queue,
+        "created_at": time_text(view.created_at),
+        "updated_at": time_text(view.updated_at),
+        "ended_at": time_text(view.ended_at),
+    }
+
+
+def option_facts(view: RunView) -> Document:
+    """What was said when the run was made; what was not said is left out."""
+    said = asdict(view.options)
+    del said["now"]
+    return {name: value for name, value in said.items() if value not in ("", (), None)}
+
+
+def facts_document(view: RunView, now: Instant) -> Document:
+    """The run without its tasks; `options` are all of them, with the time of its making."""
+    return {"run": run_facts(view, now) | {"options": asdict(view.options)}}
+
+
+async def runs_document(
+    store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
+) -> Document:
+    """The list of runs, newest first; `next` is what `before` is for the page after."""
+    now = await store.now()
+    limit = min(count, RUNS_MAX)
+    found = await store.runs(workflow=workflow, count=limit, before=before)
+    waits = await _waits(store, found)
+    rows = [
+        run_facts(view, now)
+        | {"waits": waits.get(view.number, []), "kept": await kept_commands(store, view, now)}
+        for view in found
+    ]
+    return {"runs": rows, "next": found[-1].number if len(found) == limit else None}
+
+
+async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
+    """How many commands are done when a run that has ended goes on, for whose sake it does."""
+    if view.given is None or not view.can_be_reopened(now):
+        return 0
+    return sum(one.answered_at is None for one in await store.commands(view.number))
+
+
+def kept_text(count: int) -> str:
+    """The same in words; nothing if there are none."""
+    if not count:
+        return ""
+    are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"
+    return f"{are} done when the run goes on"
+
+
+async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:
+    """By their numbers, what keeps runs from beginning."""
+    unbegun = [view.number for view in found if view.batch == 0 and view.given is not None]
+    waits: dict[int, list[str]] = {}
+    for need in await store.needs_of(unbegun) if unbegun else ():
+        if need.state is not NeedState.MET:
+            waits.setdefault(need.run, []).append(str(need))
+    return waits

@@ -1,0 +1,128 @@
+"""A run as a tree: point, family, task, submissions, attempts; the newest points of many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.operator.end_reasons import undone_in
+from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.views import SubmissionView
+from tidewheel.core.queue.task import TaskId
+from tidewheel.core.sched.states import Key
+from tidewheel.views.loading import Looked
+from tidewheel.views.reasons import stall_document
+from tidewheel.views.run_document import Submissions
+from tidewheel.views.run_facts import Document
+from tidewheel.views.task_words import STATES, words_of
+from tidewheel.vocabulary import time_text
+
+ROOT = "root"
+
+
+class Jobs(NamedTuple):
+    """What is known of the jobs of a run: attempts only at submissions that had several."""
+
+    submissions: Submissions
+    attempts: Mapping[TaskId, Sequence[Document]]
+
+
+def tree_document(
+    looked: Looked,
+    keys: Iterable[Key],
+    jobs: Jobs,
+    *,
+    distances: Mapping[Key, int] | None = None,
+    points_max: int | None = None,
+) -> Document:
+    """These tasks as a tree; `distances` are their numbers of edges from the pool."""
+    by_point: dict[Point, list[Key]] = {}
+    for key in keys:
+        by_point.setdefault(key[0], []).append(key)
+    points = sorted(by_point)
+    shown = points if points_max is None else points[-points_max:]
+    return {
+        "run": looked.view.name,
+        "status": looked.view.status,
+        "undone": asdict(undone_in(looked.view.reason)),
+        "stall": stall_document(looked),
+        "left_out": len(points) - len(shown),
+        "points": [
+            _point_document(looked, point, by_point[point], jobs, distances or {})
+            for point in shown
+        ],
+    }
+
+
+def _point_document(
+    looked: Looked,
+    point: Point,
+    keys: Sequence[Key],
+    jobs: Jobs,
+    distances: Mapping[Key, int],
+) -> Document:
+    nodes = looked.pool.plan.nodes
+    branches: dict[str, list[Document]] = {ROOT: []}
+    for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
+        lineage = nodes[key[1]].definition.lineage
+        family = next((one for one in lineage if one != key[1]), ROOT)
+        _grow(looked, branches, family)
+        branches[family].append(_task_document(looked, key, jobs, distances))
+    return {
+        "point": looked.pool.plan.text(point),
+        "counts": _counts(looked, keys),
+        "children": branches[ROOT],
+    }
+
+
+def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> None:
+    """The families down to this one, each hung into the one that it is drawn in."""
+    while family not in branches:
+        definition = looked.graph.families.get(family)
+        parent = ROOT if definition is None else definition.parent or ROOT
+        branches[family] = []
+        branch: Document = {"name": family, "family": True, "children": branches[family]}
+        if parent in branches:
+            branches[parent].append(branch)
+            return
+        _grow(looked, branches, parent)
+        branches[parent].append(branch)
+
+
+def _task_document(
+    looked: Looked, key: Key, jobs: Jobs, distances: Mapping[Key, int]
+) -> Document:
+    words = words_of(looked.pool, key)
+    found = jobs.submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
+    return {
+        "name": key[1],
+        "family": False,
+        "id": looked.id_of(key),
+        "state": words.state,
+        "remarks": list(words.remarks),
+        "flows": sorted(words.flows),
+        "distance": distances.get(key, 0 if words.pooled else None),
+        "submissions": [_submission_document(one, jobs.attempts) for one in found],
+    }
+
+
+def _submission_document(
+    view: SubmissionView, attempts: Mapping[TaskId, Sequence[Document]]
+) -> Document:
+    return {
+        "submit": read_job_name(view.task_id).submit,
+        "status": view.status,
+        "submitted_at": time_text(view.submitted_at),
+        "started_at": time_text(view.started_at),
+        "ended_at": time_text(view.ended_at),
+        "exit_status": view.exit_status,
+        "attempts": list(attempts.get(view.task_id, ())),
+    }
+
+
+def _counts(looked: Looked, keys: Iterable[Key]) -> dict[str, int]:
+    counted = Counter(words_of(looked.pool, key).state for key in keys)
+    return {state: counted[state] for state in STATES if counted[state]}

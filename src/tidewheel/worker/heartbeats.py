@@ -1,0 +1,225 @@
+"""Signs of life for every lease that a worker holds, and the fence around those that need it.
+
+Theory of operation
+-------------------
+The worker writes leases into the book when it claimed them and strikes them out when the
+store has taken their end. Heartbeats read the book and send what is due in one call, a third
+of a lease after the store last granted it. In production they run in a thread with an event
+loop and a store connection of its own, so that nothing which keeps the worker's loop busy
+delays them; in a simulation they are one more coroutine.
+
+A lease counts as granted from the moment before the request was sent, which is never later
+than the moment at which the database granted it. The fence rests on that: a job that must
+not overlap with its successor is stopped by the local monotonic clock while its lease, by
+the database's clock, still has a quarter to go.
+
+Progress travels with the beats. Where a third of a lease is long, news of it are sent a second
+after the last beat: however many jobs tell however much, it is one call a second.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Answer
+from tidewheel.core.queue.requests import Beat
+from tidewheel.core.queue.task import WorkerId
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.alarm import Alarm, within
+from tidewheel.services.crew import Crew
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.attempts import Attempt, AttemptKey, StopReason
+
+BEATS_PER_LEASE = 3
+NEWS_SECONDS = 1.0  # from one beat to the next that is sent for the sake of progress alone
+IDLE_SECONDS = LEASE_SECONDS_DEFAULT  # a worker without leases shows that it is there
+FENCE_MARGIN = 0.25  # of the lease; half of it is the job's to leave, half to be killed
+
+OpenStore = Callable[[], AbstractAsyncContextManager[TaskStore]]
+StopJob = Callable[[Attempt, StopReason, float], None]  # attempt, why, grace in seconds
+
+
+class LeaseBook:
+    """The leases that a worker holds, shared by its loop and its heartbeats."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[AttemptKey, Attempt] = {}
+        self._untold: set[AttemptKey] = set()  # their progress is news to the store
+        self._told_at = -math.inf
+        self._next_due_at = 0.0
+        self.on_earlier: Callable[[], None] = lambda: None
+
+    def hold(self, attempts: Iterable[Attempt]) -> None:
+        """A wait of the heartbeats is cut short only by a lease that is due before its end."""
+        earlier = False
+        with self._lock:
+            for attempt in attempts:
+                self._held[attempt.key] = attempt
+                earlier = (
+                    earlier or attempt.task.fence_kill or _due_at(attempt) < self._next_due_at
+                )
+        if earlier:
+            self.on_earlier()
+
+    def release(self, attempts: Iterable[Attempt]) -> None:
+        with self._lock:
+            for attempt in attempts:
+                self._held.pop(attempt.key, None)
+                self._untold.discard(attempt.key)
+
+    def hear_progress(self, attempt: Attempt) -> None:
+        """From any thread: the first news since the last beat cut the wait short."""
+        with self._lock:
+            if attempt.key not in self._held:
+                return
+            earlier = not self._untold
+            self._untold.add(attempt.key)
+        if earlier:
+            self.on_earlier()
+
+    def due(self, now: float) -> list[Attempt]:
+        """What to beat for now: also what would be due soon after, to go in the same call."""
+        with self._lock:
+            news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
+            return [
+                a
+                for a in self._held.values()
+                if _due_at(a) - _beat_seconds(a) / 2 <= now or a.key in news
+            ]
+
+    def next_due_at(self, idle_until: float) -> float:
+        """When the next beat is due; with no lease at all, when the idle time is over."""
+        with self._lock:
+            dues = map(_due_at, self._held.values())
+            self._next_due_at = min(dues, default=idle_until)
+            if self._untold:
+                self._next_due_at = min(self._next_due_at, self._told_at + NEWS_SECONDS)
+            return self._next_due_at
+
+    def confirm(self, attempt: Attempt, sent_at: float, progress: float | None) -> None:
+        """The store extended the lease, and knows this progress."""
+        with self._lock:
+            attempt.confirmed_at = max(attempt.confirmed_at, sent_at)
+            self._told_at = max(self._told_at, sent_at)
+            if attempt.latest_progress == progress:  # else the job has gone on meanwhile
+                self._untold.discard(attempt.key)
+
+    def fenced(self) -> list[Attempt]:
+        """The leases whose jobs must end before they do, nearest first."""
+        with self._lock:
+            fenced = [attempt for attempt in self._held.values() if attempt.task.fence_kill]
+        return sorted(fenced, key=_fence_at)
+
+
+def _beat_seconds(attempt: Attempt) -> float:
+    return attempt.task.lease_seconds / BEATS_PER_LEASE
+
+
+def _due_at(attempt: Attempt) -> float:
+    return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE
+
+
+def _fence_at(attempt: Attempt) -> float:
+    return attempt.confirmed_at + attempt.task.lease_seconds * (1.0 - FENCE_MARGIN)
+
+
+class Heartbeats(Service):
+    """Extends the leases in the book and passes on what the store answers."""
+
+    def __init__(
+        self,
+        open_store: OpenStore,
+        worker: WorkerId,
+        book: LeaseBook,
+        stop_job: StopJob,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__("heartbeats", surroundings)
+        self._open_store = open_store
+        self._worker = worker
+        self._book = book
+        self._stop_job = stop_job
+        self._fence_alarm = Alarm(surroundings.clock)
+        self._store: TaskStore | None = None
+        self._idle_until = 0.0
+
+    async def run(self) -> None:
+        self._book.on_earlier = self._on_earlier
+        crew = Crew()
+        crew.add(self._keep_fence())
+        await crew.oversee(self._run_connected())
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        assert self._store is not None, "heartbeats need a store"
+        now = self._clock.monotonic()
+        due = self._book.due(now)
+        if not due and now < self._idle_until:
+            return ()
+        # A lease that is claimed while this call hangs must be renewed in time, too.
+        shortest = min((a.task.lease_seconds for a in due), default=IDLE_SECONDS)
+        patience = min(shortest, IDLE_SECONDS) / 2
+        beats = [
+            Beat(task_id=a.task.id, attempt=a.task.attempt, progress=a.latest_progress)
+            for a in due
+        ]
+        call = self._store.heartbeat(self._worker, beats)
+        answers = await within(self._clock, patience, call)
+        self._idle_until = now + IDLE_SECONDS
+        return self._heed(due, beats, answers, now)
+
+    def rest_seconds(self) -> float | None:
+        return max(0.0, self._book.next_due_at(self._idle_until) - self._clock.monotonic())
+
+    def _heed(
+        self, due: list[Attempt], beats: list[Beat], answers: list[Answer], sent_at: float
+    ) -> list[ServiceReport]:
+        assert len(answers) == len(due), (len(answers), len(due))
+        for attempt, beat, answer in zip(due, beats, answers, strict=True):
+            match answer:
+                case Answer.GO_ON:
+                    self._book.confirm(attempt, sent_at, beat.progress)
+                case Answer.CANCEL:
+                    self._book.confirm(attempt, sent_at, beat.progress)
+                    grace_seconds = attempt.task.max_termination_seconds
+                    self._stop_job(attempt, StopReason.CANCEL, grace_seconds)
+                case Answer.LOST:
+                    self._book.release([attempt])
+                    self._stop_job(attempt, StopReason.LOST, 0.0)
+        return [self.report("heartbeats.sent", count=len(due))] if due else []
+
+    async def _run_connected(self) -> None:
+        opened = await self.persist(self._connect)
+        if opened is None:
+            return
+        try:
+            await super().run()
+        finally:
+            self._store = None
+            await opened.aclose()
+
+    async def _connect(self) -> AsyncExitStack:
+        async with AsyncExitStack() as stack:
+            self._store = await stack.enter_async_context(self._open_store())
+            return stack.pop_all()
+        raise AssertionError("an exit stack swallows no exception")
+
+    async def _keep_fence(self) -> None:
+        while True:
+            now = self._clock.monotonic()
+            rest = None
+            for attempt in self._book.fenced():
+                rest = _fence_at(attempt) - now
+                if rest > 0.0:
+                    break
+                rest = None
+                grace_seconds = attempt.task.lease_seconds * FENCE_MARGIN / 2
+                self._stop_job(attempt, StopReason.FENCE, grace_seconds)
+            await self._fence_alarm.wait(rest)
+
+    def _on_earlier(self) -> None:
+        self.wake()
+        self._fence_alarm.ring()

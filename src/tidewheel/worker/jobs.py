@@ -1,0 +1,182 @@
+"""The jobs of a worker: from an attempt to its end, by itself or because it was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.errors import RunnerUnable
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.runners import Job, PromptRunner, Runner
+from tidewheel.services.crew import Crew
+from tidewheel.worker.attempts import (
+    Attempt,
+    AttemptKey,
+    StopReason,
+    end_to_report,
+    failure,
+)
+from tidewheel.worker.workplace import Workplace
+
+START_FAILED = "start"
+RUNNER_FAILED = "runner"
+NEVER_STARTED = End(ending=Ending.YIELDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Hearers:
+    """Who is told what happens to jobs."""
+
+    begin: Callable[[Attempt, bool], None]  # whether it was adopted
+    end: Callable[[Attempt, End | None], None]
+    trouble: Callable[[str | None], None]  # of the host; None when it is over
+    log: Callable[..., None]
+
+
+class Jobs:
+    """Every attempt that this worker executes; used from its event loop alone."""
+
+    def __init__(
+        self,
+        runners: Sequence[Runner],
+        workplace: Workplace,
+        crew: Crew,
+        clock: Clock,
+        hearers: Hearers,
+    ) -> None:
+        self._runners = [(r, r if isinstance(r, PromptRunner) else None) for r in runners]
+        self._workplace = workplace
+        self._crew = crew
+        self._clock = clock
+        self._on_begin = hearers.begin
+        self._on_end = hearers.end
+        self._hear_trouble = hearers.trouble
+        self._tell = hearers.log
+        self._live: dict[AttemptKey, Attempt] = {}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def begin(self, attempt: Attempt) -> None:
+        """Start a job; one that already has a reason to be stopped is not started at all."""
+        self._live[attempt.key] = attempt
+        task = attempt.task
+        for runner, prompt in self._runners:
+            if runner.accepts(task):
+                if prompt is None or attempt.reason is not None or task.timeout_seconds:
+                    self._crew.add(self._execute(attempt, runner))
+                else:
+                    self._start_now(attempt, prompt)
+                return
+        self._not_started(attempt, "no runner of this worker executes such a task")
+
+    def go_on(self, attempt: Attempt, job: Job) -> None:
+        """Watch a job that a dead worker left behind."""
+        self._live[attempt.key] = attempt
+        self._on_begin(attempt, True)
+        self._crew.add(self._watch(attempt, job))
+
+    def stop(self, attempt: Attempt, reason: StopReason, grace_seconds: float) -> None:
+        """Stop a job, or do not start it. The first reason counts, except that a lost lease
+        overrules all, and the shortest grace; asking again for the same changes nothing."""
+        if attempt.ended:
+            return
+        if attempt.reason is None or reason is StopReason.LOST:
+            attempt.reason = reason
+        if grace_seconds >= attempt.grace_seconds:
+            return
+        attempt.grace_seconds = grace_seconds
+        facts = {"attempt": attempt.task.attempt, "grace_seconds": grace_seconds}
+        self._tell("job.stopping", task=attempt.task.id, reason=reason.value, **facts)
+        if attempt.job is not None:
+            self._crew.add(self._stop_job(attempt, attempt.job))
+
+    def stop_by_key(self, key: AttemptKey, reason: StopReason) -> None:
+        """Stop a job, if it is here, with the grace that its task asks for."""
+        attempt = self._live.get(key)
+        if attempt is not None:
+            self.stop(attempt, reason, attempt.task.max_termination_seconds)
+
+    def stop_all(self, reason: StopReason, grace_seconds_max: float) -> None:
+        for attempt in list(self._live.values()):
+            grace_seconds = min(attempt.task.max_termination_seconds, grace_seconds_max)
+            self.stop(attempt, reason, grace_seconds)
+
+    def _start_now(self, attempt: Attempt, runner: PromptRunner) -> None:
+        task = attempt.task
+        directory = partial(self._workplace.directory, task)
+        try:
+            attempt.job = runner.start_now(
+                task, directory, attempt, partial(self._over, attempt)
+            )
+        except Exception as error:  # the task's failure, never the worker's end
+            self._not_started(attempt, str(error) or repr(error))
+
+    async def _execute(self, attempt: Attempt, runner: Runner) -> None:
+        if attempt.reason is not None:
+            self._over(attempt, NEVER_STARTED)
+            return
+        try:
+            await self._workplace.prepare(attempt.task)
+            self._on_begin(attempt, False)
+            job = await runner.start(self._workplace.assignment(attempt.task), attempt)
+        except RunnerUnable as unable:  # the worker's own trouble: another may do it
+            self._hear_trouble(str(unable))
+            self._over(attempt, NEVER_STARTED)
+            return
+        except Exception as error:  # the task's failure, never the worker's end
+            self._not_started(attempt, str(error) or repr(error))
+            return
+        self._hear_trouble(None)
+        await self._watch(attempt, job)
+
+    def _not_started(self, attempt: Attempt, description: str) -> None:
+        self._tell("job.not_started", task=attempt.task.id, error=description)
+        self._over(attempt, failure(START_FAILED, description))
+
+    async def _watch(self, attempt: Attempt, job: Job) -> None:
+        attempt.job = job
+        if attempt.reason is not None:  # somebody wanted it to end while it was started
+            self._crew.add(self._stop_job(attempt, job))
+        limit = None
+        if attempt.task.timeout_seconds is not None:
+            limit = self._crew.member(self._enforce_limit(attempt))
+        end = await _end_of(job)
+        if limit is not None:
+            limit.cancel()
+        self._over(attempt, end)
+
+    def _over(self, attempt: Attempt, end: End) -> None:
+        attempt.ended = True
+        attempt.job = None  # it knows whom to call: a circle that only the collector would find
+        del self._live[attempt.key]
+        self._on_end(attempt, end_to_report(end, attempt.reason, attempt.task))
+
+    async def _enforce_limit(self, attempt: Attempt) -> None:
+        assert attempt.task.timeout_seconds is not None
+        await self._clock.sleep(attempt.task.timeout_seconds)
+        self.stop(attempt, StopReason.TIME_LIMIT, attempt.task.max_termination_seconds)
+
+    async def _stop_job(self, attempt: Attempt, job: Job) -> None:
+        try:
+            await job.stop(attempt.grace_seconds)
+        except Exception as error:  # the job goes on, and the next request is tried again
+            attempt.grace_seconds = math.inf
+            self._tell("job.not_stopped", task=attempt.task.id, error=repr(error))
+
+
+async def _end_of(job: Job) -> End:
+    """A runner promises an answer; when it gives none, its other jobs must not suffer."""
+    try:
+        return await job.wait()
+    except Exception as error:
+        return failure(RUNNER_FAILED, f"the runner lost this job: {error!r}")
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():  # it is this worker that ends
+            raise
+        return failure(RUNNER_FAILED, "the runner lost this job: it was cancelled from within")

@@ -1,0 +1,233 @@
+"""A worker: leases tasks, has runners execute them, and tells the store how they ended.
+
+Theory of operation
+-------------------
+A worker is made of services that share one event loop and know each other only through
+callbacks: claims take tasks while there is room, jobs execute them, the reporter tells the
+store, heartbeats keep the leases (in a thread of their own, if given a store of their own),
+and cancellations ask which jobs are to end. The store may vanish at any time: jobs go on,
+reports wait. The worker may vanish at any time: its leases run out or are adopted.
+
+A first request to stop winds down as asked: ``YIELD`` ends the jobs and gives the tasks back,
+``DRAIN`` lets them finish, ``LEAVE`` lets them run on without it. A second one kills what is
+left, and so does the end of the grace. ``run`` returns when everything has been reported, or
+could not be within the grace.
+Requests come from signal handlers, which belong to the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tidewheel.config import OnStop, WorkerSettings
+from tidewheel.core.queue.requests import NewWorker
+from tidewheel.core.queue.serving import Served
+from tidewheel.errors import Unavailable
+from tidewheel.ports.runners import Runner, TidyRunner
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.alarm import within
+from tidewheel.services.crew import Crew
+from tidewheel.services.home_folders import store_name, tasks_directory
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.adoption import dead_workers_with_leases, orphans_of_the_dead
+from tidewheel.worker.attempts import StopReason
+from tidewheel.worker.leftovers import remove_leftovers
+from tidewheel.worker.shift import Equipment, Host, Shift
+
+FLUSH_SECONDS_MIN = 1.0
+FLUSH_SECONDS_MAX = 5.0
+LEAVING_LOOK_SECONDS = 0.05  # how often a worker that leaves looks whether all is reported
+
+
+class Worker(Service):
+    """Executes tasks until it is asked to stop."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        settings: WorkerSettings,
+        runners: Sequence[Runner],
+        host: Host,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__(settings.name, surroundings)
+        self._store = store
+        self._settings = settings
+        self._equipment = Equipment(
+            store=store,
+            settings=settings,
+            runners=runners,
+            host=host,
+            surroundings=surroundings,
+        )
+        self._shift: Shift | None = None
+        self._mode = settings.on_stop
+        self._at_once = False
+
+    def ask_stop(self, mode: OnStop | None = None) -> None:
+        """The first time: wind down; again: kill what is left. From the worker's loop."""
+        self._at_once = self._stop_asked
+        self._mode = mode or self._mode
+        super().ask_stop()
+
+    async def stop(self, mode: OnStop | None = None) -> None:
+        """Ask to stop, and wait for the end."""
+        self.ask_stop(mode)
+        if self._running is not None:
+            await self._running
+
+    def hear_trouble(self, text: str | None) -> None:
+        """What a runner cannot reach just now, or can again (None); from the worker's loop."""
+        if self._shift is not None:
+            self._shift.claims.hear_trouble(text)
+
+    def rest_seconds(self) -> float | None:
+        return None
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        """One round of claims; the other services of a worker have their own."""
+        assert self._shift is not None, f"{self.name} is not registered yet"
+        return await self._shift.claims.run_once()
+
+    async def run(self) -> None:
+        crew = Crew()
+        await crew.oversee(self._work(crew))
+
+    async def _work(self, crew: Crew) -> None:
+        shift = self._shift = await self.persist(partial(self._register, crew))
+        if shift is None:
+            return
+        crew.add(shift.keep_leases())
+        await self._adopt_orphans(shift)
+        await self._remove_leftovers()
+        crew.add(shift.reporter.run())
+        crew.add(shift.cancellations.run())
+        for speaking in shift.speak_with_server():
+            crew.add(speaking)
+        deafen = self._store.listen(shift.hear)
+        try:
+            claiming = crew.member(shift.claims.run())
+            claiming.add_done_callback(lambda _: self.wake())
+            await self._attend(shift)
+            await self._wind_down(shift, claiming)
+        finally:
+            deafen()
+        jobs = len(shift.jobs)
+        self.tell("worker.stopped", settled=shift.settled, jobs=jobs, leaves=self._leaves())
+
+    async def _register(self, crew: Crew) -> Shift:
+        settings, host = self._settings, self._equipment.host
+        store_id = await self._store.store_id()
+        worker = await self._store.register_worker(
+            NewWorker(
+                name=settings.name,
+                process=host.process,
+                queues=settings.queues,
+                slots=settings.slots,
+                capacity=settings.capacity,
+                abilities=host.abilities,
+            )
+        )
+        tasks = tasks_directory(settings.home, store_id)
+        self.tell("worker.registered", worker=worker)
+        return Shift(self._equipment, worker, tasks, crew, self.wake, self.tell)
+
+    async def _adopt_orphans(self, shift: Shift, served: Served | None = None) -> None:
+        """Only those in these queues, if any are named. What is tied died with its worker."""
+        host = self._equipment.host
+        if self._settings.tie_jobs:
+            return
+        find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
+        for lease in await self.persist(find) or []:
+            if served is None or lease.task.queue in served:
+                await shift.adopt(lease, self.persist)
+
+    async def _remove_leftovers(self) -> None:
+        """What cannot be removed now is tried again later; it keeps nobody from work."""
+        runners = [r for r in self._equipment.runners if isinstance(r, TidyRunner)]
+        if not runners:
+            return
+        try:
+            name = store_name(await self._store.store_id())
+            for removed in await remove_leftovers(self._store, runners, name):
+                self.tell("leftover.removed", task=removed.task_id, attempt=removed.attempt)
+        except Unavailable as error:
+            self.tell("leftover.kept", error=str(error))
+
+    async def _attend(self, shift: Shift) -> None:
+        """Until asked to stop; look now and then whether a worker beside this one has died."""
+        rest = self._settings.adopt_interval_seconds
+        look_at = self._clock.monotonic() + rest
+        while not self._stop_asked:
+            await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))
+            if self._clock.monotonic() >= look_at:
+                await self._adopt_from_the_dead(shift)
+                await self._remove_leftovers()
+                look_at = self._clock.monotonic() + rest
+
+    async def _adopt_from_the_dead(self, shift: Shift) -> None:
+        """Only what is in our queues: other workers may keep their files elsewhere."""
+        host = self._equipment.host
+        look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
+        if not self._settings.tie_jobs and await self.persist(look):
+            await self._adopt_orphans(shift, Served(self._settings.queues))
+
+    async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:
+        flush_seconds = _flush_seconds(self._settings.grace_seconds)
+        grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
+        shift.claims.ask_stop()
+        if self._leaves():
+            await self._leave(shift, claiming, flush_seconds)
+            return
+        if self._mode is OnStop.YIELD:
+            shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
+        await self._settle(shift, claiming, grace_seconds)
+        self._at_once = False
+        if self._leaves():  # asked meanwhile
+            await self._leave(shift, claiming, flush_seconds)
+            return
+        shift.jobs.stop_all(StopReason.YIELD, 0.0)
+        await self._settle(shift, claiming, flush_seconds / 2)
+        await self._say_goodbye(shift, flush_seconds / 2)
+
+    def _leaves(self) -> bool:
+        return self._mode is OnStop.LEAVE
+
+    async def _leave(
+        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+    ) -> None:
+        """Go without a word about jobs that run: who adopts them will speak for them."""
+        await self._wait_until(
+            lambda: shift.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
+        )
+        if not len(shift.jobs):
+            await self._say_goodbye(shift, seconds_max)
+
+    async def _settle(
+        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+    ) -> None:
+        """Wait until all is done and reported; whoever reports the last of it rings."""
+        await self._wait_until(lambda: shift.settled and claiming.done(), seconds_max)
+
+    async def _wait_until(
+        self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
+    ) -> None:
+        """For the time given, or until asked again to stop."""
+        end_at = self._clock.monotonic() + seconds_max
+        while not is_done() and not self._at_once:
+            rest = end_at - self._clock.monotonic()
+            if rest <= 0.0:
+                return
+            await self._alarm.wait(min(rest, look_seconds))
+
+    async def _say_goodbye(self, shift: Shift, seconds_max: float) -> None:
+        leave = partial(self._store.stop_worker, shift.worker)
+        await self.persist(lambda: within(self._clock, seconds_max, leave()))
+
+
+def _flush_seconds(grace_seconds: float) -> float:
+    """The part of the grace that is kept for the last reports, once all jobs are killed."""
+    return min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)

@@ -1,0 +1,411 @@
+"""A run under its real scheduler, with jobs, clock and crashes in the hands of a test.
+
+    run = DrivenRun(folder, flow_text)
+    run.ends("1/a").says("1/b", "the file is ready").fails("1/b")
+    assert run.status == "completed"
+
+The store is one in memory; jobs are tasks of its queue that the test claims and ends. Each verb
+is followed by passes of the scheduler until nothing is left to do. `crash` drops the scheduler
+without a word and lets another take over from what the store knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+from typing import Self, TypeVar
+
+from tests.kit.faulty_store import FaultyStore
+from tests.kit.memory import MemoryStore
+from tidewheel.config import CONTAINER_RUNNERS, runner_labels
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.commands import REOPENING, Command, command_text
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease
+from tidewheel.core.operator.views import CommandView, RunView
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
+    ANY_RESOURCES,
+    Claimed,
+    ClaimRequest,
+    HostProcess,
+    Message,
+    NewWorker,
+    Report,
+)
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId
+from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.plan import Plan
+from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.loading import SourceOptions
+from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.run_driver import RunDriver
+from tidewheel.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.services.definitions.kept import Captured, capture, load_options, read_sip
+from tidewheel.services.service import ServiceReport, Surroundings
+
+START = 1_900_000_000.0
+PASSES_MAX = 200
+TURNS = 20  # of the loop, until everybody waits for something
+REAL_SECONDS_MAX = 20.0
+REAL_LOOK_SECONDS = 0.01
+SCHEDULER = HostProcess(host="here", boot_id="boot", pid=1, started=1.0)
+
+T = TypeVar("T")
+Flow = str | Mapping[str, str]
+
+
+class HandClock:
+    """Time that stands still until it is moved; whoever sleeps wakes when it is."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self.now + seconds, woken))
+        await woken
+
+    def wake(self) -> None:
+        for at, woken in [one for one in self._sleepers if one[0] <= self.now]:
+            self._sleepers.remove((at, woken))
+            if not woken.done():
+                woken.set_result(None)
+
+
+class DrivenRun:
+    """The door to `scheduler`."""
+
+    def __init__(
+        self, folder: Path, flow: Flow, *, trusted: bool = True, **options: object
+    ) -> None:
+        """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
+
+        ``trusted``: it came from its owner's folder, not over the network.
+        """
+        self.trusted = trusted
+        self.home = folder / "home"
+        self.reports: list[ServiceReport] = []
+        self._clock = HandClock()
+        self._loop = asyncio.new_event_loop()
+        self._store = MemoryStore(clock=lambda: self._clock.now)
+        self.way_to_store = FaultyStore(self._store, self._clock)  # of the scheduler
+        self._source = folder / "flow"
+        self._source.mkdir()
+        self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
+        self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
+        self._heard: dict[str, int] = {}
+        self.worker_has_room = True
+        self.plan_of: Callable[[Graph], Plan] = plan_of  # of the version that takes it next
+        self._epoch: int | None = None
+        self.submitted: list[str] = []
+        self.jobs: dict[str, str] = {}  # the script of each submission
+        self.triggers = folder / "triggers.log"
+        self._number = self._run(self._create(flow))
+        self._worker = self._run(self._store.register_worker(_WORKER))
+        self._driver = self._run(self._take())
+        self.goes_on()
+
+    def close(self) -> None:
+        """Nothing of it is left behind."""
+        self._run(self._end_everything())
+        self._loop.close()
+
+    async def _end_everything(self) -> None:
+        await self._driver.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _run(self, doing: Awaitable[T]) -> T:
+        return self._loop.run_until_complete(doing)
+
+    async def _create(self, flow: Flow) -> int:
+        digest = await self._save(flow)
+        new = NewRun(
+            workflow="flow", definition=digest, options=self._options, folder=str(self._source)
+        )
+        return (await self._store.create_run(new)).number
+
+    async def _save(self, flow: Flow) -> str:
+        definition = self._captured(flow).definition
+        await self._store.save_definition(definition)
+        return definition.digest
+
+    def _captured(self, flow: Flow) -> Captured:
+        findings = Findings()
+        if not isinstance(flow, str):
+            for name, text in flow.items():
+                path = self._source / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(dedent(text))
+            return read_sip(self._source / next(iter(flow)), self._options, findings, "flow")
+        (self._source / "flow.cylc").write_text(dedent(flow))
+        how = load_options(self._options, "flow")
+        source = SourceOptions(workflow_name="flow", code_trusted=self.trusted)
+        loaded = load_workflow(self._source, replace(how, source=source), findings)
+        assert not findings.has_errors, [str(one) for one in findings]
+        return capture(loaded, self._source, trusted=self.trusted)
+
+    async def _take(self) -> RunDriver:
+        view = await self._store.run(self._number)
+        claim = RunClaim(run=self._number, process=SCHEDULER, dead_epoch=self._epoch)
+        lease = await self._store.claim_run(claim)
+        self._epoch = lease.epoch
+        home = SchedulerHome(
+            store=self.way_to_store.as_store(),
+            home=self.home,
+            environment={"PATH": "/usr/bin:/bin", "USER": "me"},
+            surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
+            trigger_log=self.triggers,
+            plan_of=self.plan_of,
+        )
+        return driver_of(view, lease, home)
+
+    # ---- what happens ----
+
+    def goes_on(self) -> Self:
+        """Passes of the scheduler, and claims of the worker, until nothing happens."""
+        self._run(self._settle())
+        return self
+
+    async def _settle(self) -> None:
+        for _ in range(PASSES_MAX):
+            before = (await self._store.run(self._number)).batch
+            if not self._driver.status:
+                for report in await self._driver.run_once():
+                    self.reports.append(report)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            await self._claim()
+            if (await self._store.run(self._number)).batch == before:
+                return
+        raise AssertionError("the scheduler never comes to rest")
+
+    async def _claim(self) -> None:
+        if not self.worker_has_room:
+            return
+        view = await self._store.run(self._number)
+        asked = ClaimRequest(queue=view.queue, worker=self._worker, count=100, free=_ROOM)
+        for task in await self._store.claim(asked):
+            name = task.id.removeprefix(f"{view.name}/")
+            task_name, _, submit = name.rpartition("/")
+            if task.attempt == 1:
+                self.submitted.append(f"{task_name}/{int(submit):02d}")
+            self.jobs[f"{task_name}/{int(submit):02d}"] = task.command or ""
+            self.tasks[task_name] = task
+            self._heard[task_name] = 0
+
+    def starts(self, *names: str) -> Self:
+        """Their processes exist."""
+        return self._report(names, started=True)
+
+    def ends(self, *names: str, **values: object) -> Self:
+        """They succeed, and hand on values."""
+        return self._report(names, started=True, end=_success(values))
+
+    def fails(self, *names: str) -> Self:
+        error = TaskError(code="exit", description="exit status 1")
+        end = End(ending=Ending.FAILED, error=error, exit_status=1)
+        return self._report(names, started=True, end=end)
+
+    def cannot_start(self, *names: str) -> Self:
+        error = TaskError(code="start", description="no such program")
+        return self._report(names, end=End(ending=Ending.FAILED, error=error))
+
+    def says(self, name: str, text: str = "", output: str | None = None) -> Self:
+        self._heard[name] += 1
+        said = Message(number=self._heard[name], text=text, output=output)
+        return self._report((name,), messages=(said,))
+
+    def ends_unheard(self, *names: str, **values: object) -> Self:
+        """They succeed, and the scheduler has not looked yet."""
+        self._tell_store(names, started=True, end=_success(values))
+        return self
+
+    def _report(self, names: tuple[str, ...], **facts: object) -> Self:
+        self._tell_store(names, **facts)
+        return self.goes_on()
+
+    def _tell_store(self, names: tuple[str, ...], **facts: object) -> None:
+        reports = []
+        for name in names:
+            task = self.tasks[name]
+            holder = Holder(task_id=task.id, attempt=task.attempt, worker=self._worker)
+            reports.append(Report(holder=holder, **facts))  # type: ignore[arg-type]
+        answers = self._run(self._store.report(reports))
+        for answer in answers:
+            if answer.refused is not None:
+                raise answer.refused
+
+    def gives(self, command: Command) -> dict[str, object]:
+        """A command, and its answer; a refusal is raised."""
+        return self._run(self._give(command))
+
+    def asks(self, command: Command) -> int:
+        """A command that nobody has heard yet."""
+        return self._run(self._store.post_command(self._asked(command)))
+
+    def _asked(self, command: Command) -> NewCommand:
+        return NewCommand(
+            run=self._number,
+            body=command_text(command),
+            who="me",
+            reopens=isinstance(command, REOPENING),
+        )
+
+    def lets_go(self) -> Self:
+        """The scheduler ends the run with a batch that was made before anything new came."""
+        view = self.view
+        lease = RunLease(
+            run=self._number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0
+        )
+        last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+        self._run(self._store.write_batch(lease, last))
+        return self
+
+    def answer(self, number: int) -> CommandView:
+        return self._run(self._store.command(number))
+
+    async def _give(self, command: Command) -> dict[str, object]:
+        number = await self._store.post_command(self._asked(command))
+        await self._settle()
+        view = await self._store.command(number)
+        assert view.answered_at is not None
+        if view.refused is not None:
+            raise Refused(view.refused)
+        answer: dict[str, object] = json.loads(view.answer or "{}")
+        return answer
+
+    def reads(self, flow: Flow) -> str:
+        """Store another definition; its digest, for `reload`."""
+        return self._run(self._save(flow))
+
+    def until(self, condition: Callable[[], object]) -> Self:
+        """For what really takes time, such as a process that answers an xtrigger."""
+        give_up_at = time.monotonic() + REAL_SECONDS_MAX
+        while not condition():
+            assert time.monotonic() < give_up_at, "it did not happen"
+            self._run(asyncio.sleep(REAL_LOOK_SECONDS))
+            self.goes_on()
+        return self
+
+    def waits(self, seconds: float) -> Self:
+        """Time passes."""
+        self._clock.now += seconds
+        self._clock.wake()
+        return self.goes_on()
+
+    def waits_in_the_middle(self, seconds: float, times: int) -> Self:
+        """Time passes, in steps, while the scheduler is in the middle of a pass."""
+        self._run(self._settle_while_time_passes(seconds, times))
+        return self
+
+    async def _settle_while_time_passes(self, seconds: float, times: int) -> None:
+        settling = asyncio.ensure_future(self._settle())
+        for _ in range(times):
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            self._clock.now += seconds
+            self._clock.wake()
+        await settling
+
+    def goes_on_slowly(self, seconds: float, meanwhile: Command | None = None) -> Self:
+        """Time passes in steps until nothing happens; after the first a command is given."""
+        self._run(self._settle_slowly(seconds, meanwhile))
+        return self
+
+    async def _settle_slowly(self, seconds: float, meanwhile: Command | None) -> None:
+        settling = asyncio.ensure_future(self._settle())
+        while not settling.done():
+            await asyncio.sleep(REAL_LOOK_SECONDS)  # for processes that take real time
+            self._clock.now += seconds
+            self._clock.wake()
+            if meanwhile is not None:
+                asked, meanwhile = self._asked(meanwhile), None
+                await self._store.post_command(asked)
+        await settling
+
+    def lapses(self, times: int = 1) -> Self:
+        """The worker falls silent until its leases run out; another one takes the tasks."""
+        for _ in range(times):
+            self._clock.now += 61.0
+            self._run(self._store.take_back_lapsed_leases(watched_seconds=1e9, count_max=100))
+            self.goes_on()
+        return self
+
+    def crash(self) -> Self:
+        """The scheduler is gone; another reads the run from the store."""
+        if not self._driver.status:
+            self._run(self._driver.close())
+            self._driver = self._run(self._take())
+        return self.goes_on()
+
+    def carries_on(self) -> Self:
+        """`tidewheel run` once more, after it ended."""
+        self._run(self._driver.close())
+        self._driver = self._run(self._take())
+        return self.goes_on()
+
+    # ---- what is seen ----
+
+    @property
+    def view(self) -> RunView:
+        return self._run(self._store.run(self._number))
+
+    @property
+    def status(self) -> str:
+        return self.view.status
+
+    @property
+    def running(self) -> list[str]:
+        """The submissions that are in the queue or at work."""
+        found = self._run(self._store.submissions(self._number))
+        live = [one for one in found if one.status in ("ready", "running", "cancelling")]
+        return sorted(one.task_id.removeprefix(f"{self.view.name}/") for one in live)
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "log/scheduler/log").read_text()
+
+    @property
+    def directory(self) -> Path:
+        """The run's own, where its jobs may write."""
+        return self.home / "runs" / self.view.name
+
+    @property
+    def definition(self) -> StoredDefinition:
+        """What the run runs now."""
+        return self._run(self._store.definition(self.view.definition))
+
+    def look(self, question: Callable[[MemoryStore, int], Awaitable[T]]) -> T:
+        return self._run(question(self._store, self._number))
+
+    def task_id(self, name: str) -> TaskId:
+        return self.tasks[name].id
+
+
+def _success(values: Mapping[str, object]) -> End:
+    return End(ending=Ending.SUCCEEDED, values=json.dumps(values) if values else None)
+
+
+_ROOM = replace(ANY_RESOURCES, labels=runner_labels(CONTAINER_RUNNERS))
+_WORKER = NewWorker(
+    name="test",
+    process=HostProcess(host="here", boot_id="boot", pid=2, started=2.0),
+    queues=("any",),
+    slots=100,
+    capacity=_ROOM,
+)

@@ -1,0 +1,206 @@
+"""Queries of the memory store about blocks, what runs wait for, and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.kit.memory.stream import tell_run
+from tests.kit.memory.tables import Record, Tables
+from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.store.run_rows import RunRow, need_view
+from tidewheel.store.transaction import Row
+
+__all__ = [
+    "delete_empty_sbi",
+    "delete_object",
+    "find_objects",
+    "find_open_run_tasks",
+    "get_sbi",
+    "insert_block",
+    "insert_needs",
+    "insert_sbi",
+    "list_blocks",
+    "list_driven_runs",
+    "list_needs",
+    "list_objects",
+    "list_sbis",
+    "list_waiting_children",
+    "lock_parents",
+    "put_objects",
+    "stop_run",
+]
+
+_SBI = ("id", "body", "fingerprint", "requested_at", "requested_by")
+_OBJECT = ("name", "facts", "posted_at", "posted_by")
+_OVER = ("stopped", "completed", "deleted")
+
+
+# ---- what runs wait for ----
+
+
+def insert_needs(t: Tables, needs: Sequence[Mapping[str, Any]]) -> list[Row]:
+    for need in needs:
+        assert need["run"] in t.run and need["parent"] in t.run, need
+        t.run_need[need["run"], need["parent"], need["condition"]] = need
+    return []
+
+
+def lock_parents(t: Tables, blocks: Sequence[str]) -> list[Row]:
+    found = [t.processing_block[one] for one in blocks if one in t.processing_block]
+    there = [
+        (one["id"], one["run"]) for one in found if t.run[one["run"]]["status"] != "deleted"
+    ]
+    return sorted(there, key=lambda row: row[1])
+
+
+def list_needs(t: Tables, runs: Sequence[int]) -> list[Row]:
+    wanted = set(runs)
+    return [_need_row(t, key) for key in sorted(t.run_need) if key[0] in wanted]
+
+
+def _need_row(t: Tables, key: tuple[int, int, str]) -> Row:
+    run, parent, condition = key
+    there = t.run[parent]
+    going = there["given"] is not None or _is_driven(t, there)
+    return (run, there["name"], condition, there["status"], there["batch"] > 0, going)
+
+
+def _is_driven(t: Tables, run: Record) -> bool:
+    return run["deadline_at"] is not None and run["deadline_at"] > t.clock()
+
+
+def waits_for_others(t: Tables, run: Record) -> bool:
+    """Whether it has not begun and something that it needs has not happened."""
+    if run["batch"] > 0:
+        return False
+    needs = (_need_row(t, key) for key in t.run_need if key[0] == run["number"])
+    return any(need_view(row).state is not NeedState.MET for row in needs)
+
+
+def list_waiting_children(t: Tables, *, run: int, count: int) -> list[Row]:
+    children = sorted({child for child, parent, _ in t.run_need if parent == run})
+    found = [t.run[child] for child in children]
+    waiting = [(one["name"],) for one in found if one["batch"] == 0]
+    return waiting[:count]
+
+
+def forget_run(t: Tables, run: int) -> None:
+    """What goes with a run, as foreign keys have it."""
+    for key in [key for key in t.run_need if run in key[:2]]:
+        del t.run_need[key]
+    for key in [key for key, block in t.processing_block.items() if block["run"] == run]:
+        del t.processing_block[key]
+
+
+def stop_run(t: Tables, *, run: int, reason: str) -> list[Row]:
+    row = t.run.get(run)
+    if row is None or row["status"] in _OVER or _is_driven(t, row):
+        return []
+    nobody = dict.fromkeys(
+        ("host", "boot_id", "pid", "process_started", "deadline_at", "given")
+    )
+    now = t.clock()
+    ended = {"status": "stopped", "reason": reason, "updated_at": now, "ended_at": now}
+    t.update(t.run, run, **nobody, **ended, epoch=row["epoch"] + 1)
+    tell_run(t, run)
+    return [(run,)]
+
+
+def find_open_run_tasks(t: Tables, *, run: int, count: int) -> list[Row]:
+    ended = {*FINAL, Status.CANCELLING}
+    found = [
+        (task["id"],)
+        for _, task in sorted(t.task.items())
+        if task["run"] == run and task["status"] not in ended
+    ]
+    return found[:count]
+
+
+# ---- blocks ----
+
+
+def insert_sbi(t: Tables, *, who: str, **row: Any) -> list[Row]:
+    if row["id"] in t.sbi:
+        return []
+    t.sbi[row["id"]] = row | {"requested_at": t.clock(), "requested_by": who}
+    return [(row["id"],)]
+
+
+def insert_block(t: Tables, **row: Any) -> list[Row]:
+    assert row["id"] not in t.processing_block and row["run"] in t.run, row
+    t.processing_block[row["id"]] = row
+    return []
+
+
+def get_sbi(t: Tables, id: str) -> list[Row]:
+    row = t.sbi.get(id)
+    return [] if row is None else [tuple(row[name] for name in _SBI)]
+
+
+def list_sbis(t: Tables, count: int) -> list[Row]:
+    rows = [tuple(row[name] for name in _SBI) for row in t.sbi.values()]
+    return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:count]
+
+
+def list_blocks(t: Tables, *, sbi: str | None, id: str | None, count: int) -> list[Row]:
+    found = [
+        (block, t.run[block["run"]])
+        for block in t.processing_block.values()
+        if sbi in (None, block["sbi"]) and id in (None, block["id"])
+    ]
+    found.sort(key=lambda pair: pair[1]["number"], reverse=True)
+    there = [pair for pair in found if pair[1]["status"] != "deleted"]
+    return [_block_row(block, run) for block, run in there[:count]]
+
+
+def _block_row(block: Record, run: Record) -> Row:
+    own = tuple(block[name] for name in ("id", "sbi", "position", "body"))
+    return (*own, run["priority"], *(run[name] for name in RunRow._fields))
+
+
+def delete_empty_sbi(t: Tables, run: int) -> list[Row]:
+    for block in t.processing_block.values():
+        if block["run"] == run:
+            alike = [one for one in t.processing_block.values() if one["sbi"] == block["sbi"]]
+            if len(alike) == 1:
+                del t.sbi[block["sbi"]]
+            break
+    return []
+
+
+# ---- objects ----
+
+
+def put_objects(t: Tables, *, objects: Sequence[Mapping[str, Any]], who: str) -> list[Row]:
+    for one in objects:
+        t.buffer_object[one["name"]] = {**one, "posted_at": t.clock(), "posted_by": who}
+    return []
+
+
+def find_objects(t: Tables, names: Sequence[str]) -> list[Row]:
+    return [_object(t, name) for name in sorted(set(names)) if name in t.buffer_object]
+
+
+def list_objects(t: Tables, *, after: str, count: int) -> list[Row]:
+    return [_object(t, name) for name in sorted(t.buffer_object) if name > after][:count]
+
+
+def delete_object(t: Tables, name: str) -> list[Row]:
+    found = find_objects(t, [name])
+    if found:
+        del t.buffer_object[name]
+    return found
+
+
+def _object(t: Tables, name: str) -> Row:
+    return tuple(t.buffer_object[name][one] for one in _OBJECT)
+
+
+def list_driven_runs(t: Tables, kind: str) -> list[Row]:
+    return [
+        (number,)
+        for number, run in sorted(t.run.items())
+        if t.definition[run["definition"]]["kind"] == kind and _is_driven(t, run)
+    ]

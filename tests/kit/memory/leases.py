@@ -1,0 +1,388 @@
+"""Queries of the memory store about claiming, leases, reports and queues."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tests.kit.memory.tables import Record, Tables
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
+from tidewheel.core.queue.limits import Bucket, Limit
+from tidewheel.core.queue.resources import Resources, fits, prefix_that_fits
+from tidewheel.core.queue.status import Signal, Status
+from tidewheel.store.resource_rows import RESOURCE_COLUMNS, resources
+from tidewheel.store.rows import ClaimedRow
+from tidewheel.store.transaction import Row
+
+__all__ = [
+    "add_claims",
+    "add_leases",
+    "add_messages",
+    "add_usage",
+    "add_values",
+    "claim_tasks",
+    "claim_tasks_by_rules",
+    "count_leases",
+    "count_messages",
+    "delete_limits",
+    "extend_leases",
+    "get_claimed",
+    "get_last_message",
+    "insert_limits",
+    "list_buckets",
+    "list_cancelling",
+    "list_lapsed_leases",
+    "list_orphans",
+    "lock_limits",
+    "mark_started",
+    "move_lease",
+    "pause_queue",
+    "get_next_due",
+    "plan_claim",
+    "promote_due_tasks",
+    "set_progress",
+    "save_buckets",
+    "save_queue",
+    "start_attempts",
+]
+
+AGED_PRIORITY_MAX = 255
+NO_SETTINGS: Record = {
+    "paused": False,
+    "aging": False,
+    "fence_kill": False,
+    "lease_seconds": LEASE_SECONDS_DEFAULT,
+}
+
+
+def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
+    worker = f"worker-{worker_number}"
+    known = worker in t.worker and t.worker[worker]["stopped_at"] is None
+    settings = t.queue.get(queue, NO_SETTINGS)
+    limited = any(key[0] == queue for key in t.limit)
+    return [
+        (
+            known,
+            settings["paused"],
+            settings["aging"],
+            limited,
+            settings["fence_kill"],
+            settings["lease_seconds"],
+            _next_due_seconds(t, queue),
+        )
+    ]
+
+
+def can_be_claimed(t: Tables, task: Record) -> bool:
+    """Whether it is ready, and nobody has let its run go."""
+    run = None if task["run"] is None else t.run.get(task["run"])
+    let_go = run is not None and run["status"] in (*WITHDRAWN_STATUSES, "deleted")
+    return task["status"] == Status.READY and not let_go
+
+
+def get_next_due(t: Tables, queue: str) -> list[Row]:
+    return [(_next_due_seconds(t, queue),)]
+
+
+def _next_due_seconds(t: Tables, queue: str) -> float | None:
+    due = [
+        task["due_at"]
+        for task in t.task.values()
+        if task["queue"] == queue and can_be_claimed(t, task) and task["due_at"] is not None
+    ]
+    return min(due) - t.clock() if due else None
+
+
+def _due(t: Tables, queue: str) -> list[int]:
+    now = t.clock()
+    return [
+        seq
+        for seq, task in t.task.items()
+        if task["queue"] == queue
+        and can_be_claimed(t, task)
+        and task["due_at"] is not None
+        and task["due_at"] <= now
+    ]
+
+
+def promote_due_tasks(t: Tables, queue: str) -> list[Row]:
+    for seq in _due(t, queue):
+        t.update(t.task, seq, due_at=None)
+    return []
+
+
+def _candidates(t: Tables, given: Record) -> list[Record]:
+    free = _free(given)
+    found = [
+        task
+        for task in t.task.values()
+        if task["queue"] == given["queue"]
+        and can_be_claimed(t, task)
+        and task["due_at"] is None
+        and (task["command"] or task["handler"] or given["bare"])
+        and (task["command"] is None or given["commands"])
+        and (
+            task["handler"] is None
+            or given["any_handler"]
+            or task["handler"] in given["handlers"]
+        )
+        and fits(_asked(task), free)
+    ]
+    return sorted(found, key=lambda task: (-task["priority"], task["seq"]))
+
+
+def _free(given: Record) -> Resources:
+    return Resources(
+        cpu=given["cpu"],
+        memory_bytes=given["memory_bytes"],
+        gpu=given["gpu"],
+        labels=frozenset(json.loads(given["labels"])),
+        nodes=given["nodes"],
+        idle_nodes=given["idle_nodes"],
+        buffer_bytes=given["buffer_bytes"],
+    )
+
+
+def _asked(task: Record) -> Resources:
+    return resources(*(task[name] for name in RESOURCE_COLUMNS))
+
+
+def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
+    free = _free(given)
+    fitting = chosen[: prefix_that_fits(map(_asked, chosen), free)]
+    for task in fitting:
+        t.update(
+            t.task,
+            task["seq"],
+            status=Status.RUNNING.value,
+            attempt=task["attempt"] + 1,
+            owner=given["worker"],
+            progress=0.0,
+            updated_at=t.clock(),
+        )
+    return [row for task in fitting for row in get_claimed(t, task["seq"])]
+
+
+def aged_priority(task: Record, now: float) -> int:
+    """One more for each whole second of being ready, up to 255."""
+    priority: int = task["priority"]
+    if priority >= AGED_PRIORITY_MAX:
+        return priority
+    return min(AGED_PRIORITY_MAX, priority + int(now - task["ready_at"]))
+
+
+def claim_tasks(t: Tables, **given: Any) -> list[Row]:
+    return _take(t, _candidates(t, given)[: given["count"]], given)
+
+
+def claim_tasks_by_rules(t: Tables, **given: Any) -> list[Row]:
+    now = t.clock()
+
+    def aged(task: Record) -> int:
+        return aged_priority(task, now) if given["aging"] else int(task["priority"])
+
+    allowed = {row["key"]: row["count"] for row in given["by_key"]}
+    taken: Counter[str] = Counter()
+    chosen = []
+    for task in sorted(_candidates(t, given), key=lambda task: (-aged(task), task["seq"])):
+        key = task["limit_key"]
+        if key is not None:
+            taken[key] += 1
+            if taken[key] > allowed.get(key, given["each_key"]):
+                continue
+        chosen.append(task)
+    return _take(t, chosen[: min(given["count"], given["whole_queue"])], given)
+
+
+def get_claimed(t: Tables, seq: int) -> list[Row]:
+    task = t.task[seq]
+    return [ClaimedRow(**{name: task[name] for name in ClaimedRow._fields[:-1]}, now=t.clock())]
+
+
+def add_leases(t: Tables, leases: Sequence[Record]) -> list[Row]:
+    for lease in leases:
+        assert lease["seq"] not in t.lease, lease
+        t.lease[lease["seq"]] = lease | {
+            "deadline_at": lease["claimed_at"] + lease["lease_seconds"],
+            "started_at": None,
+            "progress": 0.0,
+            "messages": 0,
+        }
+    return []
+
+
+def add_claims(t: Tables, leases: Sequence[Record]) -> list[Row]:
+    for lease in leases:
+        number = t.next_number("history")
+        step = (Signal.CLAIM.value, Status.READY.value, Status.RUNNING.value)
+        facts = (lease["attempt"], lease["owner"], 0.0)
+        t.history[number] = (lease["seq"], number, t.clock(), *step, *facts)
+    return []
+
+
+def extend_leases(t: Tables, *, worker: str, beats: Sequence[Record]) -> list[Row]:
+    held = []
+    for beat in beats:
+        seq = t.id.get(beat["id"])
+        lease = t.lease.get(seq)
+        if lease is None or (lease["attempt"], lease["owner"]) != (beat["attempt"], worker):
+            continue
+        progress = lease["progress"] if beat["progress"] is None else beat["progress"]
+        deadline_at = t.clock() + lease["lease_seconds"]
+        t.update(t.lease, seq, deadline_at=deadline_at, progress=progress)
+        held.append((beat["id"], beat["attempt"], t.task[seq]["status"]))
+    return held
+
+
+def start_attempts(t: Tables, *, worker: str, starts: Sequence[Record]) -> list[Row]:
+    begun = []
+    for start in starts:
+        seq = t.id.get(start["id"])
+        lease = t.lease.get(seq)
+        if lease is None or (lease["attempt"], lease["owner"]) != (start["attempt"], worker):
+            continue
+        if lease["started_at"] is None:
+            t.update(t.lease, seq, started_at=t.clock())
+        begun.append((start["id"], t.task[seq]["status"], t.task[seq]["run"]))
+    return begun
+
+
+def mark_started(t: Tables, leases: Sequence[Record]) -> list[Row]:
+    for lease in leases:
+        t.update(t.lease, lease["seq"], started_at=t.clock())
+    return []
+
+
+def add_messages(t: Tables, messages: Sequence[Record]) -> list[Row]:
+    for row in messages:
+        t.message[(row["seq"], row["attempt"], row["number"])] = row | {"at": t.clock()}
+    return []
+
+
+def get_last_message(t: Tables, seq: int, attempt: int, above: int) -> list[Row]:
+    numbers = [key[2] for key in t.message if key[:2] == (seq, attempt) and key[2] > above]
+    return [(max(numbers, default=None),)]
+
+
+def set_progress(t: Tables, seq: int, progress: float) -> list[Row]:
+    t.update(t.lease, seq, progress=progress)
+    return []
+
+
+def count_messages(t: Tables, leases: Sequence[Record]) -> list[Row]:
+    for lease in leases:
+        t.update(t.lease, lease["seq"], messages=lease["messages"])
+    return []
+
+
+def add_usage(t: Tables, samples: Sequence[Record]) -> list[Row]:
+    for row in samples:
+        measured = ("memory_bytes", "cpu_percent", "gpu_percent", "gpu_memory_bytes")
+        t.usage[t.next_number("usage")] = (
+            row["seq"],
+            row["attempt"],
+            t.clock(),
+            *(row[name] for name in measured),
+        )
+    return []
+
+
+def add_values(t: Tables, values: Sequence[Record]) -> list[Row]:
+    for row in values:
+        assert row["seq"] not in t.values, row["seq"]
+        t.values[row["seq"]] = row
+    return []
+
+
+def move_lease(t: Tables, *, seq: int, owner: str) -> list[Row]:
+    lease = t.lease[seq]
+    t.update(t.lease, seq, owner=owner, deadline_at=t.clock() + lease["lease_seconds"])
+    return [(t.queue.get(lease["queue"], NO_SETTINGS)["fence_kill"], lease["lease_seconds"])]
+
+
+def list_cancelling(t: Tables, worker: str) -> list[Row]:
+    return [
+        (t.task[seq]["id"], lease["attempt"])
+        for seq, lease in sorted(t.lease.items())
+        if lease["owner"] == worker and t.task[seq]["status"] == Status.CANCELLING
+    ]
+
+
+def list_lapsed_leases(t: Tables, *, watched_seconds: float, count: int) -> list[Row]:
+    now = t.clock()
+    found = []
+    for seq, lease in t.lease.items():
+        task = t.task[seq]
+        limit = task["timeout_seconds"]
+        lapsed = lease["deadline_at"] < now and lease["lease_seconds"] <= watched_seconds
+        too_long = limit is not None and lease["claimed_at"] + limit < now
+        if lapsed or (too_long and task["status"] == Status.RUNNING):
+            found.append((lease["deadline_at"], task["id"]))
+    return [(id_,) for _, id_ in sorted(found)[:count]]
+
+
+def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
+    found: list[Row] = []
+    for seq, lease in sorted(t.lease.items()):
+        worker = t.worker.get(lease["owner"])
+        if worker and (worker["host"], worker["boot_id"]) == (host, boot_id):
+            fence = t.queue.get(lease["queue"], NO_SETTINGS)["fence_kill"]
+            who = (lease["owner"], worker["pid"], worker["process_started"])
+            what = (lease["messages"], lease["lease_seconds"], fence)
+            found.append((*who, *what, *get_claimed(t, seq)[0]))
+    return found
+
+
+def save_queue(t: Tables, queue: str, **settings: Any) -> list[Row]:
+    t.queue[queue] = settings
+    return []
+
+
+def pause_queue(t: Tables, *, queue: str, paused: bool) -> list[Row]:
+    t.queue[queue] = t.queue.get(queue, NO_SETTINGS) | {"paused": paused}
+    return []
+
+
+def delete_limits(t: Tables, queue: str) -> list[Row]:
+    for table in (t.limit, t.bucket):
+        for key in [key for key in table if key[0] == queue]:
+            del table[key]
+    return []
+
+
+def insert_limits(t: Tables, *, queue: str, limits: Sequence[Limit]) -> list[Row]:
+    for limit in limits:
+        t.limit[(queue, limit.key)] = limit
+    return []
+
+
+def lock_limits(t: Tables, queue: str) -> list[Row]:
+    return [
+        (t.clock(), limit.key, limit.concurrency_max, limit.rate_max, limit.rate_seconds)
+        for (of, _), limit in sorted(t.limit.items())
+        if of == queue
+    ]
+
+
+def count_leases(t: Tables, queue: str) -> list[Row]:
+    counts = Counter(
+        lease["limit_key"] or "" for lease in t.lease.values() if lease["queue"] == queue
+    )
+    return sorted(counts.items())
+
+
+def list_buckets(t: Tables, queue: str) -> list[Row]:
+    return [
+        (bucket.key, bucket.tokens, bucket.refilled_at)
+        for (of, _), bucket in sorted(t.bucket.items())
+        if of == queue
+    ]
+
+
+def save_buckets(t: Tables, *, queue: str, buckets: Sequence[Bucket]) -> list[Row]:
+    for bucket in buckets:
+        t.bucket[(queue, bucket.key)] = bucket
+    return []

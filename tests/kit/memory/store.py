@@ -1,0 +1,113 @@
+"""The memory store: scripts run at once, one after the other."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tests.kit.memory import (
+    access,
+    blocks,
+    changes,
+    definitions,
+    leases,
+    notebooks,
+    registry,
+    run_batches,
+    runs,
+    stream,
+    views,
+    workers,
+)
+from tests.kit.memory.tables import Tables
+from tidewheel.core.queue.submission import SubmitLimits
+from tidewheel.store.facade import ScriptedStore
+from tidewheel.store.rows import lease_rows
+from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
+
+Query = Callable[..., list[Row]]
+_MODULES = (
+    *(changes, leases, views, workers, runs, run_batches, stream, access),
+    *(definitions, registry, blocks, notebooks),
+)
+
+
+class MemoryTransaction:
+    """Queries by name over the tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        return QUERIES[query](self._tables, **parameters)
+
+    def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
+        seqs: dict[str, int] = dict(self.rows("insert_tasks", tasks=tasks))
+        self.rows("add_creations", seqs=list(seqs.values()))
+        self.rows("add_ready", seqs=list(seqs.values()))
+        return seqs
+
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
+        rows = self.rows(query, **parameters)
+        taken = lease_rows(rows, str(parameters["worker"]), lease_seconds)
+        self.rows("add_leases", leases=taken)
+        self.rows("add_claims", leases=taken)
+        return rows
+
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
+        """None: in memory the long way is as fast."""
+        del worker, ends
+        return {}
+
+
+class MemoryStore(ScriptedStore):
+    """A TaskStore that lasts as long as its process.
+
+    ``clock`` stands for the database's clock, ``chance`` for its dice.
+    ``on_commit`` is told the tables and which tasks each commit touched.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        chance: Callable[[], float] | None = None,
+        limits: SubmitLimits | None = None,
+        on_commit: Callable[[Tables, set[int]], None] | None = None,
+    ) -> None:
+        super().__init__(limits or SubmitLimits(), chance or random.Random(0).random)
+        self.tables = Tables(clock)
+        self._transaction = MemoryTransaction(self.tables)
+        self._on_commit = on_commit
+
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        del news  # nobody else can see this store
+        try:
+            result = script(self._transaction)
+        except BaseException:
+            self.tables.undo()
+            raise
+        touched = self.tables.commit()
+        if self._on_commit is not None:
+            self._on_commit(self.tables, touched)
+        return result
+
+    async def look(self, script: Script[Result]) -> Result:
+        return script(self._transaction)
+
+    def look_now(self, script: Script[Result]) -> Result:
+        return script(self._transaction)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def _queries() -> dict[str, Query]:
+    found: dict[str, Any] = {}
+    for module in _MODULES:
+        found |= {name: getattr(module, name) for name in module.__all__}
+    return found
+
+
+QUERIES = _queries()
