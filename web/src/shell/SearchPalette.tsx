@@ -1,7 +1,7 @@
 /** Type a few letters, press Enter: a page, a run, a workflow, a task of the run that is open. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useState, type KeyboardEvent } from "react";
+import { useDeferredValue, useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { runsQuery } from "../api/queries";
 import { workflowsQuery } from "../api/registry";
 import { currentLive } from "../api/runLive";
@@ -43,17 +43,29 @@ export function matching<One extends { title: string }>(all: readonly One[], tex
 export function SearchPalette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const everything = useEverything();
+  const isChosen = useRef(false); // Enter came before what it is for
+  const { everything, isLoading } = useEverything();
   const shown = matching(everything, useDeferredValue(text));
   const choose = (found: Found | undefined) => {
     if (found === undefined) return;
     onClose();
     found.go();
   };
+  useEffect(() => {
+    if (isChosen.current && !isLoading) {
+      isChosen.current = false;
+      choose(matching(everything, text)[at]);
+    }
+  });
   const keys = (event: KeyboardEvent) => {
+    isChosen.current = false;
     if (event.key === "ArrowDown") setAt(Math.min(at + 1, shown.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-    else if (event.key === "Enter") choose(matching(everything, (event.target as HTMLInputElement).value)[at]); // what is shown may lag behind who types fast
+    else if (event.key === "Enter") {
+      const found = matching(everything, (event.target as HTMLInputElement).value)[at]; // what is shown may lag behind who types fast
+      isChosen.current = found === undefined && isLoading;
+      choose(found);
+    }
     else return;
     event.preventDefault();
   };
@@ -69,26 +81,26 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
           <li
             key={one.key} id={`palette-${place}`} role="option" aria-selected={place === at}
             ref={(line) => { if (place === at) line?.scrollIntoView({ block: "nearest" }); }}
-            onClick={() => choose(one)} onMouseMove={(event) => { if (event.movementX || event.movementY) setAt(place); }} // a list that moves under a resting mouse moves nothing
+            onClick={() => choose(one)} onMouseMove={() => setAt(place)}
           >
             {one.state ? <StateIcon state={one.state[0]} kind={one.state[1]} /> : <span className="faint">→</span>}
             <span className="title">{one.title}</span><span className="faint">{one.kind}</span>
           </li>
         ))}
-        {shown.length === 0 && <li className="faint">Nothing is called like that.</li>}
+        {shown.length === 0 && <li className="faint">{isLoading ? "Loading runs and workflows …" : "Nothing is called like that."}</li>}
       </ul>
     </Dialog>
   );
 }
 
-function useEverything(): Found[] {
+function useEverything(): { everything: Found[]; isLoading: boolean } {
   const navigate = useNavigate();
   const places = usePlaces();
-  const { data: runs = [] } = useQuery(runsQuery);
-  const { data: workflows = [] } = useQuery(workflowsQuery);
+  const { data: runs = [], isLoading: runsAreLoading } = useQuery(runsQuery);
+  const { data: workflows = [], isLoading: workflowsAreLoading } = useQuery(workflowsQuery);
   const rows = currentLive()?.snapshot().rows ?? [];
   const select = (id: string) => void navigate({ to: ".", search: (old) => ({ ...old, select: id }) });
-  return [
+  const everything = [
     ...rows.map((row): Found => ({
       key: `task ${row.id}`, title: row.id, kind: "task", state: [row.state, "tasks"], go: () => select(row.id),
     })),
@@ -105,4 +117,5 @@ function useEverything(): Found[] {
     { key: "documentation", title: "Documentation", kind: "page", go: () => window.location.assign("/docs/") },
     { key: "theme", title: "Dark or light", kind: "setting", go: toggleTheme },
   ];
+  return { everything, isLoading: runsAreLoading || workflowsAreLoading };
 }
