@@ -164,14 +164,13 @@ def test_a_session_that_ended_says_so_what_to_do_and_goes_on_with_another(site, 
 
 def test_a_choice_made_before_the_runs_are_known_is_made_when_they_are(tide, page):
     expect(page.get_by_role("link", name=tide)).to_be_visible()
-    asked = []
-    page.route(re.compile(r"/runs\?limit=200"), asked.append)
+    held = []
+    page.route(re.compile(r"/runs\?limit=200"), lambda one: held.append(one) or None)
     page.keyboard.press("Control+k")
     page.keyboard.type(tide)
     expect(page.get_by_role("listbox", name="Found")).to_contain_text("Loading runs")
     page.keyboard.press("Enter")
-    page.unroute_all()
-    for one in asked:
+    for one in held:
         one.continue_()
     page.wait_for_url(f"**/runs/{quote(tide, safe='')}")
 
