@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
     PutAbsolute,
@@ -16,7 +15,8 @@ from tidewheel.core.sched.records import (
     PutTask,
     TaskRow,
 )
-from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
+from tidewheel.core.sched.task_state import Stage, Value, Verdict, VerdictKind
 
 # Few of each, so that things are written again and dropped.
 points = st.sampled_from((-3, 0, 1, 2, 2**40))

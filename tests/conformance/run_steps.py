@@ -12,8 +12,8 @@ from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import DropTask, PutMemory, PutTask, TaskRow
-from tidewheel.core.sched.states import FIRST_FLOW, Flows, Stage
+from tidewheel.core.sched.persistence import DropTask, PutMemory, PutTask, TaskRow
+from tidewheel.core.sched.task_state import FIRST_FLOW, Flows, Stage
 
 OTHER_PROCESS = HostProcess(host="teal", boot_id="boot-9", pid=12, started=99.0)
 

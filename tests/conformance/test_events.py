@@ -15,7 +15,7 @@ from tidewheel.core.operator.stream import (
     Place,
     read_cursor,
 )
-from tidewheel.core.sched.records import DropTask
+from tidewheel.core.sched.persistence import DropTask
 from tidewheel.errors import BadSetting
 
 WRITERS, ROUNDS = 4, 25

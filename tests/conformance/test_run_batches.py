@@ -26,8 +26,7 @@ from tidewheel.core.operator.requests import (
 )
 from tidewheel.core.queue.requests import ClaimRequest
 from tidewheel.core.queue.status import Status
-from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
     Ledger,
@@ -36,6 +35,7 @@ from tidewheel.core.sched.records import (
     PutRun,
     PutTask,
 )
+from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
 from tidewheel.errors import NotFound, NotRunning, RunLost
 from tidewheel.store.change_rows import read_changes
 

@@ -7,14 +7,14 @@ import pytest
 from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
 from tests.kit.scenario import compile_graph
+from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, RunStarted, SetOutputs
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import ForgetMemory, rebuild
-from tidewheel.core.sched.states import Value, Verdict, VerdictKind
+from tidewheel.core.sched.persistence import ForgetMemory, rebuild
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import Value, Verdict, VerdictKind
 from tidewheel.errors import (
     Aborted,
     AmbiguousRun,

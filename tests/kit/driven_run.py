@@ -41,8 +41,8 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
+from tidewheel.core.sched.dependency_index import Plan
+from tidewheel.core.sched.index_builder import plan_of
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow

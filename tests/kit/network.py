@@ -23,7 +23,7 @@ from tests.kit.rules.facts import NEVER
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Memory
+from tidewheel.core.sched.task_state import Memory
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports.store import Store
 

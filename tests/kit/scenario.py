@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, indent
 
+from tests.kit.sched_invariants import check_invariants, fingerprint
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.policy import POLICIES
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.compile_plan import Order, plan_of
 from tidewheel.core.sched.effects import (
     CheckXtrigger,
     Effect,
@@ -32,9 +32,8 @@ from tidewheel.core.sched.effects import (
 )
 from tidewheel.core.sched.events import Event, FlowChoice, JobEnd
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.invariants import check_invariants, fingerprint
-from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.index_builder import Order, plan_of
+from tidewheel.core.sched.persistence import (
     Change,
     ForgetMemory,
     Ledger,
@@ -42,9 +41,18 @@ from tidewheel.core.sched.records import (
     reads_otherwise,
     rebuild,
 )
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Standing, Task, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import (
+    Flows,
+    Key,
+    Memory,
+    Stage,
+    Standing,
+    Task,
+    VerdictKind,
+)
 from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_source

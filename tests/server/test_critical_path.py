@@ -6,7 +6,7 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import PreparedRun
 from tidewheel.core.sched.events import FlowChoice, TimerFired, Trigger
-from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.spawn import RETRY
 
 FLOW = """
 [scheduling]

@@ -23,6 +23,7 @@ from tests.kit.network import Link, run_at_once
 from tests.kit.processes import Process
 from tests.kit.rules.executions import Execution
 from tests.kit.rules.steps import Step
+from tests.kit.sched_invariants import fingerprint
 from tests.kit.simulated_world import (
     KEEP_FOR_EVER,
     Beginning,
@@ -40,8 +41,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Abilities, QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import rebuild
+from tidewheel.core.sched.persistence import rebuild
 from tidewheel.scheduler.driving import Drive
 from tidewheel.services.service import Service
 

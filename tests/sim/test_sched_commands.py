@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
+from tests.kit.sched_invariants import fingerprint
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import Arrow
 from tests.sim.sched_oracle import Graph as Drawn
@@ -27,7 +28,6 @@ from tidewheel.core.operator.run_log import RunLog
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.preview import preview
 from tidewheel.errors import Refused
 

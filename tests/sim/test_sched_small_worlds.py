@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.kit.scenario import compile_flow
+from tests.kit.sched_invariants import check_invariants
 from tests.sim.sched_oracle import (
     FAILED,
     STARTED,
@@ -28,15 +29,14 @@ from tests.sim.sched_oracle_text import read_graph
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import Plan
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import Event, JobEnd
-from tidewheel.core.sched.invariants import check_invariants
-from tidewheel.core.sched.plan import Plan
+from tidewheel.core.sched.persistence import ForgetMemory, Ledger, PutMemory, rebuild
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, rebuild
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Stage, Standing, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import Flows, Stage, Standing, VerdictKind
 
 NOW = Instant(1_900_000_000.0)
 STATES_MAX = 20_000

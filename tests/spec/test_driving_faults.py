@@ -13,7 +13,7 @@ from tidewheel.client.runs import Runs
 from tidewheel.core.operator import commands
 from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.core.sched.records import PutFlow
+from tidewheel.core.sched.persistence import PutFlow
 from tidewheel.errors import NotRunning, StoreUnreachable
 
 OTHER = HostProcess(host="there", boot_id="boot", pid=3, started=3.0)

@@ -4,8 +4,7 @@ import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
 from tidewheel.core.sched.events import Stop, StopMode
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.trigger_log import triggered_off
+from tidewheel.core.sched.explain import triggered_off, why
 
 
 def first(run: Scenario, one: str) -> tuple[str, bool, str]:

@@ -3,7 +3,7 @@
 `rows_of_format_1.json` was written by the last version that stored prerequisites as bits of the
 compiler's numbering (3393b50): for each case the rows before each of its verbs. A case that
 fails here means that runs stored by that version would go on wrongly: either the numbering in
-`core/sched/old_numbering.py` was touched, or definitions are compiled to other arrows or terms,
+`core/sched/persistence.py` was touched, or definitions are compiled to other arrows or terms,
 or in another order, than then.
 """
 
@@ -20,9 +20,9 @@ from tests.kit.scenario import Scenario
 from tests.support.other_numberings import backwards
 from tidewheel.core.graph.condition import AllOf, Atom, Group
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import PutAbsolute, PutTask, everything, outdated
+from tidewheel.core.sched.dependency_index import Plan
+from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.persistence import PutAbsolute, PutTask, everything, outdated
 from tidewheel.store.change_rows import changed_rows, read_changes
 
 CASES = json.loads(Path(__file__).with_name("rows_of_format_1.json").read_text())

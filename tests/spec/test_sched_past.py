@@ -16,7 +16,7 @@ from tests.unit.test_sched_fixpoint import generate
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import commands
 from tidewheel.core.sched.events import FlowChoice, JobEnd, JobEnded
-from tidewheel.core.sched.states import VerdictKind
+from tidewheel.core.sched.task_state import VerdictKind
 
 CLOSE = "runahead limit = P0"
 FAMILY = "[[FAM]]\n[[m1, m2]]\ninherit = FAM\n"

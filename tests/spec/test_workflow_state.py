@@ -11,9 +11,9 @@ from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinit
 from tidewheel.core.operator.requests import Batch, RunClaim
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.persistence import ForgetMemory, PutMemory, PutRun, PutTask, TaskRow
 from tidewheel.core.sched.pool import RunState
-from tidewheel.core.sched.records import ForgetMemory, PutMemory, PutRun, PutTask, TaskRow
-from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.task_state import Stage, Value, Verdict, VerdictKind
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.kept import restore
 from tidewheel.services.workflow_state import (

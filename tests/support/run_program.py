@@ -14,8 +14,8 @@ from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease, Timer
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import PutMemory
-from tidewheel.core.sched.states import FIRST_FLOW
+from tidewheel.core.sched.persistence import PutMemory
+from tidewheel.core.sched.task_state import FIRST_FLOW
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import open_store
 

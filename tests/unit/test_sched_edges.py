@@ -2,7 +2,7 @@
 
 from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.counting import GroupCount, PointCounter
+from tidewheel.core.sched.dependency_index import POINTS_KNOWN_MAX
 from tidewheel.core.sched.events import (
     FlowChoice,
     Kill,
@@ -14,9 +14,9 @@ from tidewheel.core.sched.events import (
     Stop,
     StopMode,
 )
-from tidewheel.core.sched.plan import POINTS_KNOWN_MAX
+from tidewheel.core.sched.pool import GroupCount, PointCounter
 from tidewheel.core.sched.preview import preview
-from tidewheel.core.sched.states import Value
+from tidewheel.core.sched.task_state import Value
 
 FAMILY = "[[F]]\n[[m1, m2]]\ninherit = F"
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         RunView,
         SubmissionView,
     )
+    from tidewheel.core.sched.persistence import PutMemory
     from tidewheel.core.sched.pool import Past
-    from tidewheel.core.sched.records import PutMemory
 
 ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part

@@ -31,10 +31,10 @@ from tidewheel.core.sched.effects import (
     Submit,
 )
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, OutputMade
+from tidewheel.core.sched.persistence import changes, outdated
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import changes, outdated
-from tidewheel.core.sched.states import Key, Stage, Value, Verdict, VerdictKind
 from tidewheel.core.sched.step import Outcome, step
+from tidewheel.core.sched.task_state import Key, Stage, Value, Verdict, VerdictKind
 from tidewheel.scheduler.agenda import Agenda
 from tidewheel.scheduler.outcome import Work
 from tidewheel.scheduler.recent_past import RecentPast

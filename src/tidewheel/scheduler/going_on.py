@@ -8,7 +8,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Standing
+from tidewheel.core.sched.task_state import Standing
 from tidewheel.errors import Refused
 
 # What a run is cannot be changed after its start, by the option that would.

@@ -14,7 +14,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.driving import Drive
 from tidewheel.worker.jobs import START_FAILED
 

@@ -25,7 +25,7 @@ from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import Key, Stage
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.scheduler.driving import RENDERING, Drive, timer_key

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, JobSubmitted, OutputMade
-from tidewheel.core.sched.states import Stage
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import Stage
 from tidewheel.scheduler.outcome import News
 
 FAILED = "failed"

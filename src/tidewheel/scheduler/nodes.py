@@ -8,7 +8,7 @@ from dataclasses import replace
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode, Scripts
 from tidewheel.core.operator.requests import Broadcast
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 
 EVERY_POINT = "*"

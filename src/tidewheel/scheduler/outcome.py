@@ -9,9 +9,9 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.requests import Broadcast, CommandAnswer, XtriggerResult
 from tidewheel.core.operator.run_log import Line
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.effects import Notice
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import Key
 
 
 class News(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.task_state import Key, Memory
 
 
 class RecentPast:

@@ -9,7 +9,7 @@ from tidewheel.core.operator.run_log import INFO, WARNING, Line, glance, shown
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.events import Event, JobEnded, TimerFired
-from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.spawn import RETRY
 from tidewheel.core.sched.step import Outcome
 from tidewheel.quantities import show_iso_duration
 from tidewheel.scheduler.driving import Drive

@@ -29,12 +29,12 @@ from tidewheel.core.sched.events import (
     RunStarted,
     StopAtPoint,
 )
+from tidewheel.core.sched.explain import trigger_line
+from tidewheel.core.sched.persistence import reads_otherwise
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import reads_otherwise
-from tidewheel.core.sched.spawning import TIMERS
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import TIMERS
 from tidewheel.core.sched.step import Outcome
-from tidewheel.core.sched.trigger_log import trigger_line
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import says_where

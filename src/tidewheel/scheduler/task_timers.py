@@ -14,8 +14,8 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnded, OutputMade
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key, Stage, Task
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import Key, Stage, Task
 from tidewheel.quantities import show_iso_duration
 from tidewheel.scheduler.driving import Drive, timer_key
 from tidewheel.scheduler.nodes import Nodes

@@ -24,8 +24,8 @@ from typing import NamedTuple
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import Broadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.spawning import MESSAGE
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import MESSAGE
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.push_triggers import PushTriggers
 from tidewheel.scheduler.xtrigger_calls import call_for
 from tidewheel.scheduler.xtrigger_results import XtriggerResults

@@ -16,8 +16,8 @@ from tidewheel.core.cycling.interval import add
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
-from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
+from tidewheel.core.sched.persistence import PutMemory, PutTask, TaskRow
+from tidewheel.core.sched.task_state import Flows, Key, Stage, VerdictKind
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.services.definitions.kept import RestoredDefinition

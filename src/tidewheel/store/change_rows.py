@@ -19,8 +19,7 @@ import msgspec
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.sched.pool import FlowState, RunState
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
@@ -32,7 +31,8 @@ from tidewheel.core.sched.records import (
     PutTask,
     TaskRow,
 )
-from tidewheel.core.sched.states import Flows, Key, Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.pool import FlowState, RunState
+from tidewheel.core.sched.task_state import Flows, Key, Stage, Value, Verdict, VerdictKind
 
 RUN, FLOW, CHAIN, ABSOLUTE = "run", "flow", "chain", "absolute"
 

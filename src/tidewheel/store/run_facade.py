@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         SubmissionView,
     )
     from tidewheel.core.queue.task import Instant, TaskId
+    from tidewheel.core.sched.persistence import PutMemory
     from tidewheel.core.sched.pool import Past
-    from tidewheel.core.sched.records import PutMemory
-    from tidewheel.core.sched.states import Memory
+    from tidewheel.core.sched.task_state import Memory
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -48,7 +48,7 @@ class StoredPast:
         self._look_now, self._run = look_now, run
 
     def recall(self, point: Point, name: str) -> Memory | None:
-        from tidewheel.core.sched.states import Memory
+        from tidewheel.core.sched.task_state import Memory
         from tidewheel.store.operations import run_batch
 
         found = self._look_now(lambda tx: run_batch.remembered(tx, self._run, point, name))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import ChangesView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
@@ -28,7 +28,7 @@ from tidewheel.core.sched.records import (
     PutMemory,
     PutTask,
 )
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.task_state import Key, Memory
 from tidewheel.store.change_rows import read_changes
 
 CHANGES_BETWEEN = 2_000  # are played in a few hundredths of a second

@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.sched.conditions import holds, leaf_value, member_value
-from tidewheel.core.sched.plan import Any, ArrowPlan, Every, Expression, Leaf, NodePlan
-from tidewheel.core.sched.states import Flows, Key, Task, Value
+from tidewheel.core.sched.dependency_index import (
+    Any,
+    ArrowPlan,
+    Every,
+    Expression,
+    Leaf,
+    NodePlan,
+)
+from tidewheel.core.sched.evaluation import holds, leaf_value, member_value
+from tidewheel.core.sched.task_state import Flows, Key, Task, Value
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
 from tidewheel.views.task_words import words_of

@@ -13,7 +13,7 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import KillJob, PollJob, Submit
 from tidewheel.core.sched.pool import Pool
 from tidewheel.core.sched.preview import Tried, look_ahead, tried
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import reread, restore

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidewheel.core.sched.plan import NodePlan
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.dependency_index import NodePlan
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document

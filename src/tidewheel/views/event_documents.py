@@ -13,7 +13,7 @@ from pathlib import Path
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.stream import Event, RunEvent, TaskEvent
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
@@ -21,7 +21,7 @@ from tidewheel.core.sched.records import (
     PutTask,
     TaskRow,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import restore

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from tidewheel.core.sched.conditions import member_value
-from tidewheel.core.sched.plan import ArrowPlan, Leaf
-from tidewheel.core.sched.states import Flows, Key, Value
+from tidewheel.core.sched.dependency_index import ArrowPlan, Leaf
+from tidewheel.core.sched.evaluation import member_value
+from tidewheel.core.sched.task_state import Flows, Key, Value
 from tidewheel.views.conditions import VALUE_WORDS, flows_of, value_of
 from tidewheel.views.event_documents import pooled_document
 from tidewheel.views.loading import Looked

@@ -17,8 +17,8 @@ from tidewheel.core.operator.setting_texts import XTRIGGER
 from tidewheel.core.operator.task_ids import read_id
 from tidewheel.core.operator.views import CommandView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.setting import completing
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.set_outputs import completing
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.views.loading import Looked
 

@@ -11,14 +11,14 @@ from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import RunView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.dependency_index import Plan
 from tidewheel.core.sched.explain import DueAt
-from tidewheel.core.sched.plan import Plan
+from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.persistence import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.pool import Past, Pool, RunStatus
-from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
-from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import new_pool
+from tidewheel.core.sched.task_state import Key
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers

@@ -12,9 +12,9 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import ChangesView, RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import PutRun
+from tidewheel.core.sched.dependency_index import Plan
+from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.persistence import PutRun
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import RestoredDefinition

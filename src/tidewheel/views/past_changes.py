@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import ChangesView, RunView, SubmissionView
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     Ledger,
@@ -16,7 +16,7 @@ from tidewheel.core.sched.records import (
     TaskRow,
     rebuild,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.ports.store import Store
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import Before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.core.sched.states import Stage, Standing
+from tidewheel.core.sched.task_state import Stage, Standing
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
 from tidewheel.views.task_words import pooled_state

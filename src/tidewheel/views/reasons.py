@@ -10,7 +10,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import Key, Stage
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.pool import FlowState, RunStatus
+from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.task_state import Key, Standing, Task, Value, VerdictKind
 from tidewheel.views.loading import Looked, due_times
 from tidewheel.views.reasons import reason_document, stall_document, waits
 from tidewheel.views.run_facts import Document, option_facts, run_facts

@@ -12,9 +12,9 @@ from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.views import AttemptView, OutputView
-from tidewheel.core.sched.judgement import chain_text
-from tidewheel.core.sched.plan import NodePlan
-from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
+from tidewheel.core.sched.dependency_index import NodePlan
+from tidewheel.core.sched.reachability import chain_text
+from tidewheel.core.sched.task_state import Flows, Key, Task, VerdictKind
 from tidewheel.ports.store import Store
 from tidewheel.services.home_folders import submission_directory
 from tidewheel.views.conditions import prerequisites, suicides

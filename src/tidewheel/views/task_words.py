@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS
+from tidewheel.core.sched.persistence import PutMemory, TaskRow
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import PutMemory, TaskRow
-from tidewheel.core.sched.spawning import RETRY, standing_of
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.spawn import RETRY, standing_of
+from tidewheel.core.sched.task_state import (
     Flows,
     Key,
     Memory,

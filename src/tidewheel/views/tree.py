@@ -12,7 +12,7 @@ from tidewheel.core.operator.end_reasons import undone_in
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.views.loading import Looked
 from tidewheel.views.reasons import stall_document
 from tidewheel.views.run_document import Submissions

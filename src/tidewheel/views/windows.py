@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 
 EDGES_MAX = 10  # how far one may look
 TASKS_MAX = 5_000  # of one window

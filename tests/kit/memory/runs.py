@@ -13,7 +13,7 @@ from tests.kit.memory.stream import forget_run, tell_run
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.views import OPEN_STATUSES, REOPENED_STATUSES
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.sched.states import Stage
+from tidewheel.core.sched.task_state import Stage
 from tidewheel.store.run_rows import RunRow
 from tidewheel.store.transaction import Row
 

@@ -21,10 +21,10 @@ from tidewheel.client.run_here import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.spawning import CLOCK, RETRY
+from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Standing
-from tidewheel.core.sched.states import Stage as TaskStage
+from tidewheel.core.sched.task_state import Key, Standing
+from tidewheel.core.sched.task_state import Stage as TaskStage
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.scheduler.driving import timer_key
 from tidewheel.scheduler.happenings import MISTAKEN

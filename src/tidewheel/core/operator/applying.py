@@ -22,9 +22,9 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
 from tidewheel.core.sched.events import Event, FlowChoice, StopMode
-from tidewheel.core.sched.flow_choice import active_flows, brings_back, flows_it_ran_in
+from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 
 BACK_MAX = 1_000  # tasks that come back, in one answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidewheel.core.sched.events import FlowChoice
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Flows
+from tidewheel.core.sched.task_state import Flows
 from tidewheel.errors import Refused
 
 FLOW_MAX = 1_000_000

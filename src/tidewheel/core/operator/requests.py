@@ -18,7 +18,7 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.records import Change
+    from tidewheel.core.sched.persistence import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

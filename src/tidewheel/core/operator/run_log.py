@@ -23,9 +23,11 @@ from tidewheel.core.operator.flow_texts import flow_text
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import EXPIRY
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.spawn import EXPIRY
+from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
     Flows,
     Key,
@@ -34,8 +36,6 @@ from tidewheel.core.sched.states import (
     Task,
     VerdictKind,
 )
-from tidewheel.core.sched.step import Outcome
-from tidewheel.core.sched.trigger_log import trigger_line
 
 DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 ERROR, CRITICAL = "ERROR", "CRITICAL"

@@ -15,9 +15,9 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.core.operator.point_texts import FINAL, INITIAL, find_point, read_point
 from tidewheel.core.operator.task_ids import WrittenId, is_glob, read_id, status_words
-from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key, VerdictKind
+from tidewheel.core.sched.task_state import Key, VerdictKind
 from tidewheel.errors import Refused
 
 IDS_MAX = 10_000  # of one command

@@ -13,10 +13,10 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator.selecting import id_text, unique_key, unrefused
-from tidewheel.core.sched.plan import NodePlan
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.setting import completing
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.set_outputs import completing
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 
 EVERYTHING = "all"

@@ -26,7 +26,7 @@ from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.records import Change
+    from tidewheel.core.sched.persistence import Change
 
 STORE_LETTERS = 8  # of a store's id, enough to notice that it is another store
 NUMBER_MAX = 2**63 - 1

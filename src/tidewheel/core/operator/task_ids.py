@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidewheel.core.sched.states import Stage, Standing, Task
+from tidewheel.core.sched.task_state import Stage, Standing, Task
 from tidewheel.errors import Refused
 
 _SUBMIT_PARTS = 3  # POINT/NAME/SUBMIT

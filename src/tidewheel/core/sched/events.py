@@ -14,7 +14,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import Retries
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.sched.task_state import Flows, Key
 
 
 class JobEnd(StrEnum):

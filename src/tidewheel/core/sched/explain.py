@@ -1,6 +1,9 @@
 """Why a task is not running: every reason, whether it passes by itself, and what would help.
 
 Answers come from the same data by which the scheduler decides, so they cannot disagree with it.
+
+`trigger_line` says off which parents a task was submitted, to be compared with other engines
+(§13).
 """
 
 from __future__ import annotations
@@ -11,14 +14,15 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import BAD_ENDS
-from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
-from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.judgement import chain_text, failed_cause
-from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
+from tidewheel.core.sched.dependency_index import GroupPlan, Leaf, NodePlan, PreviousInstance
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.spawning import CLOCK, RETRY
-from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.reachability import chain_text, failed_cause
+from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.task_state import Flows, Key, Standing, Task, Value, VerdictKind
 
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
@@ -262,3 +266,54 @@ def _why_unspawned(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
     found = list(_why_open(pool, missing, key, flows))
     text = f"{_name(pool, key)} comes when the instance before it is released"
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
+
+
+def trigger_line(pool: Pool, submit: Submit) -> str:
+    """`POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after the step."""
+    task = pool.tasks[submit.task]
+    text = pool.plan.text
+    parents = [f"{text(point)}/{name}" for point, name in triggered_off(pool, task)]
+    flows = ",".join(map(str, sorted(submit.flows))) or "none"
+    name = f"{text(task.point)}/{task.plan.name}"
+    return f"{name} -triggered off {parents} in flow {flows}"
+
+
+def triggered_off(pool: Pool, task: Task) -> tuple[Key, ...]:
+    """The parents of every atom that is true, sorted, each once.
+
+    An arrow that is not true and does not keep the task was made true by an operator, with all
+    of its atoms.
+    """
+    arrows = task.plan.arrows
+    if not arrows:
+        return ()
+    point, true = task.point, task.true
+    initial = pool.plan.initial
+    found: set[Key] = set()
+    for arrow, base in arrows:
+        if not arrow.sequence.has(point):
+            continue
+        mask = true >> base if is_true(arrow, base, true) else arrow.full
+        for leaf in arrow.leaves:
+            if not mask >> leaf.number & 1:
+                continue
+            parent = leaf.parent_point(point, initial)
+            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+                continue  # the first instance has none before it
+            if leaf.group is None:
+                found.add((parent, leaf.node))
+            else:
+                by_hand = not true >> (base + leaf.number) & 1
+                found |= _members(pool, leaf.group, parent, task.flows, by_hand)
+    return tuple(sorted(found))
+
+
+def _members(
+    pool: Pool, group: GroupPlan, point: Point, flows: Flows, by_hand: bool
+) -> set[Key]:
+    """Those that made a family's atom true: every one, or of `-any` those that did it."""
+    every = {(point, member) for member in group.members}
+    if group.every or by_hand or point < pool.run.start:
+        return every
+    made = {key for key in every if member_value(pool.recall(*key), group, flows) is Value.TRUE}
+    return made or every

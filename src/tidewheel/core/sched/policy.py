@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidewheel.core.graph.policy import CYLC8, TIDEWHEEL
-from tidewheel.core.sched.states import Value
+from tidewheel.core.sched.task_state import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,23 @@
 Theory of operation. Only `Step` and the functions it is handed to change a pool. What is stored
 are the tasks, the memories, the chains, the absolute atoms, the flows and the run's own
 settings; everything else (counters, queues, group counts) is derived from these and rebuilt on
-restart (`records.rebuild`). Each counter exists so that a step need not look at tasks which it
-does not touch: `standings` for idleness, `counted` for the runahead base, `population` for what
-may be forgotten, `flow_counts` for flows that end.
+restart (`persistence.rebuild`). Each counter exists so that a step need not look at tasks which
+it does not touch: `standings` for idleness, `counted` for the runahead base, `population` for
+what may be evicted, `flow_counts` for flows that end. `PointCounter` counts by point, so that
+the earliest point which holds something is known without a search; `GroupCount` counts the
+members of a family by what they are worth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from heapq import heappush
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.counting import GroupCount, PointCounter
-from tidewheel.core.sched.plan import AtomMeaning, NodePlan, Plan
-from tidewheel.core.sched.states import Key, Memory, Standing, Task, Value
+from tidewheel.core.sched.dependency_index import AtomMeaning, NodePlan, Plan
+from tidewheel.core.sched.task_state import Key, Memory, Standing, Task, Value
 
 _WAITING, _UNRELEASED = Standing.WAITING, Standing.UNRELEASED
 
@@ -223,3 +224,61 @@ class Pool:
 
     def node(self, name: str) -> NodePlan:
         return self.plan.nodes[name]
+
+
+class PointCounter:
+    """How many things lie at each point. The heap may hold points that have become empty."""
+
+    __slots__ = ("_heap", "counts", "emptied")
+
+    def __init__(self) -> None:
+        self.counts: dict[Point, int] = {}
+        self.emptied = False  # whether a point became empty since somebody looked
+        self._heap: list[Point] = []
+
+    def add(self, point: Point) -> None:
+        counts = self.counts
+        if point in counts:
+            counts[point] += 1
+        else:
+            counts[point] = 1
+            heappush(self._heap, point)
+
+    def remove(self, point: Point) -> None:
+        count = self.counts[point] - 1
+        if count:
+            self.counts[point] = count
+        else:
+            del self.counts[point]
+            self.emptied = True
+            if len(self._heap) > 2 * len(self.counts) + 64:
+                self._heap = list(self.counts)
+                heapify(self._heap)
+
+    def earliest(self) -> Point | None:
+        heap, counts = self._heap, self.counts
+        while heap:
+            if heap[0] in counts:
+                return heap[0]
+            heappop(heap)
+        return None
+
+
+class GroupCount:
+    """What the members of a family are worth at one point in one flow, counted by value."""
+
+    __slots__ = ("counts", "values")
+
+    def __init__(self, members: int) -> None:
+        self.values: dict[str, Value] = {}
+        self.counts = [0, 0, members, 0]
+
+    def put(self, member: str, value: Value) -> None:
+        self.counts[self.values.get(member, Value.OPEN)] -= 1
+        self.counts[value] += 1
+        self.values[member] = value
+
+    def value(self, every: bool) -> Value:
+        """The least of the members' values, or the greatest."""
+        order = (0, 1, 2, 3) if every else (3, 2, 1, 0)
+        return next((Value(one) for one in order if self.counts[one]), Value.OPEN)

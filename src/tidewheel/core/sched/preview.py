@@ -15,10 +15,10 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect, Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Reload
 from tidewheel.core.sched.explain import Reason, why
+from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import everything, rebuild
-from tidewheel.core.sched.states import Key, Stage
 from tidewheel.core.sched.step import step
+from tidewheel.core.sched.task_state import Key, Stage
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead
 

@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.absolute import settle_absolute
-from tidewheel.core.sched.chains import start_chain
-from tidewheel.core.sched.children import Child, children
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.conditions import absolute_key, leaf_value, recorded_value
-from tidewheel.core.sched.deaths import reassess
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.ending import conclude, is_complete
+from tidewheel.core.sched.absolute_triggers import settle_absolute
+from tidewheel.core.sched.completion import conclude, is_complete
+from tidewheel.core.sched.dependency_index import Leaf, LinkPlan, Plan, names_of, orphan
+from tidewheel.core.sched.dependents import Child, children
+from tidewheel.core.sched.evaluation import absolute_key, leaf_value, recorded_value
 from tidewheel.core.sched.events import Reload
-from tidewheel.core.sched.flow_choice import active_flows
-from tidewheel.core.sched.outputs import announce, reach
-from tidewheel.core.sched.plan import Leaf, LinkPlan, Plan, names_of, orphan
+from tidewheel.core.sched.flows import active_flows
+from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.parentless import start_chain
+from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import everything, rebuild
-from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import NO_FLOW, Flows, Stage, Task, Value
+from tidewheel.core.sched.propagation import announce, reach
+from tidewheel.core.sched.reachability import reassess
+from tidewheel.core.sched.spawn import leave, look_up, settle
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, Stage, Task, Value
 
 # (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
 Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]

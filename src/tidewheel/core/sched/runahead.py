@@ -12,13 +12,13 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute import first_known, judge_dead_at, move_front
-from tidewheel.core.sched.chains import move_on
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.absolute_triggers import first_known, judge_dead_at, move_front
+from tidewheel.core.sched.completion import apply_level_to
+from tidewheel.core.sched.dependency_index import Ask
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
-from tidewheel.core.sched.plan import Ask
+from tidewheel.core.sched.parentless import move_on
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import (
+from tidewheel.core.sched.spawn import (
     POINTS_MAX,
     POINTS_SEARCHED_MAX,
     TIMERS,
@@ -26,8 +26,8 @@ from tidewheel.core.sched.spawning import (
     keeps_its_place,
     settle,
 )
-from tidewheel.core.sched.states import Task
-from tidewheel.core.sched.suicide import apply_level_to
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Task
 
 
 def release_within_limit(draft: Draft) -> bool:

@@ -6,12 +6,12 @@ moment when a person is needed, are the tasks that are left looked at.
 
 from __future__ import annotations
 
-from tidewheel.core.sched.conditions import holds, leaf_value
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.completion import lacking_text
 from tidewheel.core.sched.effects import CancelTimer
-from tidewheel.core.sched.ending import lacking_text
+from tidewheel.core.sched.evaluation import holds, leaf_value
 from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Key, Standing, Task, Value
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Key, Standing, Task, Value
 
 __all__ = [
     "NOTHING_RAN",

@@ -5,6 +5,14 @@ that it changes. A step costs what it touches. It has two halves: the rule of th
 closing, which does what every rule may have made necessary, in this order: judge what can no
 longer happen, move chains on, release what is within the runahead limit, until nothing is left;
 then submit what is ready, forget what cannot be reached, and judge the run itself.
+
+`evict` drops the memory of points that nothing in the pool can reach any more (SEMANTICS §4.5).
+Every event concerns a pooled task or follows from one, so what lies further back than the
+earliest pooled point and the offsets of the graph reach is only needed by operators, and they
+are answered from the store: it keeps the last that was known of every task, outputs and
+verdicts included, as long as the run itself (SEMANTICS §5). An atom at a fixed point may start
+or condemn its children at any point, back to the first: until it is settled, all that they
+could be judged by is remembered.
 """
 
 from __future__ import annotations
@@ -14,29 +22,28 @@ from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched import events, holding, jobs, stopping
-from tidewheel.core.sched.chains import move_on, start_chain
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.draft import Draft, Touched
+from tidewheel.core.sched import events, interventions, job_events, lifecycle
+from tidewheel.core.sched.completion import consider, flow_on
 from tidewheel.core.sched.effects import Effect
+from tidewheel.core.sched.evaluation import absolute_key
 from tidewheel.core.sched.events import Event
-from tidewheel.core.sched.expiry import expire_ready
-from tidewheel.core.sched.flow_endings import report_ended_flows
-from tidewheel.core.sched.flowing_on import flow_on
-from tidewheel.core.sched.housekeeping import forget
-from tidewheel.core.sched.judgement import judge_all
-from tidewheel.core.sched.limits import submit_ready
-from tidewheel.core.sched.outputs import come
+from tidewheel.core.sched.flows import report_ended_flows
+from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.interventions import removed
+from tidewheel.core.sched.job_events import expire_ready
+from tidewheel.core.sched.lifecycle import run_started
+from tidewheel.core.sched.limit_groups import submit_ready
+from tidewheel.core.sched.parentless import move_on, start_chain
+from tidewheel.core.sched.persistence import Change, changes
 from tidewheel.core.sched.pool import Past, Pool, RunState
-from tidewheel.core.sched.records import Change, changes
+from tidewheel.core.sched.propagation import come
+from tidewheel.core.sched.reachability import judge_all
 from tidewheel.core.sched.reload import reloaded
-from tidewheel.core.sched.removing import removed
 from tidewheel.core.sched.runahead import release_within_limit
-from tidewheel.core.sched.setting import outputs_set, prerequisites_set
+from tidewheel.core.sched.set_outputs import outputs_set, prerequisites_set
 from tidewheel.core.sched.stall import judge_run
-from tidewheel.core.sched.starting import run_started
-from tidewheel.core.sched.suicide import consider
-from tidewheel.core.sched.triggering import triggered
+from tidewheel.core.sched.step_context import Draft, Touched
+from tidewheel.core.sched.trigger import triggered
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
@@ -64,28 +71,28 @@ RULES: Mapping[type, Rule] = cast(
     "Mapping[type, Rule]",
     {
         events.RunStarted: run_started,
-        events.JobSubmitted: jobs.job_submitted,
-        events.OutputMade: jobs.output_made,
-        events.JobEnded: jobs.job_ended,
-        events.TimerFired: jobs.timer_fired,
-        events.XtriggerSatisfied: jobs.xtrigger_satisfied,
+        events.JobSubmitted: job_events.job_submitted,
+        events.OutputMade: job_events.output_made,
+        events.JobEnded: job_events.job_ended,
+        events.TimerFired: job_events.timer_fired,
+        events.XtriggerSatisfied: job_events.xtrigger_satisfied,
         events.Trigger: triggered,
         events.SetOutputs: outputs_set,
         events.SetPrerequisites: prerequisites_set,
         events.Remove: removed,
-        events.Hold: holding.held,
-        events.Release: holding.released,
-        events.HoldAfter: holding.all_held_after,
-        events.ReleaseAll: holding.all_released,
-        events.Kill: holding.killed,
-        events.Poll: holding.polled,
-        events.Pause: stopping.paused,
-        events.Resume: stopping.resumed,
-        events.Stop: stopping.stopped,
-        events.StopAtPoint: stopping.stop_point_set,
-        events.StopAfterTask: stopping.stop_task_set,
-        events.StopFlow: stopping.flow_stopped,
-        events.RunContinued: stopping.run_continued,
+        events.Hold: interventions.held,
+        events.Release: interventions.released,
+        events.HoldAfter: interventions.all_held_after,
+        events.ReleaseAll: interventions.all_released,
+        events.Kill: interventions.killed,
+        events.Poll: interventions.polled,
+        events.Pause: lifecycle.paused,
+        events.Resume: lifecycle.resumed,
+        events.Stop: lifecycle.stopped,
+        events.StopAtPoint: lifecycle.stop_point_set,
+        events.StopAfterTask: lifecycle.stop_task_set,
+        events.StopFlow: lifecycle.flow_stopped,
+        events.RunContinued: lifecycle.run_continued,
         events.Reload: reloaded,
     },
 )
@@ -132,7 +139,7 @@ def close(draft: Draft) -> None:
     if draft.ready or draft.freed:
         submit_ready(draft)
     if pool.population.emptied:
-        forget(draft)
+        evict(draft)
     if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
         report_ended_flows(draft)
     judge_run(draft)
@@ -188,3 +195,57 @@ def _move_chains(draft: Draft) -> None:
         move_on(draft, task)
     for node, flow, first in starting:
         start_chain(draft, node, flow, first)
+
+
+def evict(draft: Draft) -> None:
+    """Drop the memory of points before the horizon, if it has moved."""
+    pool = draft.pool
+    pool.population.emptied = False
+    earliest = pool.population.earliest()
+    if earliest is None:
+        return
+    plan = pool.plan
+    horizon = Point(earliest - plan.reach_back - plan.lead)
+    old = pool.run.horizon
+    if old is not None and horizon <= old:
+        return
+    gone = [point for point in pool.memory if point < horizon]
+    if not gone:
+        return
+    pool.run.horizon = horizon
+    draft.touched.run = True
+    needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
+    for point in gone:
+        _evict_point(draft, point, needed)
+    # Whoever asks for a family there has it counted again from all that is known.
+    for counted in [one for one in pool.groups if one[1] < horizon]:
+        del pool.groups[counted]
+
+
+def _evict_point(draft: Draft, point: Point, needed: frozenset[str]) -> None:
+    pool = draft.pool
+    there = pool.memory[point]
+    dropped = there.keys() - needed
+    for name in sorted(dropped):
+        memory = there.pop(name)
+        draft.touched.forgotten[(point, name)] = memory
+        draft.touched.memory.pop((point, name), None)
+    if not there:
+        del pool.memory[point]
+
+
+def _may_be_settled(pool: Pool, horizon: Point) -> bool:
+    """Whether an atom at a fixed point has no value yet in a flow that is alive.
+
+    One before the horizon has none to come, unless another one brings it.
+    """
+    plan = pool.plan
+    first = max(horizon, pool.run.start)
+    flows = [flow for flow, count in pool.flow_counts.items() if count]
+    return any(
+        leaf.absolute is not None
+        and first <= leaf.absolute
+        and (plan.final is None or leaf.absolute <= plan.final)
+        and any(flow not in pool.absolute.get(absolute_key(leaf), {}) for flow in flows)
+        for leaf, _ in plan.absolute
+    )

@@ -14,7 +14,7 @@ from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.views.loading import Looked, due_times, submissions_by_task

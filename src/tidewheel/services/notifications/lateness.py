@@ -14,8 +14,8 @@ from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import OPEN_STATUSES, RunView
-from tidewheel.core.sched.records import PutTask, TaskRow
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.persistence import PutTask, TaskRow
+from tidewheel.core.sched.task_state import Key, Stage
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.diary import Diary

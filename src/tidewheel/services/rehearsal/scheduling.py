@@ -23,12 +23,11 @@ from tidewheel.core.sched.effects import (
     SetTimer,
     Submit,
 )
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.spawning import EXPIRY, RETRY
+from tidewheel.core.sched.explain import triggered_off, why
+from tidewheel.core.sched.spawn import EXPIRY, RETRY
 from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
-from tidewheel.core.sched.states import FIRST_FLOW, Flows, Key, Memory, Standing, Task
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.sched.trigger_log import triggered_off
+from tidewheel.core.sched.task_state import FIRST_FLOW, Flows, Key, Memory, Standing, Task
 
 __all__ = [
     "EXPIRY",

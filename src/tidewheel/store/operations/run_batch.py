@@ -31,8 +31,8 @@ from tidewheel.core.operator.views import (
 )
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import Change, PutMemory
-from tidewheel.core.sched.states import Memory
+from tidewheel.core.sched.persistence import Change, PutMemory
+from tidewheel.core.sched.task_state import Memory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of

@@ -1,15 +1,18 @@
-"""Which flows an intervention goes into, and new flows (SEMANTICS §8)."""
+"""The flows of a run: where interventions go, how far each flow may go, when it has ended.
+
+SEMANTICS §8; seed 001, "Reflow restrictions".
+"""
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.children import all_children, forgotten_children
-from tidewheel.core.sched.conditions import leaf_value
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.dependency_index import NodePlan
+from tidewheel.core.sched.dependents import all_children, forgotten_children
+from tidewheel.core.sched.evaluation import leaf_value
 from tidewheel.core.sched.events import FlowChoice, Trigger
-from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import FlowState, Pool
-from tidewheel.core.sched.states import NO_FLOW, Flows, Key, Value, VerdictKind
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, Key, Value, VerdictKind
 
 
 def active_flows(pool: Pool) -> Flows:
@@ -109,3 +112,32 @@ def _is_lost_or_blocked(pool: Pool, key: Key, flow: int) -> bool:
     memory = pool.recall(*key)
     verdict = None if memory is None else memory.verdicts.get(flow)
     return verdict is not None and verdict.kind is VerdictKind.PRUNED
+
+
+def may_spawn(pool: Pool, flow: int, point: Point) -> bool:
+    """Whether a task may be spawned at a point in a flow."""
+    if point < pool.run.start:
+        return False
+    state = pool.flows.get(flow)
+    if state is None:
+        return True
+    return not state.stopped and (state.until is None or point <= state.until)
+
+
+def going_on(pool: Pool, flows: Flows, parent: Key) -> Flows:
+    """Of a parent's flows, those that do not end with it."""
+    states = pool.flows
+    if len(states) == 1:
+        return flows
+    return frozenset(
+        flow for flow in flows if flow not in states or parent not in states[flow].until_tasks
+    )
+
+
+def report_ended_flows(draft: Draft) -> None:
+    """A flow without pooled tasks has ended; its counter goes, its number is not used again."""
+    pool = draft.pool
+    for flow in [flow for flow, count in pool.flow_counts.items() if not count]:
+        del pool.flow_counts[flow]
+        if flow != 1:
+            draft.notice("flow ended", None, f"flow {flow} has ended")

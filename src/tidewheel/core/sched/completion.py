@@ -1,21 +1,30 @@
-"""What follows when a task ended: finished, incomplete or tried again (SEMANTICS §3, 4.7)."""
+"""An ended task finishes, stays incomplete or is tried again (SEMANTICS §3, 4.7).
+
+Two more ways to end stand here. *Suicide* (§4.8): the condition is a level, it applies whenever
+the task waits or is incomplete. It is looked up, not stored: when an output with a suicide
+arrow arrives, when a task ends incomplete or is to be tried again, and, as what a fixed point
+has made concerns points without end, when it is admitted. And a task that ran with `--wait`
+*flows on*, without running again, when a flow arrives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.node import Retries
-from tidewheel.core.graph.outputs import FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.graph.outputs import ENDS, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.deaths import FINISHED, condemn, finished_as
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.effects import SetTimer
-from tidewheel.core.sched.outputs import make
+from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import RETRY, leave, set_expiry, settle
-from tidewheel.core.sched.states import Key, Stage, Task, Verdict
-from tidewheel.core.sched.suicide import apply_level_to
+from tidewheel.core.sched.propagation import announce, make
+from tidewheel.core.sched.reachability import FINISHED, condemn, finished_as
+from tidewheel.core.sched.spawn import RETRY, leave, set_expiry, settle
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Key, Stage, Task, Value, Verdict, VerdictKind
 
 NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
 
@@ -176,3 +185,58 @@ def try_again(draft: Draft, task: Task, output: str, had: Retries | None = None)
     settle(draft, task)
     apply_level_to(draft, task)
     return True
+
+
+BY_SUICIDE = Verdict(VerdictKind.SUICIDE, Value.NOT_TAKEN)
+
+
+def consider(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
+    """An output that a suicide arrow waits for was made: remove the task if all are true."""
+    pool = draft.pool
+    task = pool.tasks.get((point, node.name))
+    if task is not None:
+        if not flows.isdisjoint(task.flows):
+            apply_to(draft, task)
+        flows -= task.flows
+    if point < pool.run.start or not node.is_at(point):
+        return
+    memory = pool.recall(point, node.name)
+    for flow in sorted(flows):
+        known = memory is not None and (flow in memory.spawned or flow in memory.verdicts)
+        if not known and suicide_holds(pool, node, point, frozenset({flow})):
+            condemn(draft, node, point, frozenset({flow}), BY_SUICIDE)
+
+
+def apply_level_to(draft: Draft, task: Task) -> None:
+    """The same for a task to which nothing happened but that it waits or is incomplete now."""
+    if task.plan.suicides and draft.plan.policy.suicide_is_a_level:
+        apply_to(draft, task)
+
+
+def apply_to(draft: Draft, task: Task) -> None:
+    """Remove a pooled task that waits or is incomplete, if its condition holds."""
+    if task.manual or task.stage not in (Stage.WAITING, Stage.INCOMPLETE):
+        return
+    node = task.plan
+    if not suicide_holds(draft.pool, node, task.point, task.flows):
+        return
+    draft.notice("suicide", task.key, f"{draft.name_of(task.key)} was removed by suicide")
+    leave(draft, task)
+    condemn(draft, node, task.point, task.flows, BY_SUICIDE)
+
+
+def flow_on(draft: Draft) -> None:
+    """Announce what was held back, in the flows that arrived and in its own."""
+    arrived, draft.to_flow_on = draft.to_flow_on, []
+    for node, point, flows in arrived:
+        memory = draft.pool.remember(point, node.name)
+        outputs, memory.held_back = memory.held_back, ()
+        known = memory.spawned - memory.verdicts.keys()
+        memory.spawned |= flows
+        draft.touched.memory[(point, node.name)] = None
+        for output in outputs:
+            if output in node.heard:
+                announce(draft, node, point, output, known | flows)
+        ended = next((output for output in ENDS if output in outputs), SUCCEEDED)
+        verdict = FINISHED if ended == SUCCEEDED else finished_as(ended)
+        condemn(draft, node, point, known | flows, verdict)

@@ -9,25 +9,19 @@ a group: what one of them needs of another must be earned, everything else count
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.chains import join_chain
-from tidewheel.core.sched.deaths import acquit
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
 from tidewheel.core.sched.events import FlowChoice, Trigger
-from tidewheel.core.sched.flow_choice import (
-    active_flows,
-    flows_to_trigger,
-    named_flows,
-    new_flow,
-)
-from tidewheel.core.sched.ids import refuse_unknown
-from tidewheel.core.sched.limits import launch
-from tidewheel.core.sched.outputs import merge
-from tidewheel.core.sched.plan import NodePlan
-from tidewheel.core.sched.removing import forget
+from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows, new_flow
+from tidewheel.core.sched.interventions import forget, refuse_unknown
+from tidewheel.core.sched.limit_groups import launch
+from tidewheel.core.sched.parentless import join_chain
+from tidewheel.core.sched.propagation import merge
+from tidewheel.core.sched.reachability import acquit
 from tidewheel.core.sched.runahead import release_by_hand
-from tidewheel.core.sched.spawning import TIMERS, look_up_in, settle, spawn
-from tidewheel.core.sched.states import NO_FLOW, Flows, Key, Stage, Task, VerdictKind
+from tidewheel.core.sched.spawn import TIMERS, look_up_in, settle, spawn
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, Key, Stage, Task, VerdictKind
 
 
 def triggered(draft: Draft, event: Trigger) -> None:

@@ -1,11 +1,16 @@
-"""What a job reports, from the store's status to outputs (SEMANTICS §6).
+"""Reports of jobs, timers and xtriggers become outputs and ends (SEMANTICS §6, 4.9).
 
-A report counts only for the submission that is current: what an older one says is ignored.
+A report counts only for the submission that is current: what an older one says is ignored. A
+timer tells that a task's time has passed; a task that becomes ready does not wait to be told.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import heappop
+
 from tidewheel.core.graph.outputs import (
+    EXPIRED,
     FAILED,
     STANDARD,
     STARTED,
@@ -13,8 +18,7 @@ from tidewheel.core.graph.outputs import (
     SUBMITTED,
     SUCCEEDED,
 )
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.ending import deactivate, end, try_again
+from tidewheel.core.sched.completion import deactivate, end, try_again
 from tidewheel.core.sched.events import (
     JobEnd,
     JobEnded,
@@ -23,11 +27,11 @@ from tidewheel.core.sched.events import (
     TimerFired,
     XtriggerSatisfied,
 )
-from tidewheel.core.sched.expiry import expire
-from tidewheel.core.sched.outputs import make
-from tidewheel.core.sched.spawning import EXPIRY, no_longer_waits, settle
+from tidewheel.core.sched.propagation import make
+from tidewheel.core.sched.spawn import EXPIRY, clock_at, no_longer_waits, settle
 from tidewheel.core.sched.stall import give_up
-from tidewheel.core.sched.states import Key, Stage, Standing, Task
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Key, Stage, Standing, Task
 
 _ACTIVE, _RUNNING = Standing.ACTIVE, Stage.RUNNING
 _SUCCEEDED = JobEnd.SUCCEEDED
@@ -111,3 +115,50 @@ def xtrigger_satisfied(draft: Draft, event: XtriggerSatisfied) -> None:
         if task is not None and event.label in task.waits:
             no_longer_waits(draft, task, event.label)
             settle(draft, task)
+
+
+def expire(draft: Draft, task: Task) -> None:
+    """Fires while the task waits, for whatever reason, unless it was triggered by hand."""
+    if task.stage is not Stage.WAITING or task.manual:
+        return
+    draft.notice("expired", task.key, f"{draft.name_of(task.key)} expired")
+    end(draft, task, EXPIRED)
+
+
+def expire_ready(draft: Draft) -> bool:
+    """Of the tasks that are ready those expire whose time has passed; says if any did.
+
+    Where a limit group has room again, only its next tasks are looked at: they are the oldest.
+    """
+    late = [task for task in draft.ready if _is_late(draft, task)]
+    late += [task for number in draft.freed for task in _late_in(draft, number)]
+    for task in late:
+        expire(draft, task)
+    return bool(late)
+
+
+def _late_in(draft: Draft, number: int) -> Iterator[Task]:
+    """The first tasks of a limit group, as long as they are late; they leave its queue."""
+    pool = draft.pool
+    heap = pool.queues[number].heap
+    while heap:
+        _, order, key = heap[0]
+        task = pool.tasks.get(key)
+        if task is None or task.order != order or task.standing is not Standing.READY:
+            heappop(heap)
+        elif _is_late(draft, task):
+            heappop(heap)
+            yield task
+        else:
+            return
+
+
+def _is_late(draft: Draft, task: Task) -> bool:
+    after = task.plan.expiry
+    return (
+        after is not None
+        and task.standing is Standing.READY
+        and draft.pool.tasks.get(task.key) is task
+        and not task.manual
+        and draft.now >= clock_at(draft.pool, task.point, after)
+    )

@@ -6,20 +6,20 @@ from collections.abc import Collection
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
-from tidewheel.core.sched.children import children
-from tidewheel.core.sched.conditions import member_value
-from tidewheel.core.sched.deaths import condemn
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.completion import conclude, is_complete, stop_after
+from tidewheel.core.sched.dependency_index import Leaf, NodePlan
+from tidewheel.core.sched.dependents import children
 from tidewheel.core.sched.effects import DropXtrigger
-from tidewheel.core.sched.ending import conclude, is_complete, stop_after
+from tidewheel.core.sched.evaluation import member_value
 from tidewheel.core.sched.events import FlowChoice, SetOutputs, SetPrerequisites
-from tidewheel.core.sched.flow_choice import active_flows, named_flows, new_flow
-from tidewheel.core.sched.ids import refuse_unknown
-from tidewheel.core.sched.outputs import announce, make
-from tidewheel.core.sched.plan import Leaf, NodePlan
+from tidewheel.core.sched.flows import active_flows, named_flows, new_flow
+from tidewheel.core.sched.interventions import refuse_unknown
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import look_up, no_longer_waits, settle
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.propagation import announce, make
+from tidewheel.core.sched.reachability import condemn
+from tidewheel.core.sched.spawn import look_up, no_longer_waits, settle
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import (
     NO_FLOW,
     Flows,
     Key,
@@ -30,7 +30,7 @@ from tidewheel.core.sched.states import (
     Verdict,
     VerdictKind,
 )
-from tidewheel.core.sched.triggering import bring, drop_waits, merge_by_hand
+from tidewheel.core.sched.trigger import bring, drop_waits, merge_by_hand
 
 
 def outputs_set(draft: Draft, event: SetOutputs) -> None:

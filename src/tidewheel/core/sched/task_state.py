@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidewheel.core.cycling.calendar import Point
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.plan import NodePlan
+    from tidewheel.core.sched.dependency_index import NodePlan
 
 Key = tuple[Point, str]
 Flows = frozenset[int]

@@ -10,13 +10,13 @@ parents at future offsets, as far as the graph leads ahead.
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.children import live_points
-from tidewheel.core.sched.conditions import absolute_key, leaf_value
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.plan import LinkPlan, NodePlan, names_of
+from tidewheel.core.sched.dependency_index import LinkPlan, NodePlan, names_of
+from tidewheel.core.sched.dependents import live_points
+from tidewheel.core.sched.evaluation import absolute_key, leaf_value
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.states import Flows, Standing, Value, VerdictKind
+from tidewheel.core.sched.spawn import POINTS_SEARCHED_MAX, satisfy
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Standing, Value, VerdictKind
 
 
 def settle_absolute(

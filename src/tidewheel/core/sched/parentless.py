@@ -16,20 +16,20 @@ most.
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import (
+from tidewheel.core.sched.dependency_index import ArrowPlan, Leaf, NodePlan
+from tidewheel.core.sched.evaluation import (
     absolute_key,
     holds,
     leaf_value,
     never_comes,
     outside_value,
 )
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.flow_bounds import may_spawn
-from tidewheel.core.sched.outputs import merge
-from tidewheel.core.sched.plan import ArrowPlan, Leaf, NodePlan
+from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import keeps_its_place, spawn
-from tidewheel.core.sched.states import Flows, Task, Value
+from tidewheel.core.sched.propagation import merge
+from tidewheel.core.sched.spawn import keeps_its_place, spawn
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Task, Value
 
 STEPS_MAX = 10_000  # points passed over in one search
 

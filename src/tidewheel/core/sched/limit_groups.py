@@ -5,11 +5,11 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.draft import Draft
 from tidewheel.core.sched.effects import CancelTimer, Submit
 from tidewheel.core.sched.pool import LimitQueue
-from tidewheel.core.sched.spawning import EXPIRY
-from tidewheel.core.sched.states import Stage, Standing, Task
+from tidewheel.core.sched.spawn import EXPIRY
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Stage, Standing, Task
 
 _READY, _ACTIVE, _PREPARING = Standing.READY, Standing.ACTIVE, Stage.PREPARING
 

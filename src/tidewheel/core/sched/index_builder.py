@@ -1,4 +1,4 @@
-"""From a compiled graph to the scheduler's plan of it.
+"""Builds the scheduler's dependency index of a compiled graph.
 
 In which order arrows and their terms get their numbers is of no consequence: numbers never
 leave the process. Tests make plans with another `Order` and go on with runs under them.
@@ -17,7 +17,7 @@ from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigg
 from tidewheel.core.graph.graph import CompiledArrow, Graph
 from tidewheel.core.graph.limit_groups import DEFAULT_GROUP
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
-from tidewheel.core.sched.plan import (
+from tidewheel.core.sched.dependency_index import (
     Any,
     ArrowPlan,
     Ask,

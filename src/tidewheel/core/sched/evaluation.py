@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED
-from tidewheel.core.sched.compile_plan import BAD_ENDS
-from tidewheel.core.sched.counting import GroupCount
-from tidewheel.core.sched.plan import Any, ArrowPlan, Expression, GroupPlan, Leaf, NodePlan
-from tidewheel.core.sched.pool import AbsoluteKey, Pool
-from tidewheel.core.sched.states import Flows, Memory, Task, Value, Verdict
+from tidewheel.core.sched.dependency_index import (
+    Any,
+    ArrowPlan,
+    Expression,
+    GroupPlan,
+    Leaf,
+    NodePlan,
+)
+from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, Pool
+from tidewheel.core.sched.task_state import Flows, Memory, Task, Value, Verdict
 
 TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
 

@@ -1,17 +1,18 @@
-"""One step in the making: what it touched, what it wants done, what is still to be looked at.
+"""The context of one step: what it touched, what it wants done, what is still to be looked at.
 
-A draft is handed to every rule. Rules change the pool in place and say what they touched; the
-frozen changes are made from that afterwards, once for all steps of a batch (`records.changes`).
+Every rule is handed the context. Rules change the pool in place and say what they touched; the
+frozen changes are made from that afterwards, once for all steps of a batch
+(`persistence.changes`).
 """
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.effects import Effect, Notice
-from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.pool import AbsoluteKey, Pool
-from tidewheel.core.sched.states import Flows, Key, Memory, Task
+from tidewheel.core.sched.task_state import Flows, Key, Memory, Task
 
 
 class Touched:

@@ -10,7 +10,8 @@ back. A task is judged whenever one of its atoms stopped being open or became op
 - lost only by atoms of other points: *blocked*. It is put into the pool if need be and stays
   there, where it can be seen and stalls the run.
 - otherwise a verdict it had is withdrawn; if it had been pooled, or an atom of it is true, it
-  is spawned, else it comes on demand."""
+  is spawned, else it comes on demand.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +19,29 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
-from tidewheel.core.sched.absolute import is_shown, seek_blocked
-from tidewheel.core.sched.children import children
-from tidewheel.core.sched.conditions import (
+from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
+from tidewheel.core.sched.dependency_index import Leaf, NodePlan, names_of
+from tidewheel.core.sched.dependents import children
+from tidewheel.core.sched.evaluation import (
     leaf_value,
     member_value,
+    output_value,
     outside_value,
     sentence,
     task_values,
     worth,
 )
-from tidewheel.core.sched.deaths import acquit, condemn
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.flow_bounds import may_spawn
-from tidewheel.core.sched.flow_choice import flows_it_ran_in
-from tidewheel.core.sched.outputs import consider_level, merge
-from tidewheel.core.sched.plan import Leaf, NodePlan, names_of
+from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import leave, settle, spawn
-from tidewheel.core.sched.states import (
-    Flows,
-    Key,
-    Stage,
-    Task,
-    Value,
-    Verdict,
-    VerdictKind,
+from tidewheel.core.sched.propagation import (
+    children_to_judge,
+    consider_level,
+    count_member,
+    merge,
 )
+from tidewheel.core.sched.spawn import leave, settle, spawn
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Key, Stage, Task, Value, Verdict, VerdictKind
 
 ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
 CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
@@ -323,3 +320,53 @@ def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"
+
+
+FINISHED = Verdict(VerdictKind.FINISHED, Value.NOT_TAKEN, ended=SUCCEEDED)
+
+
+def finished_as(ended: str) -> Verdict:
+    """The verdict on a task that ended completely, but did not succeed."""
+    return Verdict(VerdictKind.FINISHED, Value.LOST, ended=ended)
+
+
+def condemn(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:
+    """Nothing more will come of a task in these flows: its unmade outputs die there."""
+    memory = draft.pool.remember(point, node.name)
+    verdicts = memory.verdicts
+    for flow in flows:
+        verdicts[flow] = verdict
+    draft.touched.memory[(point, node.name)] = None
+    if node.heard and draft.plan.policy.deaths_are_judged:
+        made = memory.made
+        for output in node.heard:
+            if made.get(output) != flows:
+                reassess(draft, node, point, flows)
+                break
+
+
+def acquit(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
+    """Take a verdict back: what died by it is open again."""
+    del draft.pool.remember(point, node.name).verdicts[flow]
+    draft.touched.memory[(point, node.name)] = None
+    if draft.plan.policy.deaths_are_judged:
+        reassess(draft, node, point, frozenset({flow}))
+
+
+def reassess(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
+    """Have the children judged whose atoms of this task are not true."""
+    key = (point, node.name)
+    memory = draft.pool.remember(point, node.name)
+    for output in node.heard:
+        made = memory.made.get(output)
+        unmade = flows - made if made is not None else flows
+        if not unmade:
+            continue
+        for link in node.links.get(output, ()):
+            children_to_judge(draft, link, point, unmade)
+        for group in node.groups.get(output, ()):
+            count_member(draft, group, key, unmade)
+        for link in node.absolute.get((point, output), ()):
+            for flow in sorted(unmade):
+                value = output_value(memory, output, frozenset({flow}))
+                settle_absolute(draft, link, flow, value)

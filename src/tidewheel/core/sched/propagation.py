@@ -16,21 +16,21 @@ from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
-from tidewheel.core.sched.absolute import first_child_point, settle_absolute
-from tidewheel.core.sched.children import children
-from tidewheel.core.sched.conditions import (
+from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
+from tidewheel.core.sched.dependency_index import GroupPlan, LinkPlan, NodePlan
+from tidewheel.core.sched.dependents import children
+from tidewheel.core.sched.evaluation import (
     group_count,
     group_value,
     leaf_value,
     member_value,
     never_comes,
 )
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.flow_bounds import going_on, may_spawn
-from tidewheel.core.sched.plan import GroupPlan, LinkPlan, NodePlan
+from tidewheel.core.sched.flows import going_on, may_spawn
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Task, Value, VerdictKind
+from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Key, Memory, Stage, Task, Value, VerdictKind
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.plan import LinkPlan, NodePlan
+from tidewheel.core.sched.dependency_index import LinkPlan, NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 
 POINTS_BEHIND_MAX = 1_000  # looked at for each arrow
 

@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.conditions import (
-    absolute_key,
-    is_true,
-    leaf_value,
-)
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.dependency_index import ArrowPlan, NodePlan
 from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
-from tidewheel.core.sched.plan import ArrowPlan, NodePlan
+from tidewheel.core.sched.evaluation import absolute_key, is_true, leaf_value
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Flows, Stage, Standing, Task, Value
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import Flows, Stage, Standing, Task, Value
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.records import TaskRow
+    from tidewheel.core.sched.persistence import TaskRow
 
 # What a task waits for besides xtriggers; no label of one can have a hyphen.
 CLOCK = "clock-trigger"

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Collection
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import (
+from tidewheel.core.sched.completion import is_complete
+from tidewheel.core.sched.dependency_index import names_of
+from tidewheel.core.sched.evaluation import (
     absolute_key,
     is_true,
     leaf_value,
     sentence,
     task_values,
 )
-from tidewheel.core.sched.ending import is_complete
-from tidewheel.core.sched.judgement import may_be_pruned
-from tidewheel.core.sched.plan import names_of
+from tidewheel.core.sched.persistence import everything
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import everything
-from tidewheel.core.sched.spawning import keeps_its_place, standing_of
-from tidewheel.core.sched.states import Key, Stage, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.reachability import may_be_pruned
+from tidewheel.core.sched.spawn import keeps_its_place, standing_of
+from tidewheel.core.sched.task_state import Key, Stage, Standing, Task, Value, VerdictKind
 
 
 def check_invariants(pool: Pool, alone: Collection[Key] = ()) -> None:

@@ -1,18 +1,24 @@
-"""`remove`: take tasks out of the pool, or forget that they ran (SEMANTICS §8)."""
+"""Operators hold, release, kill, poll and remove single tasks (SEMANTICS §8).
+
+`remove` takes tasks out of the pool, or forgets that they ran. `refuse_unknown` refuses tasks
+that no intervention may name.
+"""
 
 from __future__ import annotations
 
-from tidewheel.core.sched.children import Child, all_children
-from tidewheel.core.sched.conditions import leaf_value
-from tidewheel.core.sched.deaths import condemn, reassess
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.effects import KillJob
-from tidewheel.core.sched.ending import deactivate
-from tidewheel.core.sched.events import Remove
-from tidewheel.core.sched.ids import refuse_unknown
+from collections.abc import Iterable
+
+from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.sched.completion import deactivate
+from tidewheel.core.sched.dependents import Child, all_children
+from tidewheel.core.sched.effects import KillJob, PollJob
+from tidewheel.core.sched.evaluation import leaf_value
+from tidewheel.core.sched.events import Hold, HoldAfter, Kill, Poll, Release, ReleaseAll, Remove
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.reachability import condemn, reassess
+from tidewheel.core.sched.spawn import leave, look_up, settle
+from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.task_state import (
     Flows,
     Key,
     Memory,
@@ -23,6 +29,70 @@ from tidewheel.core.sched.states import (
     VerdictKind,
 )
 from tidewheel.errors import Refused
+
+
+def held(draft: Draft, event: Hold) -> None:
+    """Tasks that are not spawned yet are held when they are."""
+    refuse_unknown(draft.pool, event.tasks)
+    for key in event.tasks:
+        task = draft.pool.tasks.get(key)
+        if task is None:
+            draft.pool.run.held_tasks[key] = None
+            draft.touched.run = True
+        else:
+            task.held = True
+            settle(draft, task)
+
+
+def released(draft: Draft, event: Release) -> None:
+    for key in event.tasks:
+        _release(draft, key)
+
+
+def all_held_after(draft: Draft, event: HoldAfter) -> None:
+    draft.pool.run.hold_after = event.point
+    draft.touched.run = True
+    for task in list(draft.pool.tasks.values()):
+        if task.point > event.point and not task.is_active:
+            task.held = True
+            settle(draft, task)
+
+
+def all_released(draft: Draft, event: ReleaseAll) -> None:  # noqa: ARG001
+    run = draft.pool.run
+    run.hold_after = None
+    draft.touched.run = True
+    for key in [*run.held_tasks, *draft.pool.tasks]:
+        _release(draft, key)
+
+
+def _release(draft: Draft, key: Key) -> None:
+    run = draft.pool.run
+    if key in run.held_tasks:
+        del run.held_tasks[key]
+        draft.touched.run = True
+    task = draft.pool.tasks.get(key)
+    if task is not None and task.held:
+        task.held = False
+        settle(draft, task)
+
+
+def killed(draft: Draft, event: Kill) -> None:
+    """The job is killed; the task is held, so that it does not run again by itself."""
+    for key in event.tasks:
+        task = draft.pool.tasks.get(key)
+        if task is not None and task.is_active:
+            task.held = True
+            draft.touched.tasks[key] = None
+            draft.effects.append(KillJob(key, task.submit))
+
+
+def polled(draft: Draft, event: Poll) -> None:
+    for key in event.tasks:
+        task = draft.pool.tasks.get(key)
+        if task is not None and task.is_active:
+            draft.effects.append(PollJob(key, task.submit))
+
 
 REMOVED = Verdict(VerdictKind.REMOVED, Value.LOST)
 
@@ -124,3 +194,16 @@ def _has_it_from_elsewhere(pool: Pool, task: Task, child: Child, flows: Flows) -
     return task.flows.isdisjoint(flows) and (
         leaf_value(pool, child.link.leaf, child.point, others) is Value.TRUE
     )
+
+
+def refuse_unknown(pool: Pool, keys: Iterable[Key]) -> None:
+    """Raise, before anything is changed, if a task is not in the graph."""
+    for point, name in keys:
+        node = pool.plan.nodes.get(name)
+        if node is None:
+            like = nearest(name, pool.plan.nodes)
+            hint = f"; did you mean {like}?" if like else ""
+            raise Refused(f"there is no task {name} in this workflow{hint}")
+        if not node.is_at(point) and (point, name) not in pool.tasks:
+            text = pool.plan.text(point)
+            raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")

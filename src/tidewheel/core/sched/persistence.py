@@ -4,7 +4,21 @@ Changes are the persistence format. A row is a frozen value that holds all of on
 the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
 counts are not stored: they follow. Nothing in a row is a number that the compiler gave: what a
 task has of its prerequisites are atoms by what they mean, so that a version which numbers them
-otherwise goes on with the same run. Rows of format 1 had bits; `old_numbering` reads those.
+otherwise goes on with the same run.
+
+Rows of format 1 had bits (`old_atoms`; frozen, nothing there follows the compiler of today).
+Until format 2 a row of the pool held its true prerequisites as a mask, and
+an atom of a family at a fixed point was called `family:number`; both were numbers that
+the compiler of that time gave while it read a graph. They are given here as it gave them:
+
+- Arrows are read in the order of the graph. The terms of an arrow are read from left to right,
+  depth first, and each different one gets the next bit when it is met first.
+- The bits of a node are those of its arrows in that order, suicide arrows left out; then one
+  for each sequence of a node that runs one instance after the other.
+- Families are numbered over all arrows, by (family, outputs, all or any).
+
+This holds as long as a stored definition is compiled to the arrows and terms of that time, in
+that order: `tests/spec/test_sched_old_rows.py` has rows that the old version wrote.
 """
 
 from __future__ import annotations
@@ -16,18 +30,27 @@ from heapq import heappush
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.conditions import (
+from tidewheel.core.graph.condition import Atom, Condition, Group, Xtrigger
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.sched.dependency_index import (
+    AtomMeaning,
+    Plan,
+    PreviousInstance,
+    fixed_term,
+    group_term,
+    orphan,
+)
+from tidewheel.core.sched.evaluation import (
     absolute_key,
     count_remembered,
     leaf_value,
     missing_arrows,
 )
-from tidewheel.core.sched.draft import Touched
-from tidewheel.core.sched.old_numbering import is_old_key, new_absolute_key, old_atoms
-from tidewheel.core.sched.plan import AtomMeaning, Plan, orphan
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, Pool, RunState
-from tidewheel.core.sched.spawning import standing_of
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.spawn import standing_of
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import (
     Flows,
     Key,
     Memory,
@@ -390,3 +413,65 @@ def _admit(pool: Pool, task: Task) -> None:
             for leaf in arrow.leaves:
                 if leaf.absolute is not None and not task.true >> (base + leaf.number) & 1:
                     pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
+
+
+def old_atoms(graph: Graph, row: TaskRow) -> tuple[AtomMeaning, ...]:
+    """The atoms that the bits of a row stand for."""
+    bits, point = row.bits or 0, row.point
+    atoms = _old_terms(graph, row.name, point) if bits else iter(())
+    return tuple(dict.fromkeys(atom for bit, atom in enumerate(atoms) if bits >> bit & 1))
+
+
+def is_old_key(key: AtomMeaning) -> bool:
+    """Whether this is what a family at a fixed point was called; no name has a colon."""
+    return key[1].rpartition(":")[2].isdigit() and ":" in key[1]
+
+
+def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
+    """What an atom at a fixed point is called now."""
+    if not is_old_key(key):
+        return key
+    family, _, number = key[1].rpartition(":")
+    groups = list(dict.fromkeys(_old_groups(graph)))
+    if int(number) >= len(groups) or groups[int(number)][0] != family:
+        return key  # nothing asks for it
+    _, outputs, every = groups[int(number)]
+    return (key[0], *group_term(family, outputs, every=every))
+
+
+def _old_terms(graph: Graph, name: str, point: Point) -> Iterator[AtomMeaning]:
+    """Those of a node in the order of their bits, at this point."""
+    initial = graph.cycling.initial
+    for arrow in graph.arrows:
+        for target in () if arrow.suicide else arrow.targets:
+            if target == name:
+                for term in dict.fromkeys(_terms_of(arrow.condition)):
+                    yield (graph.parent_point(term.offset, point), *_old_meaning(term))
+    node = graph.nodes.get(name)
+    if node is not None and name in graph.special.sequential:
+        before = PreviousInstance(node.sequences).parent_point(point, initial)
+        yield from ((before, name, SUCCEEDED) for _ in node.sequences)
+
+
+def _old_groups(graph: Graph) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    for arrow in graph.arrows:
+        for term in _terms_of(arrow.condition):
+            if isinstance(term, Group):
+                yield term.family, term.outputs, term.every
+
+
+def _terms_of(condition: Condition) -> Iterator[Atom | Group]:
+    if isinstance(condition, Atom | Group):
+        yield condition
+    elif not isinstance(condition, Xtrigger):
+        for term in condition.terms:
+            yield from _terms_of(term)
+
+
+def _old_meaning(term: Atom | Group) -> tuple[str, str]:
+    if isinstance(term, Atom):
+        found = (term.node, term.output)
+    else:
+        found = group_term(term.family, term.outputs, every=term.every)
+    is_fixed = term.offset is not None and term.offset.is_absolute
+    return fixed_term(*found) if is_fixed else found
