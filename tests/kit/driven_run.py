@@ -25,9 +25,9 @@ from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.commands import REOPENING, Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease
+from tidewheel.core.operator.verbs import REOPENING, Command, command_text
 from tidewheel.core.operator.views import CommandView, RunView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (

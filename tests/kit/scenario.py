@@ -17,9 +17,9 @@ from textwrap import dedent, indent
 
 from tests.kit.sched_invariants import check_invariants, fingerprint
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import POLICIES
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.policy import POLICIES
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import (

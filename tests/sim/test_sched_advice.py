@@ -18,8 +18,8 @@ from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
 from tests.sim.seeds import CAMPAIGNS
-from tidewheel.core.operator.applying import events_of
-from tidewheel.core.operator.commands import Set, Trigger
+from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.verbs import Set, Trigger
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.spawn import RETRY
 from tidewheel.core.sched.task_state import Key

@@ -7,9 +7,9 @@ import pytest
 from tests.conformance.door import PROCESS
 from tests.kit.memory import MemoryStore
 from tests.kit.virtual_time import run_virtually
-from tidewheel.core.operator.commands import Pause, Trigger
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import Batch, CommandAnswer, RunClaim
+from tidewheel.core.operator.verbs import Pause, Trigger
 from tidewheel.errors import Aborted, NotRunning
 from tidewheel.services.run_answers import (
     HANDOVER_SECONDS,

@@ -4,8 +4,8 @@ import pytest
 
 from tests.kit.scenario import Scenario
 from tests.kit.sched_invariants import fingerprint
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import (
+from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
     Hold,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.scenario import compile_flow, compile_graph
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.run_log import RunLog, command_line, command_name
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Submit
@@ -310,11 +310,11 @@ def test_commands_have_the_names_that_existing_jobs_look_for():
     names = map(
         command_name,
         [
-            commands.Trigger(ids=("1/a",)),
-            commands.Hold(after="3"),
-            commands.Hold(ids=("1/a",)),
-            commands.Release(everything=True),
-            commands.Pause(),
+            verbs.Trigger(ids=("1/a",)),
+            verbs.Hold(after="3"),
+            verbs.Hold(ids=("1/a",)),
+            verbs.Release(everything=True),
+            verbs.Pause(),
         ],
     )
     assert list(names) == [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.memory import MemoryStore
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import Batch, RunClaim
 from tidewheel.core.queue.requests import HostProcess

@@ -15,8 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import read_command
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import (
     Batch,
@@ -25,6 +24,7 @@ from tidewheel.core.operator.requests import (
     CommandGiven,
     RunClaim,
 )
+from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, Submit

@@ -7,9 +7,9 @@ from collections import Counter
 
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.views import QueueView, TaskView
 from tidewheel.ports.tasks import TaskStore

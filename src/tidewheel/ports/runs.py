@@ -14,7 +14,6 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
-    from tidewheel.core.operator.commands import Command
     from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.operator.requests import (
         Batch,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         Undelivered,
     )
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
+    from tidewheel.core.operator.verbs import Command
     from tidewheel.core.operator.views import (
         ChangesView,
         CommandView,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence, Set
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.point_texts import read_point
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.operator.selection import read_point
 from tidewheel.errors import Refused
 from tidewheel.scheduler.broadcasts import (
     EVERY_POINT,
@@ -23,7 +23,7 @@ ROOT = "root"
 
 
 def rows_of(
-    command: commands.Broadcast,
+    command: verbs.Broadcast,
     there: Sequence[Broadcast],
     graph: Graph,
     containers: Set[str] = frozenset(),
@@ -57,7 +57,7 @@ def rows_of(
 
 
 def _taken_back(
-    command: commands.Broadcast,
+    command: verbs.Broadcast,
     there: Iterable[Broadcast],
     points: Sequence[str],
     namespaces: Sequence[str],

@@ -16,7 +16,7 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator.requests import Broadcast
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec

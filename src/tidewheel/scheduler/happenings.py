@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from tidewheel.core.graph.node import NodeDef, Retries
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
-from tidewheel.core.graph.spelling import nearly_said
+from tidewheel.core.graph.suggestions import nearly_said
 from tidewheel.core.operator.requests import JobOver, JobSaid, JobStarted
 from tidewheel.core.operator.run_log import ERROR, WARNING, Line
 from tidewheel.core.queue.status import Status

@@ -13,10 +13,9 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.operator.end_reasons import aborted_for, stopped_at
-from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.operator.requests import Broadcast, RunLease, StoredRun, Undelivered
 from tidewheel.core.operator.run_log import Line, RunLog
-from tidewheel.core.operator.selecting import select
+from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Submit

@@ -66,7 +66,7 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 from tidewheel.store.worker_rows import abilities_text
 
 if TYPE_CHECKING:
-    from tidewheel.core.queue.job_words import JobWords
+    from tidewheel.core.queue.access import JobWords
     from tidewheel.core.queue.statistics import EndedAttempt
 
 

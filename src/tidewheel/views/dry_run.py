@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.applying import Applied, events_of
-from tidewheel.core.operator.commands import Command, Reload, Stop
+from tidewheel.core.operator.command_events import Applied, events_of
 from tidewheel.core.operator.definition import is_same_content
+from tidewheel.core.operator.verbs import Command, Reload, Stop
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import KillJob, PollJob, Submit
 from tidewheel.core.sched.pool import Pool

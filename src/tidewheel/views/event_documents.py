@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.stream import Event, RunEvent, TaskEvent
 from tidewheel.core.sched.persistence import (
     Change,

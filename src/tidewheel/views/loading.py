@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import RunView, SubmissionView
 from tidewheel.core.queue.task import Instant

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS, STANDARD, STARTED, SUBMITTED
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.views import AttemptView, OutputView

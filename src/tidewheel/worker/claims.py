@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Abilities,
@@ -23,7 +24,6 @@ from tidewheel.core.queue.requests import (
     Wake,
 )
 from tidewheel.core.queue.resources import NO_RESOURCES
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.views import TaskView

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from tidewheel.core.cycling.calendar import SECONDS_PER_MINUTE
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import SECONDS_PER_MINUTE, BadCycling
 
 FORMAT_LENGTH_MAX = 100
 EXPANDED_YEAR_DIGITS_MAX = 6

@@ -16,6 +16,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
     Point,
     date_from_days,
@@ -33,7 +34,6 @@ from tidewheel.core.cycling.point_format import (
     compile_format,
     zone_minutes_from,
 )
-from tidewheel.core.cycling.refusal import BadCycling
 
 FORMAT_DEFAULT = "CCYYMMDDThhmmZ"
 INTEGER_POINT_MAX = 10**17  # well inside what every database stores exactly

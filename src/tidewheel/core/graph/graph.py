@@ -22,12 +22,12 @@ from tidewheel.core.graph.definition import (
     CyclingDef,
     FamilyDef,
     LimitGroup,
+    Policy,
     SpecialNodes,
     XtriggerDef,
 )
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.policy import Policy
 
 
 class Child(NamedTuple):

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
-from tidewheel.core.operator.commands import Command, Hold, Release
-from tidewheel.core.operator.flow_texts import flow_text
+from tidewheel.core.operator.command_events import flow_text
+from tidewheel.core.operator.verbs import Command, Hold, Release
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd

@@ -14,8 +14,8 @@ from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.offset import Offset, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigger
+from tidewheel.core.graph.definition import DEFAULT_GROUP
 from tidewheel.core.graph.graph import CompiledArrow, Graph
-from tidewheel.core.graph.limit_groups import DEFAULT_GROUP
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
     Any,

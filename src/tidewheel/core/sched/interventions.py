@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.sched.completion import deactivate
 from tidewheel.core.sched.dependents import Child, all_children
 from tidewheel.core.sched.effects import KillJob, PollJob

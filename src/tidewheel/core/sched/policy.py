@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidewheel.core.graph.policy import CYLC8, TIDEWHEEL
+from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL
 from tidewheel.core.sched.task_state import Value
 
 

@@ -21,7 +21,7 @@ from tidewheel.core.operator.blocks import (
     BlockCondition,
     Need,
 )
-from tidewheel.core.operator.run_names import is_run_name
+from tidewheel.core.operator.names import is_run_name
 from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar
 from tidewheel.formats.sip.field_reading import FieldReader
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition

@@ -8,7 +8,7 @@ which is written by the same transaction.
 
 from __future__ import annotations
 
-from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.access import JobWords
 from tidewheel.core.queue.lease import check_holder
 from tidewheel.core.queue.requests import Message, Report
 from tidewheel.core.queue.submission import MESSAGES_MAX

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.commands import reopens
 from tidewheel.core.operator.requests import (
     Batch,
     Broadcast,
@@ -22,6 +21,7 @@ from tidewheel.core.operator.requests import (
     Undelivered,
     XtriggerResult,
 )
+from tidewheel.core.operator.verbs import reopens
 from tidewheel.core.operator.views import (
     WITHDRAWN_STATUSES,
     ChangesView,

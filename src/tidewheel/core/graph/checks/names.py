@@ -10,7 +10,7 @@ from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import STANDARD
-from tidewheel.core.graph.spelling import Lookalikes, nearest
+from tidewheel.core.graph.suggestions import Lookalikes, nearest
 
 NAMED_MAX = 10  # names in one message
 

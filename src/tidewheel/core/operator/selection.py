@@ -3,21 +3,38 @@
 A plain name at an explicit point is that task, in the pool or not. A glob, a family or a status
 takes what is pooled; with `all_at_point` a glob or family at an explicit point also takes what
 is not. An id that means nothing is refused, with what would mean something.
+
+People name tasks as `2/foo`, the seeds' `foo.2`, globs, `*/foo:failed`: `read_id` takes such a
+text apart. Points are written as the run writes them, as dates, `^` and `$`: a date may be
+shortened from its end (`2000`, `20000101`, `2000-01-01T06`), with or without dashes and colons,
+with or without a time zone; without one it is in the run's own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.operator.point_texts import FINAL, INITIAL, find_point, read_point
-from tidewheel.core.operator.task_ids import WrittenId, is_glob, read_id, status_words
+from tidewheel.core.cycling.calendar import (
+    HOURS_PER_DAY,
+    MONTHS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_MINUTE,
+    BadCycling,
+    Calendar,
+    Point,
+    days_from_date,
+    days_in_month,
+)
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.definition import CyclingDef
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.task_state import Key, VerdictKind
+from tidewheel.core.sched.task_state import Key, Stage, Standing, Task, VerdictKind
 from tidewheel.errors import Refused
 
 IDS_MAX = 10_000  # of one command
@@ -221,3 +238,173 @@ def _some(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
     return ", ".join(names[:NAMED_MAX]) + more
+
+
+_SUBMIT_PARTS = 3  # POINT/NAME/SUBMIT
+
+# Every word by which tasks can be chosen, and what is accepted in its place.
+STATUS_WORDS = (
+    "waiting",
+    "held",
+    "runahead",
+    "ready",
+    "pending",
+    "blocked",
+    "active",
+    "preparing",
+    "submitted",
+    "running",
+    "incomplete",
+    "succeeded",
+    "failed",
+    "submit-failed",
+    "expired",
+)
+_OTHER_WORDS = {"queued": "ready", "unreleased": "runahead"}
+
+_OF_STANDING = {
+    Standing.UNRELEASED: "runahead",
+    Standing.PENDING: "pending",
+    Standing.READY: "ready",
+    Standing.BLOCKED: "blocked",
+}
+
+
+class WrittenId(NamedTuple):
+    """An id as it was written: `name` "" is every task of the point; `status` "" is any."""
+
+    text: str
+    point: str
+    name: str
+    status: str = ""
+    submit: int | None = None
+
+    @property
+    def has_plain_point(self) -> bool:
+        return not is_glob(self.point)
+
+    @property
+    def has_plain_name(self) -> bool:
+        return bool(self.name) and not is_glob(self.name)
+
+
+def is_glob(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
+
+
+def read_id(text: str) -> WrittenId:
+    """`POINT/NAME[:STATUS]`, `POINT/NAME/SUBMIT`, `NAME.POINT` or `POINT`."""
+    written = text.strip().removeprefix("//").rstrip("/")
+    if not written:
+        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo")
+    parts = written.split("/")
+    if len(parts) > _SUBMIT_PARTS or not all(parts):
+        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo or */foo")
+    if len(parts) == 1:
+        return _without_slash(text, written)
+    point, of_point = _selector(parts[0])
+    name, of_name = _selector(parts[1])
+    submit = _submit(text, parts[2]) if len(parts) == _SUBMIT_PARTS else None
+    return WrittenId(text, point, name, of_name or of_point, submit)
+
+
+def _without_slash(text: str, written: str) -> WrittenId:
+    bare, status = _selector(written)
+    name, dot, point = bare.rpartition(".")
+    if dot and name and point:
+        return WrittenId(text, point, name, status)
+    return WrittenId(text, bare, "", status)
+
+
+def _selector(part: str) -> tuple[str, str]:
+    """A point may have colons of its own, so only a word for a status is one."""
+    head, colon, word = part.rpartition(":")
+    if not colon or not head or word.isdigit() or word[:1].isdigit():
+        return part, ""
+    word = _OTHER_WORDS.get(word, word)
+    if word not in STATUS_WORDS and not is_glob(word):
+        words = ", ".join(STATUS_WORDS)
+        raise Refused(f"{part!r}: tasks can be chosen by {words}, not by {word!r}")
+    return head, word
+
+
+def _submit(text: str, part: str) -> int:
+    if not part.isdigit():
+        raise Refused(f"{text!r}: the third part of an id is a submit number, not {part!r}")
+    return int(part)
+
+
+def status_words(task: Task) -> tuple[str, ...]:
+    """Every word that fits a pooled task."""
+    words = []
+    if task.stage is Stage.WAITING:
+        words.append("waiting")
+    elif task.stage is Stage.INCOMPLETE:
+        words += [task.ended, "incomplete"]
+    else:
+        words += [task.stage.name.lower(), "active"]
+    if task.held:
+        words.append("held")
+    word = _OF_STANDING.get(task.standing)
+    if word is not None:
+        words.append(word)
+    return tuple(words)
+
+
+INITIAL, FINAL = "^", "$"
+
+_DATE = re.compile(
+    r"(?P<year>[0-9]{4}|[-+][0-9]{5,})(?:-?(?P<month>[0-9]{2})(?:-?(?P<day>[0-9]{2}))?)?"
+    r"(?:T(?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2}))?)?)?"
+    r"(?P<zone>Z|[-+][0-9]{2}(?::?[0-9]{2})?)?"
+)
+
+
+def read_point(cycling: CyclingDef, text: str) -> Point:
+    """The point that is meant; refused if there is none."""
+    if text == INITIAL:
+        return cycling.initial
+    if text == FINAL:
+        if cycling.final is None:
+            raise Refused("$ is the final point, and this run has none; write the point itself")
+        return cycling.final
+    found = find_point(cycling.style, text)
+    if found is None:
+        example = cycling.style.text(cycling.initial)
+        raise Refused(f"{text!r} is no point of this run; points look like {example}, ^ or $")
+    return found
+
+
+def find_point(style: PointStyle, text: str) -> Point | None:
+    """The point of a text in the run's own form, or of a date; None if it is neither."""
+    try:
+        return style.read(text)
+    except BadCycling:
+        found = None if style.calendar is Calendar.INTEGER else _DATE.fullmatch(text)
+    return None if found is None else _dated(style, found)
+
+
+def _dated(style: PointStyle, found: re.Match[str]) -> Point | None:
+    year, month, day = (int(found[part] or 1) for part in ("year", "month", "day"))
+    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
+    calendar = style.calendar
+    if not 1 <= month <= MONTHS_PER_YEAR or not 1 <= day <= days_in_month(
+        calendar, year, month
+    ):
+        return None
+    if hour >= HOURS_PER_DAY or max(minute, second) >= SECONDS_PER_MINUTE:
+        return None
+    time = hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE + second
+    days = days_from_date(calendar, year, month, day)
+    shift = _zone_minutes(style, found["zone"]) * SECONDS_PER_MINUTE
+    point = Point(days * SECONDS_PER_DAY + time - shift)
+    return point if style.first_point <= point <= style.last_point else None
+
+
+def _zone_minutes(style: PointStyle, zone: str | None) -> int:
+    if zone is None:
+        return style.written_offset_minutes
+    if zone == "Z":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[3:].lstrip(":") or 0)
+    return -minutes if zone[0] == "-" else minutes

@@ -1,9 +1,11 @@
-"""Tokens for jobs: each speaks for one attempt of one task, and for nothing else (S6).
+"""The tokens of people and workers, and those of jobs: their form and how they are proven (S6).
 
-Nothing is stored for them. A token is proven by a code that is made from the digest of its
-worker's own token, which the store keeps and nobody else is told, and from what it speaks for.
-So it can be made by whoever registered the worker, or by a server for it, and ends with that
-token. That its attempt still has its lease is looked up whenever it is shown.
+Of a token of a person or a worker the store keeps a digest. Nothing is stored for a job's
+token, which speaks for one attempt of one task and for nothing else. It is proven by a code
+that is made from the digest of its worker's own token, which the store keeps and nobody else is
+told, and from what it speaks for. So it can be made by the process that registered the worker,
+or by a server for it, and ends with that token. That its attempt still has its lease is looked
+up whenever it is shown.
 """
 
 from __future__ import annotations
@@ -65,3 +67,17 @@ def _code(digest: str, what: tuple[object, ...]) -> str:
 
 def _text(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+_TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
+
+
+def split_token(text: str) -> tuple[int, str] | None:
+    """Number and secret; None if it has not the form of a token."""
+    found = _TOKEN_FORM.fullmatch(text)
+    return (int(found[1]), found[2]) if found else None
+
+
+def secret_digest(secret: str) -> str:
+    """As it is stored. A random secret of 256 bits needs no slow hash: nobody can try them."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -3,27 +3,30 @@
 `events_of` looks and changes nothing; whatever can be refused is refused here, before the first
 event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
 told afterwards.
+
+Flows are written as nothing, `new`, `all`, `none`, or numbers as in `1,3`; `set` names outputs
+of a task, or prerequisites that it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.commands import Command
-from tidewheel.core.operator.flow_texts import flow_text, known_flow, read_flows
-from tidewheel.core.operator.point_texts import read_point
-from tidewheel.core.operator.selecting import id_text, select, unique_key, unrefused
-from tidewheel.core.operator.setting_texts import read_atoms, read_outputs
+from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name, unknown_output_text
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.selection import id_text, read_point, select, unique_key, unrefused
+from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import NodePlan
 from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
 from tidewheel.core.sched.events import Event, FlowChoice, StopMode
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.set_outputs import completing
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 
@@ -51,7 +54,7 @@ def events_of(pool: Pool, command: Command, at: Instant) -> Applied:
     return _RULES[type(command)](pool, command, at)
 
 
-def _trigger(pool: Pool, command: commands.Trigger, at: Instant) -> Applied:
+def _trigger(pool: Pool, command: verbs.Trigger, at: Instant) -> Applied:
     keys = select(pool, command.ids, all_at_point=command.all_at_point)
     flow = read_flows(pool, command.flow)
     bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
@@ -90,7 +93,7 @@ def _coming_back(pool: Pool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
     return tuple(sorted(found))
 
 
-def _set(pool: Pool, command: commands.Set, at: Instant) -> Applied:
+def _set(pool: Pool, command: verbs.Set, at: Instant) -> Applied:
     keys = select(pool, command.ids, all_at_point=command.all_at_point)
     flow = read_flows(pool, command.flow)
     if command.outputs and command.prerequisites:
@@ -102,13 +105,13 @@ def _set(pool: Pool, command: commands.Set, at: Instant) -> Applied:
     return Applied(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
 
 
-def _outputs(pool: Pool, command: commands.Set, key: Key, at: Instant) -> events.SetOutputs:
+def _outputs(pool: Pool, command: verbs.Set, key: Key, at: Instant) -> events.SetOutputs:
     outputs = read_outputs(pool.node(key[1]), command.outputs)
     return events.SetOutputs(task=key, at=at, outputs=outputs, wait=command.wait)
 
 
 def _prerequisites(
-    pool: Pool, command: commands.Set, key: Key, at: Instant
+    pool: Pool, command: verbs.Set, key: Key, at: Instant
 ) -> events.SetPrerequisites:
     if command.wait:
         raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
@@ -134,7 +137,7 @@ def _in_flow(
             flow = frozenset({pool.run.flows_made + 1})
 
 
-def _remove(pool: Pool, command: commands.Remove, at: Instant) -> Applied:
+def _remove(pool: Pool, command: verbs.Remove, at: Instant) -> Applied:
     keys = select(pool, command.ids)
     flow = read_flows(pool, command.flow)
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
@@ -147,7 +150,7 @@ def _remove(pool: Pool, command: commands.Remove, at: Instant) -> Applied:
     return Applied(events=(event,), tasks=keys, forgotten=forgotten)
 
 
-def _hold(pool: Pool, command: commands.Hold, at: Instant) -> Applied:
+def _hold(pool: Pool, command: verbs.Hold, at: Instant) -> Applied:
     if not command.ids and not command.after:
         raise Refused("hold what? Name tasks, or a point with --after")
     found: list[Event] = []
@@ -160,7 +163,7 @@ def _hold(pool: Pool, command: commands.Hold, at: Instant) -> Applied:
     return Applied(events=tuple(found), tasks=keys)
 
 
-def _release(pool: Pool, command: commands.Release, at: Instant) -> Applied:
+def _release(pool: Pool, command: verbs.Release, at: Instant) -> Applied:
     if command.everything:
         return Applied(events=(events.ReleaseAll(at),))
     if not command.ids:
@@ -169,12 +172,12 @@ def _release(pool: Pool, command: commands.Release, at: Instant) -> Applied:
     return Applied(events=(events.Release(keys, at),), tasks=keys)
 
 
-def _kill(pool: Pool, command: commands.Kill, at: Instant) -> Applied:
+def _kill(pool: Pool, command: verbs.Kill, at: Instant) -> Applied:
     keys = _active(pool, command.ids)
     return Applied(events=(events.Kill(keys, at),), tasks=keys)
 
 
-def _poll(pool: Pool, command: commands.Poll, at: Instant) -> Applied:
+def _poll(pool: Pool, command: verbs.Poll, at: Instant) -> Applied:
     keys = _active(pool, command.ids)
     return Applied(events=(events.Poll(keys, at),), tasks=keys)
 
@@ -188,15 +191,15 @@ def _active(pool: Pool, ids: tuple[str, ...]) -> tuple[Key, ...]:
     return active
 
 
-def _pause(pool: Pool, command: commands.Pause, at: Instant) -> Applied:  # noqa: ARG001
+def _pause(pool: Pool, command: verbs.Pause, at: Instant) -> Applied:  # noqa: ARG001
     return Applied(events=(events.Pause(at),))
 
 
-def _resume(pool: Pool, command: commands.Resume, at: Instant) -> Applied:  # noqa: ARG001
+def _resume(pool: Pool, command: verbs.Resume, at: Instant) -> Applied:  # noqa: ARG001
     return Applied(events=(events.Resume(at),))
 
 
-def _stop(pool: Pool, command: commands.Stop, at: Instant) -> Applied:
+def _stop(pool: Pool, command: verbs.Stop, at: Instant) -> Applied:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
     if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
         raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
@@ -230,20 +233,20 @@ _Rule = Callable[[Pool, Command, Instant], Applied]
 _RULES: Mapping[type, _Rule] = cast(
     "Mapping[type, _Rule]",
     {
-        commands.Trigger: _trigger,
-        commands.Set: _set,
-        commands.Remove: _remove,
-        commands.Hold: _hold,
-        commands.Release: _release,
-        commands.Kill: _kill,
-        commands.Poll: _poll,
-        commands.Pause: _pause,
-        commands.Resume: _resume,
-        commands.Stop: _stop,
-        commands.Reload: _by_scheduler,
-        commands.Broadcast: _by_scheduler,
-        commands.Message: _by_scheduler,
-        commands.ExtTrigger: _by_scheduler,
+        verbs.Trigger: _trigger,
+        verbs.Set: _set,
+        verbs.Remove: _remove,
+        verbs.Hold: _hold,
+        verbs.Release: _release,
+        verbs.Kill: _kill,
+        verbs.Poll: _poll,
+        verbs.Pause: _pause,
+        verbs.Resume: _resume,
+        verbs.Stop: _stop,
+        verbs.Reload: _by_scheduler,
+        verbs.Broadcast: _by_scheduler,
+        verbs.Message: _by_scheduler,
+        verbs.ExtTrigger: _by_scheduler,
     },
 )
 
@@ -281,3 +284,141 @@ def _flows_of(pool: Pool, key: Key, submits: list[Submit]) -> str | None:
         return flow_text(task.flows)
     found = [one.flows for one in submits if one.task == key]
     return flow_text(found[-1]) if found else None
+
+
+FLOW_MAX = 1_000_000
+
+_CHOICES = {
+    "": FlowChoice.DEFAULT,
+    "new": FlowChoice.NEW,
+    "all": FlowChoice.ALL,
+    "none": FlowChoice.NONE,
+}
+
+
+def read_flows(pool: Pool, text: str) -> FlowChoice | Flows:
+    """What was asked for; a flow that was never there is refused, naming those that were."""
+    choice = _CHOICES.get(text.strip().lower())
+    if choice is not None:
+        return choice
+    return frozenset(_read_number(pool, part) for part in text.split(","))
+
+
+def known_flow(pool: Pool, number: int) -> int:
+    if number not in pool.flows:
+        known = ", ".join(map(str, sorted(pool.flows)))
+        raise Refused(f"there is no flow {number}; known flows: {known}")
+    return number
+
+
+def flow_text(flows: Flows) -> str:
+    """As it is shown and logged."""
+    return ",".join(map(str, sorted(flows))) or "none"
+
+
+def _read_number(pool: Pool, part: str) -> int:
+    part = part.strip()
+    if not part.isdecimal() or not 1 <= int(part) <= FLOW_MAX:
+        raise Refused(f"{part!r} is no flow; write a number as in 2 or 1,3, new, all or none")
+    if pool.plan.policy.naming_a_flow_starts_it:
+        return int(part)
+    return known_flow(pool, int(part))
+
+
+EVERYTHING = "all"
+REQUIRED = "required"  # what completes the task
+SKIP = "skip"  # what a skipped job would make
+XTRIGGER = "xtrigger/"
+
+
+class Prerequisites(NamedTuple):
+    """What is to be satisfied by hand."""
+
+    atoms: tuple[tuple[Point, str, str], ...]
+    xtriggers: tuple[str, ...]
+    everything: bool
+
+
+def read_outputs(node: NodePlan, texts: Iterable[str]) -> tuple[str, ...]:
+    """The outputs that are meant, each once; none means what completes the task."""
+    return tuple(dict.fromkeys(one for text in _split(texts) for one in _meant(node, text)))
+
+
+def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
+    if text == REQUIRED:
+        return completing(node)
+    if text == SKIP:
+        return (*(node.definition.skip.outputs or completing(node)), SUCCEEDED)
+    name = standard_name(text)
+    custom = [own for own, _ in node.definition.outputs]
+    if name not in STANDARD and name not in custom:
+        raise Refused(unknown_output_text(node.name, text, [*STANDARD, *custom]))
+    return (name,)
+
+
+def read_atoms(pool: Pool, key: Key, texts: Iterable[str]) -> Prerequisites:
+    """`all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, each of which the task must have."""
+
+    def meant(text: str) -> Prerequisites:
+        if text == EVERYTHING:
+            return Prerequisites((), (), everything=True)
+        if text.startswith(XTRIGGER):
+            labels = _labels(pool, key, text.removeprefix(XTRIGGER))
+            return Prerequisites((), labels, everything=False)
+        return Prerequisites(_atom(pool, key, text), (), everything=False)
+
+    found = unrefused(pool, _split(texts), meant)
+    return Prerequisites(
+        tuple(atom for one in found for atom in one.atoms),
+        tuple(label for one in found for label in one.xtriggers),
+        any(one.everything for one in found),
+    )
+
+
+def _labels(pool: Pool, key: Key, text: str) -> tuple[str, ...]:
+    """The xtrigger that is meant, or with `all` every one that the task has."""
+    node, point = pool.node(key[1]), key[0]
+    known = [label for sequence, label in node.xtriggers if sequence.has(point)]
+    label = text.partition(":")[0]
+    if label == EVERYTHING:
+        return tuple(known)
+    if label not in known:
+        has = f"only on {', '.join(known)}" if known else "on none"
+        raise Refused(f"{id_text(pool, key)} waits for no xtrigger {label!r}; {has}")
+    return (label,)
+
+
+def _atom(pool: Pool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
+    task, _, output = text.rpartition(":")
+    if not task or "/" in output:
+        task, output = text, SUCCEEDED
+    known = {f"{id_text(pool, one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    asked = f"{task}:{standard_name(output)}"
+    if asked in known:  # also of a parent that the graph has not at this point
+        return (known[asked],)
+    point, name = unique_key(pool, task)
+    wanted = (point, name, standard_name(output))
+    asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
+    if asked not in known:
+        needs = f"it needs {', '.join(known)}" if known else "it needs none"
+        raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
+    return (wanted,)
+
+
+def _atoms_of(pool: Pool, key: Key) -> Iterator[tuple[Point, str, str]]:
+    """Every atom of a task's prerequisites, a family's as those of its members."""
+    point, name = key
+    for arrow, _ in pool.node(name).arrows_at(point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            if leaf.group is None:
+                yield (parent, leaf.node, leaf.output)
+            else:
+                for member in leaf.group.members:
+                    for output in leaf.group.outputs:
+                        yield (parent, member, output)
+
+
+def _split(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from filter(None, (part.strip() for part in text.split(",")))
