@@ -61,7 +61,7 @@ SCHED_BUGS = (
         (
             Edit(
                 REACHABILITY,
-                "        leave(draft, task)\n        verdict = Verdict(VerdictKind.PRUNED",
+                "        leave(context, task)\n        verdict = Verdict(VerdictKind.PRUNED",
                 "        verdict = Verdict(VerdictKind.PRUNED",
             ),
         ),
@@ -71,8 +71,8 @@ SCHED_BUGS = (
         (
             Edit(
                 STALL,
-                "    if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED):\n",
-                "    if task.standing is Standing.INCOMPLETE:\n",
+                "    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):\n",
+                "    if task.standing is PoolState.INCOMPLETE:\n",
             ),
         ),
     ),
@@ -85,7 +85,7 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/absolute_triggers.py",
-                "draft.to_start.append((node, flow, _first_point(pool, flow)))\n",
+                "context.chains_to_start.append((node, flow, _first_point(pool, flow)))\n",
                 "pass\n",
             ),
         ),
@@ -95,8 +95,8 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "            condemn(draft, node, point, frozenset({flow}), BY_SUICIDE)\n",
-                "            pass\n",
+                "mark_unreachable(context, node, point, frozenset({flow}), BY_SUICIDE)\n",
+                "pass\n",
             ),
         ),
     ),
@@ -105,7 +105,7 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "        apply_level_to(draft, task)\n",
+                "        apply_level_to(context, task)\n",
                 "",
             ),
         ),
@@ -126,7 +126,7 @@ SCHED_BUGS = (
             Edit(
                 COMPLETION,
                 "    task.waits[RETRY] = None\n",
-                "    task.waits[RETRY] = None\n    make(draft, task, output)\n",
+                "    task.waits[RETRY] = None\n    make(context, task, output)\n",
             ),
         ),
     ),
@@ -145,8 +145,8 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/index_builder.py",
-                "members, term.outputs, term.every)",
-                "members, term.outputs, True)",
+                "members, term.outputs, term.every\n",
+                "members, term.outputs, True\n",
             ),
         ),
     ),
@@ -169,8 +169,8 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "    draft.pool.queues[limit].active -= 1\n",
-                "    draft.pool.queues[limit].active -= task.try_number == 1\n",
+                "    context.pool.queues[limit].active -= 1\n",
+                "    context.pool.queues[limit].active -= task.try_number == 1\n",
             ),
         ),
     ),
@@ -190,8 +190,8 @@ SCHED_BUGS = (
         (
             Edit(
                 f"{SCHED}/reachability.py",
-                "FINISHED = Verdict(VerdictKind.FINISHED, Value.NOT_TAKEN",
-                "FINISHED = Verdict(VerdictKind.FINISHED, Value.LOST",
+                "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN",
+                "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.LOST",
             ),
         ),
     ),
@@ -200,9 +200,10 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "        task.stage = Stage.INCOMPLETE\n",
-                "        task.stage = Stage.INCOMPLETE\n"
-                "        condemn(draft, task.plan, task.point, task.flows, FINISHED)\n",
+                "        task.stage = JobPhase.INCOMPLETE\n",
+                "        task.stage = JobPhase.INCOMPLETE\n"
+                "        mark_unreachable("
+                "context, task.plan, task.point, task.flows, FINISHED)\n",
             ),
         ),
     ),
@@ -217,11 +218,11 @@ SCHED_BUGS = (
         ),
     ),
     Bug(
-        "a chain breaks when its head leaves unreleased",
+        "a chain breaks when its head leaves unadmitted",
         (
             Edit(
                 SPAWN,
-                "    if not task.released or task.plan.in_sequence:\n",
+                "    if not task.admitted or task.plan.in_sequence:\n",
                 "    if False:\n",
             ),
         ),

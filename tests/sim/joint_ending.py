@@ -28,9 +28,9 @@ from tests.sim.sched_oracle import (
 )
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case
-from tidewheel.core.sched.index_builder import plan_of
+from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import PutMemory, rebuild
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.task_state import VerdictKind
 
@@ -42,7 +42,7 @@ AGAIN = ("lapse", "yield")
 class Core:
     """A pool read from the store, as `disagreements` asks for it."""
 
-    core: Pool
+    core: TaskPool
     status: str
 
     @property
@@ -85,7 +85,7 @@ def _read(
 ) -> Ended:
     number = judge.run_number
     view, stored = run(store.run(number)), run(store.read_run(number))
-    plan = plan_of(compile_flow(flow.definition.text))
+    plan = build_index(compile_flow(flow.definition.text))
     pool = rebuild(plan, stored.changes, store.past(number))
     rows = [one for one in stored.changes if isinstance(one, PutMemory)]
     rows += run(store.forgotten(number))

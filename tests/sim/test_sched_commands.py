@@ -98,7 +98,7 @@ class Operator:
             graph = compile_flow(flow_text(drawn), policy)
         except AssertionError:
             return
-        self.run.happens(events.Reload(graph, self.run.now))
+        self.run.happens(events.RunReloaded(graph, self.run.now))
         self.drawn, self.names, self.final = drawn, sorted(graph.nodes), drawn.final
 
     def commands(self, command: Command) -> None:

@@ -11,7 +11,7 @@ from tests.kit.driven_run import DrivenRun
 from tidewheel.client.connection import Connection
 from tidewheel.client.runs import Runs
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
+from tidewheel.core.operator.requests import RunBatch, RunClaim, RunLease
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.sched.persistence import PutFlow
 from tidewheel.errors import NotRunning, StoreUnreachable
@@ -194,7 +194,7 @@ def test_a_job_that_fails_and_is_removed_instead_of_tried_again_breaks_nothing(t
 def test_who_asks_a_run_that_ends_meanwhile_need_not_wait_for_an_answer(run):
     view = run.view
     lease = RunLease(run=view.number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0)
-    last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+    last = RunBatch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
 
     async def ask(store, _):
         connection = Connection(store)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
     from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.operator.requests import (
-        Batch,
         Inbox,
         NewCommand,
+        RunBatch,
         RunClaim,
         RunLease,
         StoredRun,
@@ -138,7 +138,7 @@ class RunStore(Protocol):
 
     async def read_run(self, number: int) -> StoredRun: ...
     async def read_inbox(self, number: int, count_max: int) -> Inbox: ...
-    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+    async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
         """RunLost if the epoch is not the current one. A batch that was written already is
         left alone; the lease is renewed, or given back if the batch says so."""
         ...

@@ -16,7 +16,7 @@ from tidewheel.core.operator.definition import (
     is_same_content,
     sealed,
 )
-from tidewheel.core.operator.requests import Broadcast, CommandAnswer, CommandGiven
+from tidewheel.core.operator.requests import CommandAnswer, CommandGiven, StoredBroadcast
 from tidewheel.core.operator.run_log import command_line, command_name
 from tidewheel.core.operator.selection import job_of
 from tidewheel.core.operator.verbs import Command, read_command
@@ -79,7 +79,7 @@ class Commands:
                 return await self._reload(stage, digest, at)
             case verbs.Broadcast():
                 return _broadcast(stage, command)
-            case verbs.Message():
+            case verbs.SendMessage():
                 return _message(stage, command, at)
             case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
                 stage.xtriggers.hear(message, trigger_id)
@@ -135,7 +135,7 @@ def _broadcast(stage: Stage, command: verbs.Broadcast) -> dict[str, object]:
     there = stage.nodes.broadcasts
     stages = stage.restored.stages
     containers = frozenset() if stages is None else stages.in_containers
-    rows: list[Broadcast] = rows_of(command, there, stage.drive.graph, containers)
+    rows: list[StoredBroadcast] = rows_of(command, there, stage.drive.graph, containers)
     before = {one[:3]: one.value for one in there}
     stage.broadcast(rows)
     return {
@@ -152,7 +152,7 @@ def _broadcast(stage: Stage, command: verbs.Broadcast) -> dict[str, object]:
     }
 
 
-def _message(stage: Stage, command: verbs.Message, at: Instant) -> dict[str, object]:
+def _message(stage: Stage, command: verbs.SendMessage, at: Instant) -> dict[str, object]:
     drive = stage.drive
     key, submit = job_of(drive.pool, command.id)
     task = drive.pool.tasks.get(key)

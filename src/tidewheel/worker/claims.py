@@ -18,7 +18,7 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    Page,
+    KeysetPage,
     Report,
     TaskFilter,
     Wake,
@@ -232,7 +232,7 @@ class Claims(Service):
         """A claim whose answer got lost must not cost its tasks a lapse each."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._workplace.worker)
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, Page(count=count_max))
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
         unknown = [view for view in held if (view.id, view.attempt) not in self._workplace]
         if unknown:
             await self._store.report([self._yield_unstarted(view) for view in unknown])

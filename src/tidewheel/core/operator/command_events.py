@@ -21,11 +21,11 @@ from tidewheel.core.operator.selection import id_text, read_point, select, uniqu
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.dependency_index import NodePlan
+from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
 from tidewheel.core.sched.events import Event, FlowChoice, StopMode
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
-from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.set_outputs import completing
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -36,7 +36,7 @@ NO_STOP_POINT = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedCommand:
     """What a command means: events to be stepped through, in this order.
 
     `by_scheduler`: the command concerns more than the pool, and the scheduler obeys it itself.
@@ -49,12 +49,12 @@ class Applied:
     by_scheduler: bool = False
 
 
-def events_of(pool: Pool, command: Command, at: Instant) -> Applied:
+def events_of(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:
     """The events of a command; refused if it cannot be obeyed as it is."""
     return _RULES[type(command)](pool, command, at)
 
 
-def _trigger(pool: Pool, command: verbs.Trigger, at: Instant) -> Applied:
+def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedCommand:
     keys = select(pool, command.ids, all_at_point=command.all_at_point)
     flow = read_flows(pool, command.flow)
     bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
@@ -63,7 +63,7 @@ def _trigger(pool: Pool, command: verbs.Trigger, at: Instant) -> Applied:
             "--until, --until-task, --from and --ignore-before bound a new flow; "
             "add --reflow (or --flow new)"
         )
-    event = events.Trigger(
+    event = events.TasksTriggered(
         tasks=keys,
         at=at,
         flow=flow,
@@ -75,10 +75,10 @@ def _trigger(pool: Pool, command: verbs.Trigger, at: Instant) -> Applied:
         on_resume=command.on_resume,
     )
     back = _coming_back(pool, keys) if flow is FlowChoice.DEFAULT else ()
-    return Applied(events=(event,), tasks=keys, back=back)
+    return AppliedCommand(events=(event,), tasks=keys, back=back)
 
 
-def _coming_back(pool: Pool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
     """The tasks that are lost or blocked because of how these ended, however far down."""
     found: dict[Key, None] = {}
     todo = [key for key in keys if key not in pool.tasks]
@@ -93,7 +93,7 @@ def _coming_back(pool: Pool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
     return tuple(sorted(found))
 
 
-def _set(pool: Pool, command: verbs.Set, at: Instant) -> Applied:
+def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
     keys = select(pool, command.ids, all_at_point=command.all_at_point)
     flow = read_flows(pool, command.flow)
     if command.outputs and command.prerequisites:
@@ -102,21 +102,21 @@ def _set(pool: Pool, command: verbs.Set, at: Instant) -> Applied:
         )
     meant = _prerequisites if command.prerequisites else _outputs
     made = unrefused(pool, keys, lambda key: meant(pool, command, key, at))
-    return Applied(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
+    return AppliedCommand(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
 
 
-def _outputs(pool: Pool, command: verbs.Set, key: Key, at: Instant) -> events.SetOutputs:
+def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
     outputs = read_outputs(pool.node(key[1]), command.outputs)
-    return events.SetOutputs(task=key, at=at, outputs=outputs, wait=command.wait)
+    return events.OutputsSet(task=key, at=at, outputs=outputs, wait=command.wait)
 
 
 def _prerequisites(
-    pool: Pool, command: verbs.Set, key: Key, at: Instant
-) -> events.SetPrerequisites:
+    pool: TaskPool, command: verbs.Set, key: Key, at: Instant
+) -> events.PrerequisitesSet:
     if command.wait:
         raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
     found = read_atoms(pool, key, command.prerequisites)
-    return events.SetPrerequisites(
+    return events.PrerequisitesSet(
         task=key,
         at=at,
         atoms=found.atoms,
@@ -126,8 +126,8 @@ def _prerequisites(
 
 
 def _in_flow(
-    pool: Pool,
-    made: Iterable[events.SetOutputs | events.SetPrerequisites],
+    pool: TaskPool,
+    made: Iterable[events.OutputsSet | events.PrerequisitesSet],
     flow: FlowChoice | Flows,
 ) -> Iterable[Event]:
     """One new flow for all of them: the first event makes it, the others name it."""
@@ -137,52 +137,52 @@ def _in_flow(
             flow = frozenset({pool.run.flows_made + 1})
 
 
-def _remove(pool: Pool, command: verbs.Remove, at: Instant) -> Applied:
+def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedCommand:
     keys = select(pool, command.ids)
     flow = read_flows(pool, command.flow)
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
         raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
-    event = events.Remove(
+    event = events.TasksRemoved(
         tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
     )
     forgotten = tuple(key for key in keys if key not in pool.tasks)
-    return Applied(events=(event,), tasks=keys, forgotten=forgotten)
+    return AppliedCommand(events=(event,), tasks=keys, forgotten=forgotten)
 
 
-def _hold(pool: Pool, command: verbs.Hold, at: Instant) -> Applied:
+def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
     if not command.ids and not command.after:
         raise Refused("hold what? Name tasks, or a point with --after")
     found: list[Event] = []
     keys = select(pool, command.ids) if command.ids else ()
     if keys:
-        found.append(events.Hold(keys, at))
+        found.append(events.TasksHeld(keys, at))
     after = _point(pool, command.after)
     if after is not None:
-        found.append(events.HoldAfter(after, at))
-    return Applied(events=tuple(found), tasks=keys)
+        found.append(events.AllHeldAfter(after, at))
+    return AppliedCommand(events=tuple(found), tasks=keys)
 
 
-def _release(pool: Pool, command: verbs.Release, at: Instant) -> Applied:
+def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedCommand:
     if command.everything:
-        return Applied(events=(events.ReleaseAll(at),))
+        return AppliedCommand(events=(events.AllReleased(at),))
     if not command.ids:
         raise Refused("release what? Name tasks, or --all")
     keys = select(pool, command.ids, also=pool.run.held_tasks)
-    return Applied(events=(events.Release(keys, at),), tasks=keys)
+    return AppliedCommand(events=(events.TasksReleased(keys, at),), tasks=keys)
 
 
-def _kill(pool: Pool, command: verbs.Kill, at: Instant) -> Applied:
+def _kill(pool: TaskPool, command: verbs.Kill, at: Instant) -> AppliedCommand:
     keys = _active(pool, command.ids)
-    return Applied(events=(events.Kill(keys, at),), tasks=keys)
+    return AppliedCommand(events=(events.JobsKilled(keys, at),), tasks=keys)
 
 
-def _poll(pool: Pool, command: verbs.Poll, at: Instant) -> Applied:
+def _poll(pool: TaskPool, command: verbs.Poll, at: Instant) -> AppliedCommand:
     keys = _active(pool, command.ids)
-    return Applied(events=(events.Poll(keys, at),), tasks=keys)
+    return AppliedCommand(events=(events.JobsPolled(keys, at),), tasks=keys)
 
 
-def _active(pool: Pool, ids: tuple[str, ...]) -> tuple[Key, ...]:
+def _active(pool: TaskPool, ids: tuple[str, ...]) -> tuple[Key, ...]:
     keys = select(pool, ids, pooled_only=True)
     active = tuple(key for key in keys if pool.tasks[key].is_active)
     if not active:
@@ -191,45 +191,45 @@ def _active(pool: Pool, ids: tuple[str, ...]) -> tuple[Key, ...]:
     return active
 
 
-def _pause(pool: Pool, command: verbs.Pause, at: Instant) -> Applied:  # noqa: ARG001
-    return Applied(events=(events.Pause(at),))
+def _pause(pool: TaskPool, command: verbs.Pause, at: Instant) -> AppliedCommand:  # noqa: ARG001
+    return AppliedCommand(events=(events.RunPaused(at),))
 
 
-def _resume(pool: Pool, command: verbs.Resume, at: Instant) -> Applied:  # noqa: ARG001
-    return Applied(events=(events.Resume(at),))
+def _resume(pool: TaskPool, command: verbs.Resume, at: Instant) -> AppliedCommand:  # noqa: ARG001
+    return AppliedCommand(events=(events.RunResumed(at),))
 
 
-def _stop(pool: Pool, command: verbs.Stop, at: Instant) -> Applied:
+def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
     if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
         raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
     if command.at_time:
-        return Applied(by_scheduler=True)
+        return AppliedCommand(by_scheduler=True)
     if command.at_point == NO_STOP_POINT:
-        return Applied(events=(events.StopAtPoint(None, at),))
+        return AppliedCommand(events=(events.StopPointSet(None, at),))
     point = _point(pool, command.at_point)
     if point is not None:
-        return Applied(events=(events.StopAtPoint(point, at),))
+        return AppliedCommand(events=(events.StopPointSet(point, at),))
     if command.after_task:
         key = unique_key(pool, command.after_task)
-        return Applied(events=(events.StopAfterTask(key, at),), tasks=(key,))
+        return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
     if command.flow is not None:
-        return Applied(events=(events.StopFlow(known_flow(pool, command.flow), at),))
+        return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
     if command.mode not in tuple(StopMode):
         modes = ", ".join(StopMode)
         raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
-    return Applied(events=(events.Stop(StopMode(command.mode), at),))
+    return AppliedCommand(events=(events.RunStopped(StopMode(command.mode), at),))
 
 
-def _by_scheduler(pool: Pool, command: Command, at: Instant) -> Applied:  # noqa: ARG001
-    return Applied(by_scheduler=True)
+def _by_scheduler(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:  # noqa: ARG001
+    return AppliedCommand(by_scheduler=True)
 
 
-def _point(pool: Pool, text: str) -> Point | None:
+def _point(pool: TaskPool, text: str) -> Point | None:
     return read_point(pool.plan.graph.cycling, text) if text else None
 
 
-_Rule = Callable[[Pool, Command, Instant], Applied]
+_Rule = Callable[[TaskPool, Command, Instant], AppliedCommand]
 _RULES: Mapping[type, _Rule] = cast(
     "Mapping[type, _Rule]",
     {
@@ -245,13 +245,15 @@ _RULES: Mapping[type, _Rule] = cast(
         verbs.Stop: _stop,
         verbs.Reload: _by_scheduler,
         verbs.Broadcast: _by_scheduler,
-        verbs.Message: _by_scheduler,
+        verbs.SendMessage: _by_scheduler,
         verbs.ExtTrigger: _by_scheduler,
     },
 )
 
 
-def answer_of(pool: Pool, applied: Applied, effects: Sequence[Effect]) -> dict[str, object]:
+def answer_of(
+    pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
+) -> dict[str, object]:
     """What the asker is told, from the pool after the last event and all of their effects."""
     submits = [one for one in effects if isinstance(one, Submit)]
     notices = [one.text for one in effects if isinstance(one, Notice)]
@@ -269,7 +271,7 @@ def answer_of(pool: Pool, applied: Applied, effects: Sequence[Effect]) -> dict[s
     return {name: value for name, value in answer.items() if value or name == "tasks"}
 
 
-def _waited_for(pool: Pool) -> list[str]:
+def _waited_for(pool: TaskPool) -> list[str]:
     """Whose end a run awaits that stops, the oldest first; some of many."""
     if pool.run.status is not RunStatus.STOPPING:
         return []
@@ -277,7 +279,7 @@ def _waited_for(pool: Pool) -> list[str]:
     return [id_text(pool, key) for key in active[:WAITED_FOR_MAX]]
 
 
-def _flows_of(pool: Pool, key: Key, submits: list[Submit]) -> str | None:
+def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:
     """The flows a task is in now; None if it is not in the pool."""
     task = pool.tasks.get(key)
     if task is not None:
@@ -296,7 +298,7 @@ _CHOICES = {
 }
 
 
-def read_flows(pool: Pool, text: str) -> FlowChoice | Flows:
+def read_flows(pool: TaskPool, text: str) -> FlowChoice | Flows:
     """What was asked for; a flow that was never there is refused, naming those that were."""
     choice = _CHOICES.get(text.strip().lower())
     if choice is not None:
@@ -304,7 +306,7 @@ def read_flows(pool: Pool, text: str) -> FlowChoice | Flows:
     return frozenset(_read_number(pool, part) for part in text.split(","))
 
 
-def known_flow(pool: Pool, number: int) -> int:
+def known_flow(pool: TaskPool, number: int) -> int:
     if number not in pool.flows:
         known = ", ".join(map(str, sorted(pool.flows)))
         raise Refused(f"there is no flow {number}; known flows: {known}")
@@ -316,7 +318,7 @@ def flow_text(flows: Flows) -> str:
     return ",".join(map(str, sorted(flows))) or "none"
 
 
-def _read_number(pool: Pool, part: str) -> int:
+def _read_number(pool: TaskPool, part: str) -> int:
     part = part.strip()
     if not part.isdecimal() or not 1 <= int(part) <= FLOW_MAX:
         raise Refused(f"{part!r} is no flow; write a number as in 2 or 1,3, new, all or none")
@@ -339,12 +341,12 @@ class Prerequisites(NamedTuple):
     everything: bool
 
 
-def read_outputs(node: NodePlan, texts: Iterable[str]) -> tuple[str, ...]:
+def read_outputs(node: IndexedNode, texts: Iterable[str]) -> tuple[str, ...]:
     """The outputs that are meant, each once; none means what completes the task."""
     return tuple(dict.fromkeys(one for text in _split(texts) for one in _meant(node, text)))
 
 
-def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
+def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
     if text == REQUIRED:
         return completing(node)
     if text == SKIP:
@@ -356,7 +358,7 @@ def _meant(node: NodePlan, text: str) -> tuple[str, ...]:
     return (name,)
 
 
-def read_atoms(pool: Pool, key: Key, texts: Iterable[str]) -> Prerequisites:
+def read_atoms(pool: TaskPool, key: Key, texts: Iterable[str]) -> Prerequisites:
     """`all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, each of which the task must have."""
 
     def meant(text: str) -> Prerequisites:
@@ -375,7 +377,7 @@ def read_atoms(pool: Pool, key: Key, texts: Iterable[str]) -> Prerequisites:
     )
 
 
-def _labels(pool: Pool, key: Key, text: str) -> tuple[str, ...]:
+def _labels(pool: TaskPool, key: Key, text: str) -> tuple[str, ...]:
     """The xtrigger that is meant, or with `all` every one that the task has."""
     node, point = pool.node(key[1]), key[0]
     known = [label for sequence, label in node.xtriggers if sequence.has(point)]
@@ -388,7 +390,7 @@ def _labels(pool: Pool, key: Key, text: str) -> tuple[str, ...]:
     return (label,)
 
 
-def _atom(pool: Pool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
+def _atom(pool: TaskPool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
@@ -405,7 +407,7 @@ def _atom(pool: Pool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]
     return (wanted,)
 
 
-def _atoms_of(pool: Pool, key: Key) -> Iterator[tuple[Point, str, str]]:
+def _atoms_of(pool: TaskPool, key: Key) -> Iterator[tuple[Point, str, str]]:
     """Every atom of a task's prerequisites, a family's as those of its members."""
     point, name = key
     for arrow, _ in pool.node(name).arrows_at(point):

@@ -32,9 +32,9 @@ from tidewheel.core.cycling.calendar import (
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.core.sched.dependency_index import NodePlan
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.task_state import Key, Stage, Standing, Task, VerdictKind
+from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
 
 IDS_MAX = 10_000  # of one command
@@ -45,7 +45,7 @@ Meant = TypeVar("Meant")
 
 
 def select(
-    pool: Pool,
+    pool: TaskPool,
     texts: Iterable[str],
     *,
     all_at_point: bool = False,
@@ -67,7 +67,7 @@ def select(
 
 
 def unrefused(
-    pool: Pool, given: Iterable[Given], meaning: Callable[[Given], Meant]
+    pool: TaskPool, given: Iterable[Given], meaning: Callable[[Given], Meant]
 ) -> list[Meant]:
     """What each of these means. Whether one that means nothing is left out, the policy says."""
     found, refusals = [], []
@@ -83,7 +83,7 @@ def unrefused(
     return found
 
 
-def unique_key(pool: Pool, text: str, *, pooled_only: bool = False) -> Key:
+def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
     """The one task that an id names: a plain name at an explicit point."""
     written = read_id(text)
     if not (written.has_plain_point and written.has_plain_name):
@@ -91,17 +91,17 @@ def unique_key(pool: Pool, text: str, *, pooled_only: bool = False) -> Key:
     return _plain(pool, written, pooled_only)
 
 
-def job_of(pool: Pool, text: str) -> tuple[Key, int | None]:
+def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
     """The task that `POINT/NAME[/SUBMIT]` names, and its submit number if one was given."""
     return unique_key(pool, text), read_id(text).submit
 
 
-def id_text(pool: Pool, key: Key) -> str:
+def id_text(pool: TaskPool, key: Key) -> str:
     return f"{pool.plan.text(key[0])}/{key[1]}"
 
 
 def _matching(
-    pool: Pool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
+    pool: TaskPool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
 ) -> set[Key]:
     _refuse_unknown_names(pool, written)
     if written.has_plain_point and written.has_plain_name and written.name in pool.plan.nodes:
@@ -119,7 +119,7 @@ def _matching(
     return found
 
 
-def _plain(pool: Pool, written: WrittenId, pooled_only: bool) -> Key:
+def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
     point, name = read_point(pool.plan.graph.cycling, written.point), written.name
     _refuse_unknown_names(pool, written)
     node = pool.plan.nodes.get(name)
@@ -135,7 +135,7 @@ def _plain(pool: Pool, written: WrittenId, pooled_only: bool) -> Key:
     return (point, name)
 
 
-def _refuse_unknown_names(pool: Pool, written: WrittenId) -> None:
+def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
     nodes, families = pool.plan.nodes, pool.plan.graph.families
     if not written.name:
         style = pool.plan.graph.cycling.style
@@ -155,7 +155,7 @@ def _refuse_unknown_names(pool: Pool, written: WrittenId) -> None:
     raise Refused(f"there is no task {written.name} in this workflow{hint}")
 
 
-def _pooled(pool: Pool, written: WrittenId) -> Iterator[Key]:
+def _pooled(pool: TaskPool, written: WrittenId) -> Iterator[Key]:
     names = {node.name for node in _nodes(pool, written)}
     for key in _named(pool, written, pool.tasks, names):
         words = status_words(pool.tasks[key])
@@ -164,7 +164,7 @@ def _pooled(pool: Pool, written: WrittenId) -> Iterator[Key]:
 
 
 def _named(
-    pool: Pool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
+    pool: TaskPool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
 ) -> Iterator[Key]:
     """Of these tasks, those whose point and name fit."""
     if names is None:
@@ -181,7 +181,7 @@ def _named(
             yield key
 
 
-def _nodes(pool: Pool, written: WrittenId) -> Iterator[NodePlan]:
+def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
     """Those whose name, or the name of a family they belong to, fits."""
     pattern = written.name or "*"
     for node in pool.plan.nodes.values():
@@ -190,11 +190,11 @@ def _nodes(pool: Pool, written: WrittenId) -> Iterator[NodePlan]:
             yield node
 
 
-def _has_status(pool: Pool, key: Key, status: str) -> bool:
+def _has_status(pool: TaskPool, key: Key, status: str) -> bool:
     return any(fnmatchcase(word, status) for word in _words(pool, key))
 
 
-def _words(pool: Pool, key: Key) -> tuple[str, ...]:
+def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
     """What fits a task, in the pool or not."""
     task = pool.tasks.get(key)
     if task is not None:
@@ -206,7 +206,7 @@ def _words(pool: Pool, key: Key) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ended))
 
 
-def _where(pool: Pool, node: NodePlan, point: Point) -> str:
+def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
     """At which points near this one a node runs."""
     before = [one.sequence.last_before(point) for one in node.sequences]
     found = [max((one for one in before if one is not None), default=None), None]
@@ -216,7 +216,7 @@ def _where(pool: Pool, node: NodePlan, point: Point) -> str:
 
 
 def _nothing_matches(
-    pool: Pool, written: WrittenId, all_at_point: bool, pooled_only: bool
+    pool: TaskPool, written: WrittenId, all_at_point: bool, pooled_only: bool
 ) -> str:
     said = f"{written.text}: no task in the pool is meant by it"
     names = {node.name for node in _nodes(pool, written)}
@@ -229,7 +229,7 @@ def _nothing_matches(
     return said
 
 
-def _ids(pool: Pool, keys: list[Key]) -> str:
+def _ids(pool: TaskPool, keys: list[Key]) -> str:
     named = [f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in keys]
     return _some(named)
 
@@ -263,10 +263,10 @@ STATUS_WORDS = (
 _OTHER_WORDS = {"queued": "ready", "unreleased": "runahead"}
 
 _OF_STANDING = {
-    Standing.UNRELEASED: "runahead",
-    Standing.PENDING: "pending",
-    Standing.READY: "ready",
-    Standing.BLOCKED: "blocked",
+    PoolState.UNRELEASED: "runahead",
+    PoolState.PENDING: "pending",
+    PoolState.READY: "ready",
+    PoolState.BLOCKED: "blocked",
 }
 
 
@@ -334,12 +334,12 @@ def _submit(text: str, part: str) -> int:
     return int(part)
 
 
-def status_words(task: Task) -> tuple[str, ...]:
+def status_words(task: PooledTask) -> tuple[str, ...]:
     """Every word that fits a pooled task."""
     words = []
-    if task.stage is Stage.WAITING:
+    if task.stage is JobPhase.WAITING:
         words.append("waiting")
-    elif task.stage is Stage.INCOMPLETE:
+    elif task.stage is JobPhase.INCOMPLETE:
         words += [task.ended, "incomplete"]
     else:
         words += [task.stage.name.lower(), "active"]

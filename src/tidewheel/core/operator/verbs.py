@@ -137,7 +137,7 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class SendMessage:
     """In the name of a job that cannot speak for itself."""
 
     verb: ClassVar[str] = "message"
@@ -169,7 +169,7 @@ Command = (
     | Stop
     | Reload
     | Broadcast
-    | Message
+    | SendMessage
     | ExtTrigger
 )
 
@@ -192,7 +192,7 @@ VERBS: dict[str, type[Command]] = {
         Stop,
         Reload,
         Broadcast,
-        Message,
+        SendMessage,
         ExtTrigger,
     )
 }

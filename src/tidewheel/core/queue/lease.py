@@ -42,7 +42,7 @@ def check_progress(progress: float | None) -> None:
         raise BadSetting("progress", progress, "0 to 1")
 
 
-class Answer(Enum):
+class LeaseAnswer(Enum):
     """What a worker is told when it reports."""
 
     GO_ON = "go_on"

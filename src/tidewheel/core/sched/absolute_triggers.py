@@ -2,66 +2,66 @@
 
 Theory of operation. A dead one concerns points without end, and what a task is worth must not
 depend on who asks. So its children are judged at every point up to the *front*, the last one at
-which a task of the flow was released, when it dies, and at later points as the front moves on
-(`move_front`): whatever is released finds all its ancestors judged. Beyond the front lie
+which a task of the flow was admitted, when it dies, and at later points as the front moves on
+(`move_front`): whatever is admitted finds all its ancestors judged. Beyond the front lie
 parents at future offsets, as far as the graph leads ahead.
 """
 
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import LinkPlan, NodePlan, names_of
+from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
 from tidewheel.core.sched.dependents import live_points
 from tidewheel.core.sched.evaluation import absolute_key, leaf_value
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.step_context import Draft
-from tidewheel.core.sched.task_state import Flows, Standing, Value, VerdictKind
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, VerdictKind
 
 
 def settle_absolute(
-    draft: Draft, link: LinkPlan, flow: int, value: Value, *, spawns: bool = True
+    context: StepContext, link: IndexedLink, flow: int, value: AtomValue, *, spawns: bool = True
 ) -> None:
     """An absolute atom got a value in a flow: tell pooled children, begin chains, or judge."""
-    pool = draft.pool
+    pool = context.pool
     key = absolute_key(link.leaf)
     values = pool.absolute.setdefault(key, {})
     is_first = flow not in values
     values[flow] = value
-    draft.touched.absolute[key] = None
+    context.touched.absolute[key] = None
     arrow = link.arrow
     if arrow.suicide:
-        if value is Value.TRUE:
-            draft.to_consider.extend(
+        if value is AtomValue.TRUE:
+            context.suicides.extend(
                 (node, point, frozenset({flow}))
                 for point in sorted(live_points(pool, link))
                 for node, _ in arrow.targets
             )
         return
     if not is_first:
-        _judge_forgotten(draft, link, flow)
+        _judge_forgotten(context, link, flow)
     for node, base in arrow.targets:
-        if value is Value.TRUE:
-            _tell(draft, link, node, base, flow)
-            _judge_the_pruned(draft, link, node, flow)
-            first = first_child_point(draft, link, flow)
+        if value is AtomValue.TRUE:
+            _tell(context, link, node, base, flow)
+            _judge_the_pruned(context, link, node, flow)
+            first = first_child_point(context, link, flow)
             if first is None or not spawns:
                 continue
-            if draft.plan.policy.absolute_spawns_first_child:
-                draft.to_come.append((node, first, frozenset({flow})))
+            if context.plan.policy.absolute_spawns_first_child:
+                context.to_spawn.append((node, first, frozenset({flow})))
             else:
-                draft.to_start.append((node, flow, _first_point(pool, flow)))
+                context.chains_to_start.append((node, flow, _first_point(pool, flow)))
         else:
-            _judge_where_it_matters(draft, link, node, flow, is_first=is_first)
+            _judge_where_it_matters(context, link, node, flow, is_first=is_first)
 
 
-def _judge_forgotten(draft: Draft, link: LinkPlan, flow: int) -> None:
+def _judge_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
     """An operator has changed what was settled: verdicts behind the horizon may follow from it.
 
     Until it was settled for the first time nothing was forgotten that it concerns.
     """
-    pool, horizon = draft.pool, draft.pool.run.horizon
-    first = first_child_point(draft, link, flow)
+    pool, horizon = context.pool, context.pool.run.horizon
+    first = first_child_point(context, link, flow)
     if horizon is None or first is None:
         return
     for node, _ in link.arrow.targets:
@@ -69,11 +69,13 @@ def _judge_forgotten(draft: Draft, link: LinkPlan, flow: int) -> None:
             memory = pool.recall(point, node.name)
             verdict = None if memory is None else memory.verdicts.get(flow)
             if verdict is not None and verdict.kind is VerdictKind.PRUNED:
-                draft.to_judge.append(((point, node.name), flow))
+                context.to_evaluate.append(((point, node.name), flow))
 
 
-def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) -> None:
-    pool = draft.pool
+def _tell(
+    context: StepContext, link: IndexedLink, node: IndexedNode, base: int, flow: int
+) -> None:
+    pool = context.pool
     waiting = pool.waiting_for.get(absolute_key(link.leaf), {})
     for key in sorted(waiting):
         task = pool.tasks.get(key)
@@ -81,25 +83,27 @@ def _tell(draft: Draft, link: LinkPlan, node: NodePlan, base: int, flow: int) ->
             continue
         # Arrows of other recurrences may ask for the same atom; this one must hold there, too.
         if link.arrow.sequence.has(key[0]):
-            satisfy(draft, task, link.arrow, base, link.leaf.number)
+            satisfy(context, task, link.arrow, base, link.leaf.number)
 
 
-def _judge_the_pruned(draft: Draft, link: LinkPlan, node: NodePlan, flow: int) -> None:
+def _judge_the_pruned(
+    context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
+) -> None:
     """What was dead has come true after all: the verdicts that followed from it may go."""
-    memory = draft.pool.memory
-    for point in sorted(live_points(draft.pool, link)):
+    memory = context.pool.memory
+    for point in sorted(live_points(context.pool, link)):
         known = memory.get(point, {}).get(node.name)
         verdict = None if known is None else known.verdicts.get(flow)
         if verdict is not None and verdict.kind is VerdictKind.PRUNED:
-            draft.to_judge.append(((point, node.name), flow))
+            context.to_evaluate.append(((point, node.name), flow))
 
 
-def first_child_point(draft: Draft, link: LinkPlan, flow: int) -> Point | None:
+def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Point | None:
     """The first child that an arrow has in a flow."""
-    return link.arrow.sequence.sequence.first_from(_first_point(draft.pool, flow))
+    return link.arrow.sequence.sequence.first_from(_first_point(context.pool, flow))
 
 
-def _first_point(pool: Pool, flow: int) -> Point:
+def _first_point(pool: TaskPool, flow: int) -> Point:
     """Where the chain of a child begins: the start, or the point asked for with `--from`."""
     state = pool.flows.get(flow)
     first = pool.run.start
@@ -109,30 +113,30 @@ def _first_point(pool: Pool, flow: int) -> Point:
 
 
 def _judge_where_it_matters(
-    draft: Draft, link: LinkPlan, node: NodePlan, flow: int, *, is_first: bool
+    context: StepContext, link: IndexedLink, node: IndexedNode, flow: int, *, is_first: bool
 ) -> None:
     """Judge the children that anything is known of, and those up to the front.
 
     Others are judged when the front comes there, and the first one that is blocked shows it.
     """
-    pool = draft.pool
+    pool = context.pool
     points = live_points(pool, link)
-    first = first_child_point(draft, link, flow)
+    first = first_child_point(context, link, flow)
     if first is not None:
         points.add(first)
         value = pool.absolute[absolute_key(link.leaf)][flow]
         if value <= _prunes(pool):
-            front = pool.fronts[flow] = pool.last_released()
+            front = pool.fronts[flow] = pool.last_admitted()
             # What it concerns is remembered until it is settled, and then no longer.
             begin = first if is_first else max(first, first_known(pool))
             points.update(_points(node, begin, Point(front + pool.plan.lead)))
             points.update(_fixed_points(pool, node))
-        if value is Value.LOST:
-            draft.to_seek.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
-    draft.to_judge.extend(((point, node.name), flow) for point in sorted(points))
+        if value is AtomValue.LOST:
+            context.to_seek_blocked.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
+    context.to_evaluate.extend(((point, node.name), flow) for point in sorted(points))
 
 
-def _fixed_points(pool: Pool, node: NodePlan) -> set[Point]:
+def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
     """Where a task is itself waited for at a fixed point, however far ahead that is."""
     fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
     return {
@@ -142,72 +146,72 @@ def _fixed_points(pool: Pool, node: NodePlan) -> set[Point]:
     }
 
 
-def move_front(draft: Draft, released: Point, flows: Flows) -> None:
-    """Tasks of these flows are released at a point: what is dead is judged up to there."""
-    pool = draft.pool
+def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
+    """Tasks of these flows are admitted at a point: what is dead is judged up to there."""
+    pool = context.pool
     plan = pool.plan
     if not plan.absolute or not plan.policy.deaths_are_judged:
         return
     for flow in sorted(flows):
         front = pool.fronts.get(flow)
-        if front is not None and front >= released:
+        if front is not None and front >= admitted:
             continue
-        pool.fronts[flow] = released
+        pool.fronts[flow] = admitted
         begin = first_known(pool) if front is None else Point(front + plan.lead + 1)
-        _judge_dead(draft, flow, begin, Point(released + plan.lead))
+        _judge_dead(context, flow, begin, Point(admitted + plan.lead))
 
 
-def judge_dead_at(draft: Draft, point: Point, flows: Flows) -> None:
-    """A task of these flows is released by hand, perhaps far ahead: the front stays behind."""
-    plan = draft.plan
+def judge_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
+    """A task of these flows is admitted by hand, perhaps far ahead: the front stays behind."""
+    plan = context.plan
     if plan.absolute and plan.policy.deaths_are_judged:
         for flow in sorted(flows):
-            _judge_dead(draft, flow, point, Point(point + plan.lead))
+            _judge_dead(context, flow, point, Point(point + plan.lead))
 
 
-def seek_blocked(draft: Draft) -> None:
+def seek_blocked(context: StepContext) -> None:
     """Judge the next point at which a lost atom may block a child, unless one shows it.
 
     Whoever is pruned before it shows nothing, and what is dead there has to be known first.
     """
-    node, flow, judged, left = draft.to_seek.pop()
+    node, flow, judged, left = context.to_seek_blocked.pop()
     point = node.next_after(judged)
-    if point is None or not left or is_shown(draft.pool, node, point, frozenset({flow})):
+    if point is None or not left or is_shown(context.pool, node, point, frozenset({flow})):
         return
-    move_front(draft, point, frozenset({flow}))
-    if draft.to_judge:
-        draft.to_seek.append((node, flow, judged, left))
+    move_front(context, point, frozenset({flow}))
+    if context.to_evaluate:
+        context.to_seek_blocked.append((node, flow, judged, left))
         return
-    draft.to_judge.append(((point, node.name), flow))
-    draft.to_seek.append((node, flow, point, left - 1))
+    context.to_evaluate.append(((point, node.name), flow))
+    context.to_seek_blocked.append((node, flow, point, left - 1))
 
 
-def is_shown(pool: Pool, node: NodePlan, before: Point, flows: Flows) -> bool:
+def is_shown(pool: TaskPool, node: IndexedNode, before: Point, flows: Flows) -> bool:
     """Whether one that is blocked lies before a point: what fixed atoms block shows once."""
-    return pool.standings[Standing.BLOCKED] > 0 and any(
+    return pool.standings[PoolState.BLOCKED] > 0 and any(
         task.blocked and task.plan is node and task.point < before and flows <= task.flows
         for task in pool.tasks.values()
     )
 
 
-def _judge_dead(draft: Draft, flow: int, begin: Point, last: Point) -> None:
-    pool = draft.pool
+def _judge_dead(context: StepContext, flow: int, begin: Point, last: Point) -> None:
+    pool = context.pool
     prunes, flows = _prunes(pool), frozenset({flow})
     for leaf, nodes in pool.plan.absolute:
         if nodes and leaf_value(pool, leaf, pool.run.start, flows) <= prunes:
-            draft.to_judge.extend(
+            context.to_evaluate.extend(
                 ((point, node.name), flow)
                 for node in nodes
                 for point in _points(node, begin, last)
             )
 
 
-def _prunes(pool: Pool) -> Value:
+def _prunes(pool: TaskPool) -> AtomValue:
     """What an atom of another point must be worth for a task to be pruned."""
-    return Value.LOST if pool.run.prune_across_points else Value.NOT_TAKEN
+    return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
 
 
-def _points(node: NodePlan, begin: Point, last: Point) -> list[Point]:
+def _points(node: IndexedNode, begin: Point, last: Point) -> list[Point]:
     found: list[Point] = []
     point = node.next_after(Point(begin - 1))
     while point is not None and point <= last and len(found) < POINTS_SEARCHED_MAX:
@@ -216,7 +220,7 @@ def _points(node: NodePlan, begin: Point, last: Point) -> list[Point]:
     return found
 
 
-def first_known(pool: Pool) -> Point:
+def first_known(pool: TaskPool) -> Point:
     """The first point of which all parents are remembered."""
     horizon = pool.run.horizon
     if horizon is None:

@@ -37,7 +37,7 @@ AtomMeaning = tuple[Point, str, str]
 ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
-class SequencePlan:
+class IndexedSequence:
     """A sequence that remembers which points lie on it."""
 
     __slots__ = ("_known", "sequence")
@@ -76,7 +76,7 @@ class PreviousInstance:
 
 
 @dataclass(slots=True, eq=False)
-class Leaf:
+class IndexedAtom:
     """One atom or family term of an arrow."""
 
     number: int  # of its bit within the arrow
@@ -86,7 +86,7 @@ class Leaf:
     # Where the parent lies, seen from the child, if that is the same everywhere.
     shift: int | None
     absolute: Point | None = None
-    group: GroupPlan | None = None
+    group: IndexedFamily | None = None
     # What it means besides the point of the parent: (task, output), or a family's.
     term: tuple[str, str] = field(init=False)
 
@@ -108,7 +108,7 @@ class Leaf:
         return self.offset.parent_point(point, initial)
 
 
-def names_of(leaf: Leaf) -> tuple[str, ...]:
+def names_of(leaf: IndexedAtom) -> tuple[str, ...]:
     """The tasks that a leaf asks for."""
     return (leaf.node,) if leaf.group is None else leaf.group.members
 
@@ -131,29 +131,29 @@ Expression = int | Every | Any  # an int is the number of a leaf
 
 
 @dataclass(slots=True, eq=False)
-class ArrowPlan:
+class IndexedArrow:
     """A condition with numbered leaves, and its targets."""
 
     index: int
-    sequence: SequencePlan
-    leaves: tuple[Leaf, ...]
+    sequence: IndexedSequence
+    leaves: tuple[IndexedAtom, ...]
     expression: Expression
     is_conjunction: bool
     suicide: bool
     full: int = 0  # the mask of all leaves
-    targets: list[tuple[NodePlan, int]] = field(default_factory=list)  # with bases
+    targets: list[tuple[IndexedNode, int]] = field(default_factory=list)  # with bases
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinkPlan:
+class IndexedLink:
     """From an output to an arrow that waits for it."""
 
-    arrow: ArrowPlan
-    leaf: Leaf
+    arrow: IndexedArrow
+    leaf: IndexedAtom
 
 
 @dataclass(slots=True, eq=False)
-class GroupPlan:
+class IndexedFamily:
     """A family of which each or any member must make one of the outputs."""
 
     index: int
@@ -161,7 +161,7 @@ class GroupPlan:
     members: tuple[str, ...]
     outputs: tuple[str, ...]
     every: bool
-    links: list[LinkPlan] = field(default_factory=list)
+    links: list[IndexedLink] = field(default_factory=list)
 
     @property
     def term(self) -> tuple[str, str]:
@@ -176,12 +176,12 @@ class Ask:
     Where the parents are not on their sequences, whoever asks for them is lost.
     """
 
-    sequence: SequencePlan
-    leaf: Leaf
-    parents: tuple[SequencePlan, ...]
-    nodes: dict[str, NodePlan] = field(default_factory=dict)
+    sequence: IndexedSequence
+    leaf: IndexedAtom
+    parents: tuple[IndexedSequence, ...]
+    nodes: dict[str, IndexedNode] = field(default_factory=dict)
 
-    def is_in_vain(self, point: Point, plan: Plan, start: Point) -> bool:
+    def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
         """Whether the parents of a task at this point would have to be where they never are."""
         parent = self.leaf.parent_point(point, plan.initial)
         inside = parent >= start and (plan.final is None or parent <= plan.final)
@@ -189,25 +189,25 @@ class Ask:
 
 
 @dataclass(slots=True, eq=False)
-class NodePlan:
+class IndexedNode:
     """A node with everything that happens because of it."""
 
     name: str
     definition: NodeDef
     completion: Completion
-    sequences: tuple[SequencePlan, ...]
+    sequences: tuple[IndexedSequence, ...]
     rank: int  # position in the definition: the last word where order must be decided
     success_suffices: bool
     limit: int = 0  # its limit group
     atoms: int = 0  # leaves of all arrows into it
-    arrows: list[tuple[ArrowPlan, int]] = field(default_factory=list)  # with bases
-    suicides: list[ArrowPlan] = field(default_factory=list)
-    links: dict[str, list[LinkPlan]] = field(default_factory=dict)
-    groups: dict[str, list[GroupPlan]] = field(default_factory=dict)
+    arrows: list[tuple[IndexedArrow, int]] = field(default_factory=list)  # with bases
+    suicides: list[IndexedArrow] = field(default_factory=list)
+    links: dict[str, list[IndexedLink]] = field(default_factory=dict)
+    groups: dict[str, list[IndexedFamily]] = field(default_factory=dict)
     # Of its outputs, those that are waited for at a fixed point: (point, output) -> links.
-    absolute: dict[tuple[Point, str], list[LinkPlan]] = field(default_factory=dict)
+    absolute: dict[tuple[Point, str], list[IndexedLink]] = field(default_factory=dict)
     heard: dict[str, None] = field(default_factory=dict)  # outputs somebody waits for
-    xtriggers: list[tuple[SequencePlan, str]] = field(default_factory=list)
+    xtriggers: list[tuple[IndexedSequence, str]] = field(default_factory=list)
     # Those of them that must be met before the next instance comes.
     in_sequence: frozenset[str] = frozenset()
     clock: Interval | None = None
@@ -222,7 +222,7 @@ class NodePlan:
     def is_at(self, point: Point) -> bool:
         return any(sequence.has(point) for sequence in self.sequences)
 
-    def arrows_at(self, point: Point) -> list[tuple[ArrowPlan, int]]:
+    def arrows_at(self, point: Point) -> list[tuple[IndexedArrow, int]]:
         """The arrows into it that hold at a point."""
         return [pair for pair in self.arrows if pair[0].sequence.has(point)]
 
@@ -259,14 +259,14 @@ class NodePlan:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class DependencyIndex:
     """A whole graph, ready to be stepped through. Never changes once made."""
 
     graph: Graph
     policy: SchedulingPolicy
-    nodes: dict[str, NodePlan]
-    groups: list[GroupPlan]
-    sequences: list[SequencePlan]
+    nodes: dict[str, IndexedNode]
+    groups: list[IndexedFamily]
+    sequences: list[IndexedSequence]
     limits: list[int]  # how many members of each limit group may be active; 0: any number
     # How far a parent may lie before and beyond its child.
     reach_back: int
@@ -274,7 +274,7 @@ class Plan:
     # How far beyond a task another may lie that matters to it through others.
     lead: int
     # What is waited for at fixed points: each atom once, with the nodes that wait for it.
-    absolute: list[tuple[Leaf, tuple[NodePlan, ...]]]
+    absolute: list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]
     # The nodes that an atom at a fixed point may still concern, and those that they wait for.
     concerned: frozenset[str]
     # In which ways parents at other points are asked for.
@@ -291,7 +291,7 @@ class Plan:
     def text(self, point: Point) -> str:
         return _point_text(self.graph.cycling.style, point)
 
-    def child_points(self, link: LinkPlan, point: Point) -> Iterator[Point]:
+    def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
         """Where the children of a parent at this point lie."""
         shift = link.leaf.shift
         if shift is not None:
@@ -333,12 +333,12 @@ def is_success_enough(completion: Completion) -> bool:
     return frozenset({SUCCEEDED}) in completion.alternatives
 
 
-def orphan(name: str, rank: int) -> NodePlan:
+def orphan(name: str, rank: int) -> IndexedNode:
     """A node that a reload took out of the graph: what is active ends, and nothing follows.
 
     Made from its name alone, since after a restart nothing else is known of it.
     """
-    return NodePlan(
+    return IndexedNode(
         name=name,
         definition=NodeDef(name=name),
         completion=ANY_END,

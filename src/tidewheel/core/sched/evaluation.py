@@ -10,17 +10,22 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED
 from tidewheel.core.sched.dependency_index import (
     Any,
-    ArrowPlan,
     Expression,
-    GroupPlan,
-    Leaf,
-    NodePlan,
+    IndexedArrow,
+    IndexedAtom,
+    IndexedFamily,
+    IndexedNode,
 )
 from tidewheel.core.sched.index_builder import BAD_ENDS
-from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, Pool
-from tidewheel.core.sched.task_state import Flows, Memory, Task, Value, Verdict
+from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, TaskPool
+from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask, TaskHistory, Verdict
 
-TRUE, OPEN, LOST, NOT_TAKEN = Value.TRUE, Value.OPEN, Value.LOST, Value.NOT_TAKEN
+TRUE, OPEN, LOST, NOT_TAKEN = (
+    AtomValue.TRUE,
+    AtomValue.OPEN,
+    AtomValue.LOST,
+    AtomValue.NOT_TAKEN,
+)
 
 
 def holds(expression: Expression, mask: int) -> bool:
@@ -42,20 +47,20 @@ def untrue_leaves(expression: Expression, mask: int) -> list[int]:
     return list(dict.fromkeys(number for numbers in found for number in numbers))
 
 
-def is_true(arrow: ArrowPlan, base: int, true: int) -> bool:
+def is_true(arrow: IndexedArrow, base: int, true: int) -> bool:
     mask = true >> base & arrow.full
     if arrow.is_conjunction:
         return mask == arrow.full
     return holds(arrow.expression, mask)
 
 
-def missing_arrows(task: Task) -> int:
+def missing_arrows(task: PooledTask) -> int:
     """How many arrows into a task are not true."""
     arrows = task.plan.arrows_at(task.point)
     return sum(not is_true(arrow, base, task.true) for arrow, base in arrows)
 
 
-def worth(expression: Expression, values: list[Value]) -> Value:
+def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
     """AND is the minimum, OR the maximum."""
     if isinstance(expression, int):
         return values[expression]
@@ -63,12 +68,12 @@ def worth(expression: Expression, values: list[Value]) -> Value:
     return max(found) if isinstance(expression, Any) else min(found)
 
 
-def death_of(verdict: Verdict, output: str) -> Value:
+def death_of(verdict: Verdict, output: str) -> AtomValue:
     """What an unmade output of an ended task is worth."""
     return NOT_TAKEN if output in BAD_ENDS else verdict.death
 
 
-def output_value(memory: Memory | None, output: str, flows: Flows) -> Value:
+def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomValue:
     """What an output of one task is worth to a child in these flows."""
     if memory is None:
         return OPEN
@@ -90,18 +95,20 @@ def output_value(memory: Memory | None, output: str, flows: Flows) -> Value:
     return value
 
 
-def member_value(memory: Memory | None, group: GroupPlan, flows: Flows) -> Value:
+def member_value(memory: TaskHistory | None, group: IndexedFamily, flows: Flows) -> AtomValue:
     return max(output_value(memory, output, flows) for output in group.outputs)
 
 
-def absolute_key(leaf: Leaf) -> AbsoluteKey:
+def absolute_key(leaf: IndexedAtom) -> AbsoluteKey:
     assert leaf.absolute is not None
     if leaf.group is None:
         return (leaf.absolute, leaf.node, leaf.output)
     return (leaf.absolute, *leaf.group.term)
 
 
-def outside_value(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value | None:
+def outside_value(
+    pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
+) -> AtomValue | None:
     """What lies before the start or beyond the final point is worth the same for ever."""
     if parent < pool.run.start:
         return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
@@ -117,7 +124,7 @@ def outside_value(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> Value 
     return None
 
 
-def _ignoring(pool: Pool, parent: Point, flows: Flows) -> Flows:
+def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
     """The flows that were started with the option to ignore what lies before them."""
     states = ((flow, pool.flows.get(flow)) for flow in flows)
     return frozenset(
@@ -129,7 +136,7 @@ def _ignoring(pool: Pool, parent: Point, flows: Flows) -> Flows:
     )
 
 
-def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
+def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) -> AtomValue:
     """What one leaf of an arrow is worth to a child at this point."""
     parent = leaf.parent_point(point, pool.plan.initial)
     if point >= pool.run.start or not _is_to_be_earned(pool, leaf, parent):
@@ -148,7 +155,7 @@ def leaf_value(pool: Pool, leaf: Leaf, point: Point, flows: Flows) -> Value:
     return output_value(memory, leaf.output, flows)
 
 
-def _is_to_be_earned(pool: Pool, leaf: Leaf, parent: Point) -> bool:
+def _is_to_be_earned(pool: TaskPool, leaf: IndexedAtom, parent: Point) -> bool:
     """Of a task that was placed before the start by hand: what could have run there."""
     plan = pool.plan
     return (
@@ -156,7 +163,7 @@ def _is_to_be_earned(pool: Pool, leaf: Leaf, parent: Point) -> bool:
     )
 
 
-def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
+def _absolute_value(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> AtomValue:
     values = pool.absolute.get(absolute_key(leaf))
     if not values or not flows:
         return OPEN
@@ -164,7 +171,7 @@ def _absolute_value(pool: Pool, leaf: Leaf, flows: Flows) -> Value:
     return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
 
 
-def recorded_value(pool: Pool, leaf: Leaf, flow: int) -> Value:
+def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:
     """What an atom at a fixed point is worth by what is remembered of whom it asks for."""
     assert leaf.absolute is not None
     flows = frozenset({flow})
@@ -173,7 +180,7 @@ def recorded_value(pool: Pool, leaf: Leaf, flow: int) -> Value:
     return output_value(pool.recall(leaf.absolute, leaf.node), leaf.output, flows)
 
 
-def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Value:
+def group_value(pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows) -> AtomValue:
     if len(flows) == 1:
         (flow,) = flows
         return group_count(pool, group, point, flow).value(group.every)
@@ -186,7 +193,7 @@ def group_value(pool: Pool, group: GroupPlan, point: Point, flows: Flows) -> Val
 
 
 def group_count(
-    pool: Pool, group: GroupPlan, point: Point, flow: int, changing: str = ""
+    pool: TaskPool, group: IndexedFamily, point: Point, flow: int, changing: str = ""
 ) -> GroupCount:
     """The counts of a family at a point in a flow, begun if there are none.
 
@@ -208,7 +215,7 @@ def group_count(
     return count
 
 
-def count_remembered(pool: Pool, point: Point) -> None:
+def count_remembered(pool: TaskPool, point: Point) -> None:
     """What families are worth at a point follows from what is remembered of their members."""
     for name, memory in pool.memory.get(point, {}).items():
         node = pool.plan.nodes.get(name)
@@ -223,8 +230,8 @@ def count_remembered(pool: Pool, point: Point) -> None:
 
 
 def task_values(
-    pool: Pool, node: NodePlan, point: Point, flows: Flows, true: int = 0
-) -> tuple[Value, Value]:
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, true: int = 0
+) -> tuple[AtomValue, AtomValue]:
     """What a task is worth counting the atoms of all points, and counting only its own point's.
 
     In the second, lost atoms of other points are taken as open (SEMANTICS §5).
@@ -247,7 +254,7 @@ def task_values(
     return overall, own
 
 
-def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+def suicide_holds(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     """Whether all suicide arrows into a task are true; before the start nothing is."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     if not arrows:
@@ -264,7 +271,7 @@ def suicide_holds(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> boo
     return True
 
 
-def never_comes(pool: Pool, node: NodePlan, point: Point) -> bool:
+def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
     """Whether a task is not spawned because it needs something beyond the last point."""
     plan = pool.plan
     if plan.policy.spawns_what_needs_beyond_the_end:
@@ -279,11 +286,11 @@ def never_comes(pool: Pool, node: NodePlan, point: Point) -> bool:
     )
 
 
-def sentence(pool: Pool, overall: Value, own: Value) -> Value | None:
+def prune_value(pool: TaskPool, overall: AtomValue, own: AtomValue) -> AtomValue | None:
     """What a task with these values is pruned as; None if it is not."""
-    if overall is Value.NOT_TAKEN:
-        return Value.NOT_TAKEN
+    if overall is AtomValue.NOT_TAKEN:
+        return AtomValue.NOT_TAKEN
     across = pool.run.prune_across_points
-    if own <= Value.LOST or (across and overall is Value.LOST):
-        return Value.LOST
+    if own <= AtomValue.LOST or (across and overall is AtomValue.LOST):
+        return AtomValue.LOST
     return None

@@ -13,24 +13,24 @@ from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.offset import Offset, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigger
+from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, XtriggerTerm
 from tidewheel.core.graph.definition import DEFAULT_GROUP
 from tidewheel.core.graph.graph import CompiledArrow, Graph
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
     Any,
-    ArrowPlan,
     Ask,
     AtomMeaning,
+    DependencyIndex,
     Every,
     Expression,
-    GroupPlan,
-    Leaf,
-    LinkPlan,
-    NodePlan,
-    Plan,
+    IndexedArrow,
+    IndexedAtom,
+    IndexedFamily,
+    IndexedLink,
+    IndexedNode,
+    IndexedSequence,
     PreviousInstance,
-    SequencePlan,
     is_success_enough,
     names_of,
     shift_of,
@@ -57,24 +57,24 @@ class _Planner:
     def __init__(self, graph: Graph, order: Order) -> None:
         self.graph = graph
         self.order = order
-        self.sequences: dict[Sequence, SequencePlan] = {}
-        self.groups: dict[tuple[str, tuple[str, ...], bool], GroupPlan] = {}
+        self.sequences: dict[Sequence, IndexedSequence] = {}
+        self.groups: dict[tuple[str, tuple[str, ...], bool], IndexedFamily] = {}
         self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
-        self.arrows: list[ArrowPlan] = []
+        self.arrows: list[IndexedArrow] = []
         self.reach_back = 0
         self.reach_ahead = 0
         # How far beyond each node the furthest of its parents lies.
         self.ahead: dict[str, int] = {}
 
-    def sequence(self, sequence: Sequence) -> SequencePlan:
+    def sequence(self, sequence: Sequence) -> IndexedSequence:
         if sequence not in self.sequences:
-            self.sequences[sequence] = SequencePlan(sequence)
+            self.sequences[sequence] = IndexedSequence(sequence)
         return self.sequences[sequence]
 
-    def _node(self, name: str, rank: int) -> NodePlan:
+    def _node(self, name: str, rank: int) -> IndexedNode:
         node = self.graph.nodes[name]
         special = self.graph.special
-        return NodePlan(
+        return IndexedNode(
             name=name,
             definition=node.definition,
             completion=node.completion,
@@ -96,10 +96,10 @@ class _Planner:
         return known is None or known.sequential
 
     def read_arrow(self, index: int, arrow: CompiledArrow) -> None:
-        found: dict[Atom | Group, Leaf] = {}
+        found: dict[Atom | Group, IndexedAtom] = {}
         expression = self._expression(arrow.condition, found)
         self.add_arrow(
-            ArrowPlan(
+            IndexedArrow(
                 index=index,
                 sequence=self.sequence(arrow.sequence),
                 leaves=tuple(found.values()),
@@ -110,12 +110,12 @@ class _Planner:
             arrow.targets,
         )
 
-    def add_arrow(self, plan: ArrowPlan, targets: tuple[str, ...]) -> None:
+    def add_arrow(self, plan: IndexedArrow, targets: tuple[str, ...]) -> None:
         plan.full = (1 << len(plan.leaves)) - 1
         self.arrows.append(plan)
         ahead = 0
         for leaf in plan.leaves:
-            self._link(LinkPlan(plan, leaf))
+            self._link(IndexedLink(plan, leaf))
             ahead = max(ahead, self._measure(leaf.offset))
         for target in targets:
             node = self.nodes[target]
@@ -134,31 +134,41 @@ class _Planner:
                     leaf.absolute is not None for leaf in plan.leaves
                 )
 
-    def _expression(self, condition: Condition, found: dict[Atom | Group, Leaf]) -> Expression:
+    def _expression(
+        self, condition: Condition, found: dict[Atom | Group, IndexedAtom]
+    ) -> Expression:
         if isinstance(condition, Atom | Group):
             if condition not in found:
                 found[condition] = self._leaf(condition, len(found))
             return found[condition].number
-        assert not isinstance(condition, Xtrigger), "xtriggers are waited for beside the arrows"
+        assert not isinstance(condition, XtriggerTerm), (
+            "xtriggers are waited for beside the arrows"
+        )
         terms = tuple(self._expression(term, found) for term in self.order(condition.terms))
         return Every(terms) if isinstance(condition, AllOf) else Any(terms)
 
-    def _leaf(self, term: Atom | Group, number: int) -> Leaf:
+    def _leaf(self, term: Atom | Group, number: int) -> IndexedAtom:
         initial = self.graph.cycling.initial
         offset = term.offset
         absolute = None
         if offset is not None and offset.is_absolute:
             absolute = offset.parent_point(initial, initial)
         if isinstance(term, Atom):
-            return Leaf(number, term.node, term.output, offset, shift_of(offset), absolute)
+            return IndexedAtom(
+                number, term.node, term.output, offset, shift_of(offset), absolute
+            )
         group = self._group(term)
-        return Leaf(number, "", term.outputs[0], offset, shift_of(offset), absolute, group)
+        return IndexedAtom(
+            number, "", term.outputs[0], offset, shift_of(offset), absolute, group
+        )
 
-    def _group(self, term: Group) -> GroupPlan:
+    def _group(self, term: Group) -> IndexedFamily:
         key = (term.family, term.outputs, term.every)
         if key not in self.groups:
             members = self.graph.families[term.family].members
-            group = GroupPlan(len(self.groups), term.family, members, term.outputs, term.every)
+            group = IndexedFamily(
+                len(self.groups), term.family, members, term.outputs, term.every
+            )
             self.groups[key] = group
             for member in members:
                 for output in term.outputs:
@@ -166,7 +176,7 @@ class _Planner:
                     self.nodes[member].heard[output] = None
         return self.groups[key]
 
-    def _link(self, link: LinkPlan) -> None:
+    def _link(self, link: IndexedLink) -> None:
         leaf = link.leaf
         if leaf.group is not None:
             leaf.group.links.append(link)
@@ -189,7 +199,7 @@ class _Planner:
         return ahead
 
 
-def plan_of(graph: Graph, order: Order = iter) -> Plan:
+def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
     """The plan of a graph; a run makes it once, and again after a reload."""
     planner = _Planner(graph, order)
     for index, arrow in order(tuple(enumerate(graph.arrows))):
@@ -201,7 +211,7 @@ def plan_of(graph: Graph, order: Order = iter) -> Plan:
         if all(arrow.is_conjunction for arrow, _ in node.arrows):
             node.suffices = (1 << node.atoms) - 1
     limits = _limits(planner)
-    return Plan(
+    return DependencyIndex(
         graph=graph,
         policy=POLICIES[graph.policy.name],
         nodes=planner.nodes,
@@ -220,9 +230,9 @@ def plan_of(graph: Graph, order: Order = iter) -> Plan:
     )
 
 
-def _absolute(planner: _Planner) -> list[tuple[Leaf, tuple[NodePlan, ...]]]:
+def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:
     """What is waited for at fixed points, and by whom."""
-    found: dict[AtomMeaning, tuple[Leaf, dict[str, NodePlan]]] = {}
+    found: dict[AtomMeaning, tuple[IndexedAtom, dict[str, IndexedNode]]] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves:
             if leaf.absolute is None:
@@ -252,7 +262,7 @@ def _concerned(planner: _Planner) -> frozenset[str]:
     """Who may be judged when an atom at a fixed point is settled, and what that depends on."""
     todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
     seen = {id(arrow) for arrow in todo}
-    judged: dict[str, NodePlan] = {}
+    judged: dict[str, IndexedNode] = {}
     while todo:
         for node, _ in todo.pop().targets:
             if node.name in judged:
@@ -273,11 +283,11 @@ def _concerned(planner: _Planner) -> frozenset[str]:
     return frozenset(judged.keys() | parents)
 
 
-def _is_absolute(leaf: Leaf) -> bool:
+def _is_absolute(leaf: IndexedAtom) -> bool:
     return leaf.absolute is not None
 
 
-def _links_from(node: NodePlan) -> list[LinkPlan]:
+def _links_from(node: IndexedNode) -> list[IndexedLink]:
     """Along which its outputs are heard, as one of a family, too."""
     found = [link for links in node.links.values() for link in links]
     found += [link for links in node.absolute.values() for link in links]
@@ -300,8 +310,8 @@ def _limits(planner: _Planner) -> list[int]:
 def _make_sequential(planner: _Planner, name: str) -> None:
     sequences = planner.graph.nodes[name].sequences
     for sequence in sequences:
-        leaf = Leaf(0, name, SUCCEEDED, PreviousInstance(sequences), None)
-        plan = ArrowPlan(-1, planner.sequence(sequence), (leaf,), 0, True, False)
+        leaf = IndexedAtom(0, name, SUCCEEDED, PreviousInstance(sequences), None)
+        plan = IndexedArrow(-1, planner.sequence(sequence), (leaf,), 0, True, False)
         planner.add_arrow(plan, (name,))
 
 
@@ -311,7 +321,7 @@ def _is_conjunction(condition: Condition) -> bool:
     return isinstance(condition, Atom | Group)
 
 
-def _may_be_born_dead(leaf: Leaf) -> bool:
+def _may_be_born_dead(leaf: IndexedAtom) -> bool:
     """Beyond the final point, off its sequence, or a failure before the start."""
     return leaf.offset is not None or leaf.group is not None
 

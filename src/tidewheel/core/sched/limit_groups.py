@@ -8,18 +8,18 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.effects import CancelTimer, Submit
 from tidewheel.core.sched.pool import LimitQueue
 from tidewheel.core.sched.spawn import EXPIRY
-from tidewheel.core.sched.step_context import Draft
-from tidewheel.core.sched.task_state import Stage, Standing, Task
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import JobPhase, PooledTask, PoolState
 
-_READY, _ACTIVE, _PREPARING = Standing.READY, Standing.ACTIVE, Stage.PREPARING
+_READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPARING
 
 
-def submit_ready(draft: Draft) -> None:
+def submit_ready(context: StepContext) -> None:
     """Submit what became ready, or what waited for the room that was made."""
-    pool = draft.pool
+    pool = context.pool
     run = pool.run
     closed = run.paused or bool(run.stopping)
-    ready = draft.ready
+    ready = context.ready
     if len(ready) > 1:
         ready.sort(key=_point_of)  # stable: then in the order of becoming ready
     for task in ready:
@@ -27,28 +27,28 @@ def submit_ready(draft: Draft) -> None:
             continue
         queue = pool.queues[task.plan.limit]
         if closed or queue.heap or 0 < queue.limit <= queue.active:
-            _queue(draft, queue, task)
+            _queue(context, queue, task)
         else:
-            launch(draft, task)
+            launch(context, task)
     ready.clear()
-    if draft.freed and not closed:
-        for number in draft.freed:
-            fill(draft, pool.queues[number])
-    draft.freed.clear()
+    if context.freed and not closed:
+        for number in context.freed:
+            fill(context, pool.queues[number])
+    context.freed.clear()
 
 
-def fill(draft: Draft, queue: LimitQueue) -> None:
+def fill(context: StepContext, queue: LimitQueue) -> None:
     """Submit queued tasks while there is room."""
     while queue.heap and not 0 < queue.limit <= queue.active:
         _, order, key = heappop(queue.heap)
-        task = draft.pool.tasks.get(key)
+        task = context.pool.tasks.get(key)
         if task is not None and task.order == order and task.standing is _READY:
-            launch(draft, task)
+            launch(context, task)
 
 
-def launch(draft: Draft, task: Task) -> None:
+def launch(context: StepContext, task: PooledTask) -> None:
     """Run a task once: a new submission."""
-    pool = draft.pool
+    pool = context.pool
     key = task.key
     task.stage = _PREPARING
     task.submit += 1
@@ -56,24 +56,24 @@ def launch(draft: Draft, task: Task) -> None:
     task.ended = ""
     pool.stand(task, _ACTIVE)
     pool.queues[task.plan.limit].active += 1
-    draft.touched.tasks[key] = None
-    draft.effects.append(Submit(key, task.submit, task.try_number, task.flows))
+    context.touched.tasks[key] = None
+    context.effects.append(Submit(key, task.submit, task.try_number, task.flows))
     if task.plan.expiry is not None:
-        draft.effects.append(CancelTimer(key, EXPIRY))
+        context.effects.append(CancelTimer(key, EXPIRY))
     if not pool.run.has_submitted:
         pool.run.has_submitted = True
-        draft.touched.run = True
+        context.touched.run = True
 
 
-def _queue(draft: Draft, queue: LimitQueue, task: Task) -> None:
-    run = draft.pool.run
+def _queue(context: StepContext, queue: LimitQueue, task: PooledTask) -> None:
+    run = context.pool.run
     if not task.order:
         run.order += 1
         task.order = run.order
-        draft.touched.run = True
-        draft.touched.tasks[task.key] = None
+        context.touched.run = True
+        context.touched.tasks[task.key] = None
     heappush(queue.heap, (task.point, task.order, task.key))
 
 
-def _point_of(task: Task) -> Point:
+def _point_of(task: PooledTask) -> Point:
     return task.point

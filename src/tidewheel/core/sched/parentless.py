@@ -1,10 +1,10 @@
 """How tasks that nobody spawns come one after the other (SEMANTICS §4.1, 4.6).
 
 A task is parentless at a point in a flow when nothing that happens in the graph has still to
-happen for it there. Each task has one chain per flow: one unreleased instance, the head; when
-the head is released, or leaves the pool unreleased, the next one is spawned. Points at which
-the task was spawned already, or has a verdict, are passed over, so a chain neither breaks nor
-runs anything twice.
+happen for it there. Each task has one chain per flow: one instance beyond the runahead limit,
+the head; when it is admitted, or leaves the pool before that, the next one is spawned. Points
+at which the task was spawned already, or has a verdict, are passed over, so a chain neither
+breaks nor runs anything twice.
 
 A chain must also know when it has no next point: a node that waits for its own previous
 instance is parentless at its first point only, and looking for another would never end. A
@@ -16,7 +16,7 @@ most.
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import ArrowPlan, Leaf, NodePlan
+from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedAtom, IndexedNode
 from tidewheel.core.sched.evaluation import (
     absolute_key,
     holds,
@@ -25,16 +25,16 @@ from tidewheel.core.sched.evaluation import (
     outside_value,
 )
 from tidewheel.core.sched.flows import may_spawn
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.propagation import merge
 from tidewheel.core.sched.spawn import keeps_its_place, spawn
-from tidewheel.core.sched.step_context import Draft
-from tidewheel.core.sched.task_state import Flows, Task, Value
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask
 
 STEPS_MAX = 10_000  # points passed over in one search
 
 
-def is_parentless(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     """Whether it need not be spawned by anybody there."""
     if never_comes(pool, node, point):
         return False
@@ -43,66 +43,70 @@ def is_parentless(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> boo
     return all(judged(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
 
 
-def _is_true_without_parents(pool: Pool, arrow: ArrowPlan, point: Point, flows: Flows) -> bool:
+def _is_true_without_parents(
+    pool: TaskPool, arrow: IndexedArrow, point: Point, flows: Flows
+) -> bool:
     mask = 0
     for leaf in arrow.leaves:
         parent = leaf.parent_point(point, pool.plan.initial)
         value = outside_value(pool, leaf, parent, flows)
         if value is None and leaf.absolute is not None:
             value = leaf_value(pool, leaf, point, flows)
-        if value is Value.TRUE:
+        if value is AtomValue.TRUE:
             mask |= 1 << leaf.number
     return holds(arrow.expression, mask)
 
 
-def _is_parentless_by_shape(pool: Pool, arrow: ArrowPlan, point: Point, flows: Flows) -> bool:
+def _is_parentless_by_shape(
+    pool: TaskPool, arrow: IndexedArrow, point: Point, flows: Flows
+) -> bool:
     leaves = arrow.leaves
     initial = pool.plan.initial
     outside = (
         outside_value(pool, leaf, leaf.parent_point(point, initial), flows) for leaf in leaves
     )
     return all(leaf.absolute is not None for leaf in leaves) or all(
-        value is Value.TRUE for value in outside
+        value is AtomValue.TRUE for value in outside
     )
 
 
-def start_chain(draft: Draft, node: NodePlan, flow: int, first: Point) -> None:
+def start_chain(context: StepContext, node: IndexedNode, flow: int, first: Point) -> None:
     """Spawn the first instance at or after a point that nobody else will spawn.
 
     A chain whose head is earlier comes there by itself.
     """
     before = Point(first - 1)
-    head = draft.pool.chains.get((node.name, flow))
+    head = context.pool.chains.get((node.name, flow))
     if head is not None:
-        found = None if head <= first else next_parentless(draft.pool, node, flow, before)
+        found = None if head <= first else next_parentless(context.pool, node, flow, before)
         if found is None or found > head:
             return
-    _spawn_next(draft, node, flow, before)
+    _spawn_next(context, node, flow, before)
 
 
-def move_on(draft: Draft, task: Task) -> None:
-    """The head of a chain was released, or is gone: spawn the next one."""
-    chains = draft.pool.chains
+def move_on(context: StepContext, task: PooledTask) -> None:
+    """The head of a chain was admitted, or is gone: spawn the next one."""
+    chains = context.pool.chains
     for flow in sorted(task.flows):
         if chains.get((task.plan.name, flow)) == task.point:
-            _spawn_next(draft, task.plan, flow, task.point)
+            _spawn_next(context, task.plan, flow, task.point)
 
 
-def join_chain(draft: Draft, task: Task) -> None:
-    """A task released by hand begins the chain of its flow where there is none."""
-    pool = draft.pool
+def join_chain(context: StepContext, task: PooledTask) -> None:
+    """A task admitted by hand begins the chain of its flow where there is none."""
+    pool = context.pool
     for flow in sorted(task.flows):
         if (task.plan.name, flow) not in pool.chains and is_parentless(
             pool, task.plan, task.point, frozenset({flow})
         ):
-            _spawn_next(draft, task.plan, flow, task.point)
+            _spawn_next(context, task.plan, flow, task.point)
 
 
-def _spawn_next(draft: Draft, node: NodePlan, flow: int, after: Point) -> None:
-    pool = draft.pool
+def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point) -> None:
+    pool = context.pool
     chain = (node.name, flow)
     point = next_parentless(pool, node, flow, after)
-    draft.touched.chains[chain] = None
+    context.touched.chains[chain] = None
     if point is None or not may_spawn(pool, flow, point):
         pool.chains.pop(chain, None)
         return
@@ -110,14 +114,14 @@ def _spawn_next(draft: Draft, node: NodePlan, flow: int, after: Point) -> None:
     flows = frozenset({flow})
     pooled = pool.tasks.get((point, node.name))
     if pooled is None:
-        spawn(draft, node, point, flows, head=True)
+        spawn(context, node, point, flows, head=True)
         return
-    merge(draft, pooled, flows)
-    if pooled.released and not keeps_its_place(pooled):
-        _spawn_next(draft, node, flow, point)
+    merge(context, pooled, flows)
+    if pooled.admitted and not keeps_its_place(pooled):
+        _spawn_next(context, node, flow, point)
 
 
-def next_parentless(pool: Pool, node: NodePlan, flow: int, after: Point) -> Point | None:
+def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
     """The first later point at which it is parentless and not known in that flow."""
     flows = frozenset({flow})
     point = after
@@ -132,7 +136,7 @@ def next_parentless(pool: Pool, node: NodePlan, flow: int, after: Point) -> Poin
     return None
 
 
-def _first_point(pool: Pool, flow: int) -> Point:
+def _first_point(pool: TaskPool, flow: int) -> Point:
     """Before which everything counts as met in a flow."""
     state = pool.flows.get(flow)
     ignored = None if state is None else state.ignore_before
@@ -140,7 +144,7 @@ def _first_point(pool: Pool, flow: int) -> Point:
 
 
 def _next_candidate(
-    pool: Pool, node: NodePlan, flows: Flows, after: Point, early: Point
+    pool: TaskPool, node: IndexedNode, flows: Flows, after: Point, early: Point
 ) -> Point | None:
     """Its next point that may be parentless: beyond the start's reach, on fewer sequences."""
     if after < early:
@@ -154,7 +158,7 @@ def _next_candidate(
     return min((one for one in found if one is not None), default=None)
 
 
-def _may_be_parentless(pool: Pool, arrow: ArrowPlan, flows: Flows) -> bool:
+def _may_be_parentless(pool: TaskPool, arrow: IndexedArrow, flows: Flows) -> bool:
     """Whether its absolute atoms alone make, or count as making, an arrow true."""
     if pool.plan.policy.parentless_by_shape:
         return all(leaf.absolute is not None for leaf in arrow.leaves)
@@ -165,14 +169,14 @@ def _may_be_parentless(pool: Pool, arrow: ArrowPlan, flows: Flows) -> bool:
     return holds(arrow.expression, mask)
 
 
-def _absolute_is_true(pool: Pool, leaf: Leaf, flows: Flows) -> bool:
+def _absolute_is_true(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> bool:
     assert leaf.absolute is not None
-    if outside_value(pool, leaf, leaf.absolute, flows) is Value.TRUE:
+    if outside_value(pool, leaf, leaf.absolute, flows) is AtomValue.TRUE:
         return True
     values = pool.absolute.get(absolute_key(leaf), {})
-    return any(values.get(flow) is Value.TRUE for flow in flows)
+    return any(values.get(flow) is AtomValue.TRUE for flow in flows)
 
 
-def _is_known(pool: Pool, node: NodePlan, point: Point, flow: int) -> bool:
+def _is_known(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> bool:
     memory = pool.recall(point, node.name)
     return memory is not None and (flow in memory.spawned or flow in memory.verdicts)

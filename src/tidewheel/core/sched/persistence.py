@@ -30,45 +30,46 @@ from heapq import heappush
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.condition import Atom, Condition, Group, Xtrigger
+from tidewheel.core.graph.condition import Atom, Condition, Group, XtriggerTerm
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
     AtomMeaning,
-    Plan,
+    DependencyIndex,
     PreviousInstance,
     fixed_term,
     group_term,
     orphan,
 )
+from tidewheel.core.sched.dependents import relative_dependents
 from tidewheel.core.sched.evaluation import (
     absolute_key,
     count_remembered,
     leaf_value,
     missing_arrows,
 )
-from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, Pool, RunState
+from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool
 from tidewheel.core.sched.spawn import standing_of
 from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import (
+    AtomValue,
     Flows,
+    JobPhase,
     Key,
-    Memory,
-    Stage,
-    Standing,
-    Task,
-    Value,
+    PooledTask,
+    PoolState,
+    TaskHistory,
     Verdict,
 )
 
 
-class TaskRow(NamedTuple):
+class PooledTaskRow(NamedTuple):
     """An entry of the pool. Defaults are not stored, and what a stored row lacks has them."""
 
     point: Point
     name: str
     flows: Flows
-    stage: Stage = Stage.WAITING
+    stage: JobPhase = JobPhase.WAITING
     true: tuple[AtomMeaning, ...] = ()  # of its prerequisites, those that are true
     missing: bool = False  # whether it waits for others
     waits: tuple[str, ...] = ()
@@ -87,9 +88,14 @@ class TaskRow(NamedTuple):
     order: int = 0
     bits: int | None = None  # instead of `true` in a row of format 1; never written
 
+    @property
+    def admitted(self) -> bool:
+        """Says whether it is past the runahead limit; the stored field has an older name."""
+        return self.released
+
 
 class PutTask(NamedTuple):
-    row: TaskRow
+    row: PooledTaskRow
 
 
 class DropTask(NamedTuple):
@@ -106,8 +112,8 @@ class PutMemory(NamedTuple):
     submits: int
     held_back: tuple[str, ...] = ()
 
-    def memory(self) -> Memory:
-        memory = Memory()
+    def memory(self) -> TaskHistory:
+        memory = TaskHistory()
         memory.spawned, memory.submits = self.spawned, self.submits
         memory.made, memory.verdicts = dict(self.made), dict(self.verdicts)
         memory.held_back = self.held_back
@@ -132,7 +138,7 @@ class PutAbsolute(NamedTuple):
     """The values of an atom at a fixed point by flow; none: it is no longer spoken of."""
 
     key: AbsoluteKey
-    values: tuple[tuple[int, Value], ...]
+    values: tuple[tuple[int, AtomValue], ...]
 
 
 class PutFlow(NamedTuple):
@@ -148,7 +154,7 @@ Change = (
 )
 
 
-def changes(pool: Pool, touched: Touched) -> list[Change]:
+def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     """Rows for everything that was touched, as it is now."""
     found: list[Change] = []
     tasks, initial = pool.tasks, pool.plan.initial
@@ -171,7 +177,7 @@ def changes(pool: Pool, touched: Touched) -> list[Change]:
     return found
 
 
-def everything(pool: Pool) -> list[Change]:
+def everything(pool: TaskPool) -> list[Change]:
     """Rows for the whole pool."""
     touched = Touched()
     touched.tasks = dict.fromkeys(pool.tasks)
@@ -185,9 +191,9 @@ def everything(pool: Pool) -> list[Change]:
     return changes(pool, touched)
 
 
-def row_of(task: Task, initial: Point) -> TaskRow:
+def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
     true = task.true
-    return TaskRow(
+    return PooledTaskRow(
         task.point,
         task.plan.name,
         task.flows,
@@ -197,7 +203,7 @@ def row_of(task: Task, initial: Point) -> TaskRow:
         tuple(task.waits),
         tuple(task.outputs),
         task.by_hand,
-        task.released,
+        task.admitted,
         task.held,
         task.blocked,
         task.manual,
@@ -211,7 +217,7 @@ def row_of(task: Task, initial: Point) -> TaskRow:
     )
 
 
-def _memory_row(key: Key, memory: Memory) -> PutMemory:
+def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
     return PutMemory(
         key,
         memory.spawned,
@@ -222,7 +228,7 @@ def _memory_row(key: Key, memory: Memory) -> PutMemory:
     )
 
 
-class Ledger:
+class PoolLedger:
     """The rows as a store holds them: the last of each thing."""
 
     __slots__ = ("rows",)
@@ -259,12 +265,14 @@ class Ledger:
                 assert_never(change)
 
 
-def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Pool:
+def rebuild(
+    plan: DependencyIndex, rows: Iterable[Change], past: Past | None = None
+) -> TaskPool:
     """The pool that these rows describe."""
     rows = list(rows)
     run = next((row.run for row in rows if isinstance(row, PutRun)), None)
     assert run is not None, "a run without a row of its own was never started"
-    pool = Pool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
+    pool = TaskPool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
     gone = _names(rows) - plan.nodes.keys()
     for name in sorted(gone):
         plan.nodes[name] = orphan(name, len(plan.nodes))
@@ -282,12 +290,12 @@ def rebuild(plan: Plan, rows: Iterable[Change], past: Past | None = None) -> Poo
     return pool
 
 
-def outdated(plan: Plan, rows: Iterable[Change]) -> Touched:
+def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
     """What stands in rows of an old format: written once more, it does not."""
     touched = Touched()
     for row in rows:
         match row:
-            case PutTask(TaskRow(bits=int()) as old):
+            case PutTask(PooledTaskRow(bits=int()) as old):
                 touched.tasks[old.point, old.name] = None
             case PutAbsolute(key) if is_old_key(key):
                 touched.absolute[key] = None
@@ -297,7 +305,7 @@ def outdated(plan: Plan, rows: Iterable[Change]) -> Touched:
     return touched
 
 
-def reads_otherwise(pool: Pool, rows: Iterable[Change]) -> bool:
+def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
     """Whether a task that waits has other prerequisites here than in the version that wrote it.
 
     Then an atom of its row is asked for by nothing, or one is recorded that its row has not.
@@ -305,7 +313,7 @@ def reads_otherwise(pool: Pool, rows: Iterable[Change]) -> bool:
     initial = pool.plan.initial
     for row in _task_rows(rows):
         task = pool.tasks.get((row.point, row.name))
-        if task is None or task.stage is not Stage.WAITING:
+        if task is None or task.stage is not JobPhase.WAITING:
             continue
         known = task.plan.atoms_of(task.point, task.true, initial)
         if set(known) != set(_atoms(pool.plan, row)):
@@ -315,38 +323,28 @@ def reads_otherwise(pool: Pool, rows: Iterable[Change]) -> bool:
     return False
 
 
-def _missed_one(pool: Pool, task: Task) -> bool:
+def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
     return missing_arrows(task) == 0 or any(
         not task.true >> (base + leaf.number) & 1
-        and leaf_value(pool, leaf, task.point, task.flows) is Value.TRUE
+        and leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
         for arrow, base in task.plan.arrows_at(task.point)
         for leaf in arrow.leaves
     )
 
 
-def _look_ahead(pool: Pool) -> None:
+def _look_ahead(pool: TaskPool) -> None:
     """What was put off follows from verdicts: their children of which nothing is known."""
     if not pool.plan.policy.deaths_are_judged:
         return
-    last = pool.last_released() + pool.plan.lead
+    last = pool.last_admitted() + pool.plan.lead
     for point, there in pool.memory.items():
         if point + pool.plan.reach_back <= last:
             continue
         for name, memory in there.items():
-            for child in _children(pool.plan, point, name) if memory.verdicts else ():
-                if child[0] > last and pool.recall(*child) is None:
-                    pool.ahead.update(((child, flow), None) for flow in memory.verdicts)
-
-
-def _children(plan: Plan, point: Point, name: str) -> Iterator[Key]:
-    node = plan.nodes[name]
-    links = [link for links in node.links.values() for link in links]
-    for groups in node.groups.values():
-        links += (link for group in groups for link in group.links)
-    for link in links:
-        if link.leaf.absolute is None and not link.arrow.suicide:
-            for child in plan.child_points(link, point):
-                yield from ((child, target.name) for target, _ in link.arrow.targets)
+            node = pool.plan.nodes[name]
+            for child in relative_dependents(pool, node, point) if memory.verdicts else ():
+                if child.point > last and pool.recall(*child.key) is None:
+                    pool.ahead.update(((child.key, flow), None) for flow in memory.verdicts)
 
 
 def _names(rows: list[Change]) -> set[str]:
@@ -355,7 +353,7 @@ def _names(rows: list[Change]) -> set[str]:
     return tasks | {change.key[1] for change in rows if isinstance(change, PutMemory)}
 
 
-def _put(pool: Pool, row: Change) -> None:
+def _put(pool: TaskPool, row: Change) -> None:
     match row:
         case PutMemory((point, name)):
             pool.memory.setdefault(point, {})[name] = row.memory()
@@ -370,14 +368,14 @@ def _put(pool: Pool, row: Change) -> None:
             pass
 
 
-def _task_rows(rows: Iterable[Change]) -> Iterator[TaskRow]:
+def _task_rows(rows: Iterable[Change]) -> Iterator[PooledTaskRow]:
     return (change.row for change in rows if isinstance(change, PutTask))
 
 
-def _task(pool: Pool, row: TaskRow) -> Task:
+def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     """The task that a row describes."""
     memory = pool.remember(row.point, row.name)
-    task = Task(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
+    task = PooledTask(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
     task.stage = row.stage
     task.true = task.plan.mask_of(row.point, _atoms(pool.plan, row), pool.plan.initial)
     # Were nothing missing now, it would be ready without anybody having said so.
@@ -385,7 +383,7 @@ def _task(pool: Pool, row: TaskRow) -> Task:
     task.waits = dict.fromkeys(row.waits)
     task.outputs = dict.fromkeys(row.outputs)
     task.by_hand = row.by_hand
-    task.released, task.held, task.blocked = row.released, row.held, row.blocked
+    task.admitted, task.held, task.blocked = row.released, row.held, row.blocked
     task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
     task.flow_wait, task.ended = row.flow_wait, row.ended
     task.submit, task.try_number, task.submit_try = row.submit, row.try_number, row.submit_try
@@ -393,19 +391,19 @@ def _task(pool: Pool, row: TaskRow) -> Task:
     return task
 
 
-def _atoms(plan: Plan, row: TaskRow) -> tuple[AtomMeaning, ...]:
+def _atoms(plan: DependencyIndex, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
     return row.true if row.bits is None else old_atoms(plan.graph, row)
 
 
-def _admit(pool: Pool, task: Task) -> None:
+def _admit(pool: TaskPool, task: PooledTask) -> None:
     task.standing = standing_of(task)
-    pool.admit(task)
+    pool.add(task)
     queue = pool.queues[task.plan.limit]
-    if task.standing is Standing.ACTIVE:
+    if task.standing is PoolState.ACTIVE:
         queue.active += 1
-    elif task.standing is Standing.READY:
+    elif task.standing is PoolState.READY:
         heappush(queue.heap, (task.point, task.order, task.key))
-    if task.released:
+    if task.admitted:
         for flow in task.flows:
             pool.fronts[flow] = max(task.point, pool.fronts.get(flow, task.point))
     if task.plan.waits_for_absolute:
@@ -415,7 +413,7 @@ def _admit(pool: Pool, task: Task) -> None:
                     pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
 
 
-def old_atoms(graph: Graph, row: TaskRow) -> tuple[AtomMeaning, ...]:
+def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
     """The atoms that the bits of a row stand for."""
     bits, point = row.bits or 0, row.point
     atoms = _old_terms(graph, row.name, point) if bits else iter(())
@@ -463,7 +461,7 @@ def _old_groups(graph: Graph) -> Iterator[tuple[str, tuple[str, ...], bool]]:
 def _terms_of(condition: Condition) -> Iterator[Atom | Group]:
     if isinstance(condition, Atom | Group):
         yield condition
-    elif not isinstance(condition, Xtrigger):
+    elif not isinstance(condition, XtriggerTerm):
         for term in condition.terms:
             yield from _terms_of(term)
 

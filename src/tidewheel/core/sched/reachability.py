@@ -20,28 +20,36 @@ from collections.abc import Iterator
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
-from tidewheel.core.sched.dependency_index import Leaf, NodePlan, names_of
-from tidewheel.core.sched.dependents import children
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
+from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.evaluation import (
     leaf_value,
     member_value,
     output_value,
     outside_value,
-    sentence,
+    prune_value,
     task_values,
     worth,
 )
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.propagation import (
-    children_to_judge,
     consider_level,
     count_member,
+    evaluate_children,
     merge,
 )
 from tidewheel.core.sched.spawn import leave, settle, spawn
-from tidewheel.core.sched.step_context import Draft
-from tidewheel.core.sched.task_state import Flows, Key, Stage, Task, Value, Verdict, VerdictKind
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    Verdict,
+    VerdictKind,
+)
 
 ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
 CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
@@ -49,49 +57,49 @@ CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up
 Cause = tuple[Point, str, str]
 
 
-def judge_all(draft: Draft) -> None:
+def evaluate_all(context: StepContext) -> None:
     """Judge every task that is to be judged, and those that have to be judged because of it."""
-    if not draft.plan.policy.deaths_are_judged:
-        draft.to_judge.clear()
-        draft.to_seek.clear()
+    if not context.plan.policy.deaths_are_judged:
+        context.to_evaluate.clear()
+        context.to_seek_blocked.clear()
     rounds = 0
-    while draft.to_judge or draft.to_seek:
+    while context.to_evaluate or context.to_seek_blocked:
         rounds += 1
-        if not draft.to_judge:
-            seek_blocked(draft)
+        if not context.to_evaluate:
+            seek_blocked(context)
             rounds = 0
         elif rounds > ROUNDS_MAX:
             # What is not taken may have no end where a graph has none: the run will come there.
             rounds = 0
-            if _is_far_ahead(draft):
-                draft.pool.ahead.update(dict.fromkeys(draft.to_judge))
-                draft.to_judge.clear()
-        todo = dict.fromkeys(draft.to_judge)
-        draft.to_judge.clear()
+            if _is_far_ahead(context):
+                context.pool.ahead.update(dict.fromkeys(context.to_evaluate))
+                context.to_evaluate.clear()
+        todo = dict.fromkeys(context.to_evaluate)
+        context.to_evaluate.clear()
         for key, flow in todo:
-            _judge(draft, key, flow)
+            _judge(context, key, flow)
 
 
-def _is_far_ahead(draft: Draft) -> bool:
-    """Whether all that is still to be judged lies where nothing was released yet."""
-    pool = draft.pool
-    last = pool.last_released() + draft.plan.lead
-    return all(key[0] > last and key not in pool.tasks for key, _ in draft.to_judge)
+def _is_far_ahead(context: StepContext) -> bool:
+    """Whether all that is still to be judged lies where nothing was admitted yet."""
+    pool = context.pool
+    last = pool.last_admitted() + context.plan.lead
+    return all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate)
 
 
-def _judge(draft: Draft, key: Key, flow: int) -> None:
-    task = draft.pool.tasks.get(key)
+def _judge(context: StepContext, key: Key, flow: int) -> None:
+    task = context.pool.tasks.get(key)
     if task is not None and (flow in task.flows or not task.flows):
         # Of one that runs alone its flows are judged when it has left.
-        _judge_pooled(draft, task)
+        _evaluate_pooled(context, task)
     else:
-        _judge_absent(draft, draft.pool.node(key[1]), key[0], flow)
+        _evaluate_absent(context, context.pool.node(key[1]), key[0], flow)
 
 
-def may_be_pruned(task: Task) -> bool:
+def may_be_pruned(task: PooledTask) -> bool:
     """Only what waits for parents, was not submitted, and nobody has helped by hand."""
     return bool(
-        task.stage is Stage.WAITING
+        task.stage is JobPhase.WAITING
         and task.missing
         and task.flows
         and not task.manual
@@ -100,30 +108,30 @@ def may_be_pruned(task: Task) -> bool:
     )
 
 
-def _judge_pooled(draft: Draft, task: Task) -> None:
+def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
     if not may_be_pruned(task):
         return
-    pool, node, point = draft.pool, task.plan, task.point
+    pool, node, point = context.pool, task.plan, task.point
     overall, own = task_values(pool, node, point, task.flows, task.true)
-    death = sentence(pool, overall, own)
+    death = prune_value(pool, overall, own)
     if death is not None:
         cause = _cause(pool, node, point, task.flows, death)
-        leave(draft, task)
+        leave(context, task)
         verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=True)
-        _prune(draft, node, point, task.flows, verdict)
+        _prune(context, node, point, task.flows, verdict)
         return
-    blocked = overall is Value.LOST
+    blocked = overall is AtomValue.LOST
     if blocked is not task.blocked:
         task.blocked = blocked
         if blocked:
-            cause = _cause(pool, node, point, task.flows, Value.LOST)
-            text = f"{draft.name_of(task.key)} is blocked: needs {_text(draft, cause)}"
-            draft.notice("blocked", task.key, text)
-        settle(draft, task)
+            cause = _cause(pool, node, point, task.flows, AtomValue.LOST)
+            text = f"{context.name_of(task.key)} is blocked: needs {_text(context, cause)}"
+            context.notice("blocked", task.key, text)
+        settle(context, task)
 
 
-def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
-    pool = draft.pool
+def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    pool = context.pool
     if not may_spawn(pool, flow, point) or not node.is_at(point):
         return
     memory = pool.recall(point, node.name)
@@ -135,66 +143,66 @@ def _judge_absent(draft: Draft, node: NodePlan, point: Point, flow: int) -> None
         return
     flows = frozenset({flow})
     overall, own = task_values(pool, node, point, flows)
-    death = sentence(pool, overall, own)
+    death = prune_value(pool, overall, own)
     if death is not None:
         if old is None or old.death is not death:
             cause = _cause(pool, node, point, flows, death)
             pooled = old is not None and old.pooled
             verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=pooled)
-            _prune(draft, node, point, flows, verdict)
+            _prune(context, node, point, flows, verdict)
         else:
-            _renew_cause(draft, node, point, flow, old)
+            _renew_cause(context, node, point, flow, old)
         return
     if old is not None:
-        acquit(draft, node, point, flow)
+        restore(context, node, point, flow)
     if taken_out:
         return
     if old is not None and (old.pooled or _has_true_atom(pool, node, point, flows)):
-        _bring_back(draft, node, point, flow)
+        _bring_back(context, node, point, flow)
         return
     pooled_now = (point, node.name) in pool.tasks
-    if overall is Value.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
-        _judge_pooled(draft, spawn(draft, node, point, flows))
-        consider_level(draft, node, point, flows)
+    if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
+        _evaluate_pooled(context, spawn(context, node, point, flows))
+        consider_level(context, node, point, flows)
 
 
-def _bring_back(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
+def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
     """A task that was pruned may run after all; where another flow is, it joins that."""
     key, flows = (point, node.name), frozenset({flow})
-    pooled = draft.pool.tasks.get(key)
+    pooled = context.pool.tasks.get(key)
     if pooled is not None:
-        merge(draft, pooled, flows)
+        merge(context, pooled, flows)
         return
-    spawn(draft, node, point, flows)
-    draft.notice("back", key, f"{draft.name_of(key)} is back")
-    consider_level(draft, node, point, flows)
+    spawn(context, node, point, flows)
+    context.notice("back", key, f"{context.name_of(key)} is back")
+    consider_level(context, node, point, flows)
 
 
-def _blocks_here(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
 
     What asks for a parent off its sequence shows when its point comes within the limit.
     """
     looked_at = pool.run.looked_at
     far = looked_at is None or point > looked_at[1]
-    by_others, by_fixed = Value.TRUE, Value.TRUE
+    by_others, by_fixed = AtomValue.TRUE, AtomValue.TRUE
     for arrow, _ in node.arrows_at(point):
         values, fixed_values = [], []
         for leaf in arrow.leaves:
             value = leaf_value(pool, leaf, point, flows)
-            if value is Value.LOST and far and _is_off(pool, leaf, point):
-                value = Value.OPEN
+            if value is AtomValue.LOST and far and _is_off(pool, leaf, point):
+                value = AtomValue.OPEN
             fixed_values.append(value)
-            fixed = value is Value.LOST and leaf.absolute is not None
-            values.append(Value.OPEN if fixed else value)
+            fixed = value is AtomValue.LOST and leaf.absolute is not None
+            values.append(AtomValue.OPEN if fixed else value)
         by_others = min(by_others, worth(arrow.expression, values))
         by_fixed = min(by_fixed, worth(arrow.expression, fixed_values))
-    if by_others is Value.LOST:
+    if by_others is AtomValue.LOST:
         return True
-    return by_fixed is Value.LOST and not is_shown(pool, node, point, flows)
+    return by_fixed is AtomValue.LOST and not is_shown(pool, node, point, flows)
 
 
-def _is_off(pool: Pool, leaf: Leaf, point: Point) -> bool:
+def _is_off(pool: TaskPool, leaf: IndexedAtom, point: Point) -> bool:
     """Whether a leaf asks for somebody who is never there."""
     parent = leaf.parent_point(point, pool.plan.initial)
     return leaf.absolute is None and any(
@@ -202,14 +210,16 @@ def _is_off(pool: Pool, leaf: Leaf, point: Point) -> bool:
     )
 
 
-def _prune(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:
-    condemn(draft, node, point, flows, verdict)
-    if verdict.death is Value.LOST:
+def _prune(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
+) -> None:
+    mark_unreachable(context, node, point, flows, verdict)
+    if verdict.death is AtomValue.LOST:
         key = (point, node.name)
-        draft.notice("lost", key, chain_text(draft.pool, key, min(flows)))
+        context.notice("lost", key, chain_text(context.pool, key, min(flows)))
 
 
-def _has_true_atom(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bool:
+def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     found_inside = False
     for arrow, _ in node.arrows_at(point):
         for leaf in arrow.leaves:
@@ -217,27 +227,31 @@ def _has_true_atom(pool: Pool, node: NodePlan, point: Point, flows: Flows) -> bo
             if outside_value(pool, leaf, parent, flows) is not None:
                 continue
             found_inside = True
-            if leaf_value(pool, leaf, point, flows) is Value.TRUE:
+            if leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
                 return True
     return not found_inside
 
 
-def _renew_cause(draft: Draft, node: NodePlan, point: Point, flow: int, old: Verdict) -> None:
+def _renew_cause(
+    context: StepContext, node: IndexedNode, point: Point, flow: int, old: Verdict
+) -> None:
     """A task that is dead still may be so for another reason than at first."""
-    causes = list(_causes(draft.pool, node, point, frozenset({flow}), old.death))
+    causes = list(_causes(context.pool, node, point, frozenset({flow}), old.death))
     if old.cause not in causes:
-        memory = draft.pool.remember(point, node.name)
+        memory = context.pool.remember(point, node.name)
         memory.verdicts[flow] = old._replace(cause=causes[0])
-        draft.touched.memory[(point, node.name)] = None
+        context.touched.memory[(point, node.name)] = None
 
 
-def _cause(pool: Pool, node: NodePlan, point: Point, flows: Flows, death: Value) -> Cause:
+def _cause(
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
+) -> Cause:
     """The first dead atom that explains a verdict."""
     return next(_causes(pool, node, point, flows, death))
 
 
 def _causes(
-    pool: Pool, node: NodePlan, point: Point, flows: Flows, death: Value
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
 ) -> Iterator[Cause]:
     for arrow, _ in node.arrows_at(point):
         for leaf in arrow.leaves:
@@ -246,22 +260,24 @@ def _causes(
                 yield (parent, *_dead_part(pool, leaf, parent, flows))
 
 
-def _dead_part(pool: Pool, leaf: Leaf, parent: Point, flows: Flows) -> tuple[str, str]:
+def _dead_part(
+    pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
+) -> tuple[str, str]:
     if leaf.group is None:
         return leaf.node, leaf.output
     dead = (
         member
         for member in leaf.group.members
-        if member_value(pool.recall(parent, member), leaf.group, flows) <= Value.LOST
+        if member_value(pool.recall(parent, member), leaf.group, flows) <= AtomValue.LOST
     )
     return next(dead, leaf.group.family), leaf.output
 
 
-def _text(draft: Draft, cause: Cause) -> str:
-    return f"{draft.name_of(cause[:2])}:{cause[2]}"
+def _text(context: StepContext, cause: Cause) -> str:
+    return f"{context.name_of(cause[:2])}:{cause[2]}"
 
 
-def chain_text(pool: Pool, key: Key, flow: int) -> str:
+def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
     """Why a task will not run, back to the end that caused it."""
     plan = pool.plan
     parts: list[str] = []
@@ -278,7 +294,7 @@ def chain_text(pool: Pool, key: Key, flow: int) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def failed_cause(pool: Pool, key: Key, flow: int) -> Key | None:
+def failed_cause(pool: TaskPool, key: Key, flow: int) -> Key | None:
     """The task whose failure is why another will not run; None: it is something else."""
     *_, (cause, verdict) = _chain(pool, key, flow)
     if verdict is None or verdict.kind is not VerdictKind.FINISHED:
@@ -286,7 +302,7 @@ def failed_cause(pool: Pool, key: Key, flow: int) -> Key | None:
     return None if verdict.ended == SUCCEEDED else cause
 
 
-def _chain(pool: Pool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
+def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
     """A task and what it was condemned by, up to one that was condemned by no other."""
     here: Key | None = key
     for _ in range(CHAIN_MAX):
@@ -298,7 +314,7 @@ def _chain(pool: Pool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | Non
         here = None if verdict is None or verdict.cause is None else verdict.cause[:2]
 
 
-def _outside_text(pool: Pool, key: Key) -> str:
+def _outside_text(pool: TaskPool, key: Key) -> str:
     name = f"{pool.plan.text(key[0])}/{key[1]}"
     if pool.plan.final is not None and key[0] > pool.plan.final:
         return f"{name} is beyond the final point"
@@ -307,7 +323,7 @@ def _outside_text(pool: Pool, key: Key) -> str:
     return "" if known else f"there is no {name}"
 
 
-def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
+def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
     name = f"{pool.plan.text(key[0])}/{key[1]}"
     if verdict.kind is not VerdictKind.FINISHED:
         return f"{name} was {verdict.kind}"
@@ -316,57 +332,61 @@ def _end_text(pool: Pool, key: Key, verdict: Verdict) -> str:
     node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
     handlers = [
         f"{pool.plan.text(child.point)}/{child.node.name}"
-        for child in (() if node is None else children(pool, node, key[0], verdict.ended))
+        for child in (() if node is None else dependents(pool, node, key[0], verdict.ended))
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"
 
 
-FINISHED = Verdict(VerdictKind.FINISHED, Value.NOT_TAKEN, ended=SUCCEEDED)
+FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
 
 
 def finished_as(ended: str) -> Verdict:
     """The verdict on a task that ended completely, but did not succeed."""
-    return Verdict(VerdictKind.FINISHED, Value.LOST, ended=ended)
+    return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
 
 
-def condemn(draft: Draft, node: NodePlan, point: Point, flows: Flows, verdict: Verdict) -> None:
+def mark_unreachable(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
+) -> None:
     """Nothing more will come of a task in these flows: its unmade outputs die there."""
-    memory = draft.pool.remember(point, node.name)
+    memory = context.pool.remember(point, node.name)
     verdicts = memory.verdicts
     for flow in flows:
         verdicts[flow] = verdict
-    draft.touched.memory[(point, node.name)] = None
-    if node.heard and draft.plan.policy.deaths_are_judged:
+    context.touched.memory[(point, node.name)] = None
+    if node.heard and context.plan.policy.deaths_are_judged:
         made = memory.made
         for output in node.heard:
             if made.get(output) != flows:
-                reassess(draft, node, point, flows)
+                reevaluate_dependents(context, node, point, flows)
                 break
 
 
-def acquit(draft: Draft, node: NodePlan, point: Point, flow: int) -> None:
+def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
     """Take a verdict back: what died by it is open again."""
-    del draft.pool.remember(point, node.name).verdicts[flow]
-    draft.touched.memory[(point, node.name)] = None
-    if draft.plan.policy.deaths_are_judged:
-        reassess(draft, node, point, frozenset({flow}))
+    del context.pool.remember(point, node.name).verdicts[flow]
+    context.touched.memory[(point, node.name)] = None
+    if context.plan.policy.deaths_are_judged:
+        reevaluate_dependents(context, node, point, frozenset({flow}))
 
 
-def reassess(draft: Draft, node: NodePlan, point: Point, flows: Flows) -> None:
+def reevaluate_dependents(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows
+) -> None:
     """Have the children judged whose atoms of this task are not true."""
     key = (point, node.name)
-    memory = draft.pool.remember(point, node.name)
+    memory = context.pool.remember(point, node.name)
     for output in node.heard:
         made = memory.made.get(output)
         unmade = flows - made if made is not None else flows
         if not unmade:
             continue
         for link in node.links.get(output, ()):
-            children_to_judge(draft, link, point, unmade)
+            evaluate_children(context, link, point, unmade)
         for group in node.groups.get(output, ()):
-            count_member(draft, group, key, unmade)
+            count_member(context, group, key, unmade)
         for link in node.absolute.get((point, output), ()):
             for flow in sorted(unmade):
                 value = output_value(memory, output, frozenset({flow}))
-                settle_absolute(draft, link, flow, value)
+                settle_absolute(context, link, flow, value)

@@ -7,51 +7,51 @@ from collections.abc import Collection
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched.completion import conclude, is_complete, stop_after
-from tidewheel.core.sched.dependency_index import Leaf, NodePlan
-from tidewheel.core.sched.dependents import children
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
+from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.effects import DropXtrigger
 from tidewheel.core.sched.evaluation import member_value
-from tidewheel.core.sched.events import FlowChoice, SetOutputs, SetPrerequisites
+from tidewheel.core.sched.events import FlowChoice, OutputsSet, PrerequisitesSet
 from tidewheel.core.sched.flows import active_flows, named_flows, new_flow
 from tidewheel.core.sched.interventions import refuse_unknown
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.propagation import announce, make
-from tidewheel.core.sched.reachability import condemn
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.propagation import complete_output, publish
+from tidewheel.core.sched.reachability import mark_unreachable
 from tidewheel.core.sched.spawn import look_up, no_longer_waits, settle
-from tidewheel.core.sched.step_context import Draft
+from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import (
     NO_FLOW,
+    AtomValue,
     Flows,
+    JobPhase,
     Key,
-    Memory,
-    Stage,
-    Task,
-    Value,
+    PooledTask,
+    TaskHistory,
     Verdict,
     VerdictKind,
 )
 from tidewheel.core.sched.trigger import bring, drop_waits, merge_by_hand
 
 
-def outputs_set(draft: Draft, event: SetOutputs) -> None:
+def outputs_set(context: StepContext, event: OutputsSet) -> None:
     """Children follow as if it had happened."""
-    refuse_unknown(draft.pool, (event.task,))
-    node = draft.pool.node(event.task[1])
-    memory = draft.pool.recall(*event.task)
+    refuse_unknown(context.pool, (event.task,))
+    node = context.pool.node(event.task[1])
+    memory = context.pool.recall(*event.task)
     outputs = event.outputs or completing(node, () if memory is None else memory.made)
     if event.flow is FlowChoice.NEW:
-        flows: Flows | None = frozenset({new_flow(draft)})
+        flows: Flows | None = frozenset({new_flow(context)})
     else:
-        flows = named_flows(draft, event.flow)
-    task = draft.pool.tasks.get(event.task)
+        flows = named_flows(context, event.flow)
+    task = context.pool.tasks.get(event.task)
     if task is None:
-        _set_absent(draft, node, event, outputs, flows)
+        _set_absent(context, node, event, outputs, flows)
     else:
-        merge_by_hand(draft, task, flows or NO_FLOW)
-        _set_pooled(draft, task, outputs)
+        merge_by_hand(context, task, flows or NO_FLOW)
+        _set_pooled(context, task, outputs)
 
 
-def completing(node: NodePlan, made: Collection[str] = ()) -> tuple[str, ...]:
+def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]:
     """What completes a task, if nothing is said: its first alternative.
 
     Of several ways to succeed it is the one of which an own output was made already.
@@ -65,10 +65,10 @@ def completing(node: NodePlan, made: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(sorted(next(begun, first) if SUCCEEDED in first else first))
 
 
-def _set_pooled(draft: Draft, task: Task, outputs: tuple[str, ...]) -> None:
+def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]) -> None:
     before = set(task.outputs)
     for output in outputs:
-        make(draft, task, output)
+        complete_output(context, task, output)
     added = [output for output in task.outputs if output not in before]
     task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
     if not task.is_active and task.flows and is_complete(task):
@@ -77,43 +77,43 @@ def _set_pooled(draft: Draft, task: Task, outputs: tuple[str, ...]) -> None:
             task.flows <= task.memory.made.get(SUCCEEDED, task.flows)
         )
         task.ended = SUCCEEDED if succeeded else outputs[-1]
-        conclude(draft, task)
+        conclude(context, task)
 
 
 def _set_absent(
-    draft: Draft,
-    node: NodePlan,
-    event: SetOutputs,
+    context: StepContext,
+    node: IndexedNode,
+    event: OutputsSet,
     outputs: tuple[str, ...],
     flows: Flows | None,
 ) -> None:
-    pool, key = draft.pool, event.task
+    pool, key = context.pool, event.task
     if flows is None:
         flows = _flows_that_wait(pool, node, key, outputs) or active_flows(pool)
     made = dict.fromkeys(
         one for output in outputs for one in (*IMPLIED.get(output, ()), output)
     )
     memory = pool.remember(*key)
-    draft.touched.memory[key] = None
+    context.touched.memory[key] = None
     if event.wait:
         memory.held_back = tuple(made)
         memory.spawned |= flows
         return
     for output in made:
         if output in node.heard:
-            announce(draft, node, key[0], output, flows)
+            publish(context, node, key[0], output, flows)
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
-            stop_after(draft, key)
+            stop_after(context, key)
             memory.spawned |= {flow}
             ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
-            death = Value.NOT_TAKEN if ended == SUCCEEDED else Value.LOST
+            death = AtomValue.NOT_TAKEN if ended == SUCCEEDED else AtomValue.LOST
             verdict = Verdict(VerdictKind.FINISHED, death, ended=ended)
-            condemn(draft, node, key[0], frozenset({flow}), verdict)
+            mark_unreachable(context, node, key[0], frozenset({flow}), verdict)
 
 
-def _made_before(memory: Memory, flow: int) -> set[str]:
+def _made_before(memory: TaskHistory, flow: int) -> set[str]:
     """What a task has made in a flow, heard or not."""
     found = {output for output, where in memory.made.items() if flow in where}
     verdict = memory.verdicts.get(flow)
@@ -122,69 +122,75 @@ def _made_before(memory: Memory, flow: int) -> set[str]:
     return found
 
 
-def _flows_that_wait(pool: Pool, node: NodePlan, key: Key, outputs: tuple[str, ...]) -> Flows:
+def _flows_that_wait(
+    pool: TaskPool, node: IndexedNode, key: Key, outputs: tuple[str, ...]
+) -> Flows:
     """The flows of pooled children that wait for one of these outputs."""
     found: Flows = NO_FLOW
     for output in outputs:
-        for child in children(pool, node, key[0], output):
+        for child in dependents(pool, node, key[0], output):
             task = pool.tasks.get(child.key)
             if task is not None and task.missing and not task.true & child.bit:
                 found |= task.flows
     return found
 
 
-def prerequisites_set(draft: Draft, event: SetPrerequisites) -> None:
+def prerequisites_set(context: StepContext, event: PrerequisitesSet) -> None:
     """Satisfy prerequisites by hand, spawning the task if needed."""
-    refuse_unknown(draft.pool, (event.task,))
-    pool = draft.pool
+    refuse_unknown(context.pool, (event.task,))
+    pool = context.pool
     point, name = event.task
     node = pool.node(name)
     if event.flow is FlowChoice.NEW:
-        flows: Flows | None = frozenset({new_flow(draft)})
+        flows: Flows | None = frozenset({new_flow(context)})
     else:
-        flows = named_flows(draft, event.flow)
+        flows = named_flows(context, event.flow)
     task = pool.tasks.get(event.task)
     if task is None:
-        task = bring(draft, node, point, active_flows(pool) if flows is None else flows)
+        task = bring(context, node, point, active_flows(pool) if flows is None else flows)
     else:
-        merge_by_hand(draft, task, flows or NO_FLOW)
-    if task.stage is not Stage.WAITING:
+        merge_by_hand(context, task, flows or NO_FLOW)
+    if task.stage is not JobPhase.WAITING:
         return
     task.satisfied_by_hand = True
     task.blocked = False
     if event.everything:
-        drop_waits(draft, task)
+        drop_waits(context, task)
         task.missing = 0
     else:
-        _satisfy_named(draft, task, event)
-    settle(draft, task)
+        _satisfy_named(context, task, event)
+    settle(context, task)
 
 
-def _satisfy_named(draft: Draft, task: Task, event: SetPrerequisites) -> None:
+def _satisfy_named(context: StepContext, task: PooledTask, event: PrerequisitesSet) -> None:
     for label in event.xtriggers:
         if label in task.waits:
-            no_longer_waits(draft, task, label)
-            if task.released:
-                draft.effects.append(DropXtrigger(task.key, label))
+            no_longer_waits(context, task, label)
+            if task.admitted:
+                context.effects.append(DropXtrigger(task.key, label))
     wanted = set(event.atoms)
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
-            parent = leaf.parent_point(task.point, draft.plan.initial)
-            if _is_wanted(draft.pool, task, leaf, parent, wanted):
+            parent = leaf.parent_point(task.point, context.plan.initial)
+            if _is_wanted(context.pool, task, leaf, parent, wanted):
                 task.true |= 1 << (base + leaf.number)
     if task.missing:
-        look_up(draft.pool, task)
+        look_up(context.pool, task)
 
 
 def _is_wanted(
-    pool: Pool, task: Task, leaf: Leaf, parent: Point, wanted: set[tuple[Point, str, str]]
+    pool: TaskPool,
+    task: PooledTask,
+    leaf: IndexedAtom,
+    parent: Point,
+    wanted: set[tuple[Point, str, str]],
 ) -> bool:
     """A family's atom is met by hand when those of its members that lack are named."""
     if leaf.group is None:
         return (parent, leaf.node, leaf.output) in wanted
     met = (
         any((parent, member, output) in wanted for output in leaf.group.outputs)
-        or member_value(pool.recall(parent, member), leaf.group, task.flows) is Value.TRUE
+        or member_value(pool.recall(parent, member), leaf.group, task.flows) is AtomValue.TRUE
         for member in leaf.group.members
     )
     return all(met) if leaf.group.every else any(met)

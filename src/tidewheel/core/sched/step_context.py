@@ -7,12 +7,14 @@ frozen changes are made from that afterwards, once for all steps of a batch
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependency_index import NodePlan
+from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.effects import Effect, Notice
-from tidewheel.core.sched.pool import AbsoluteKey, Pool
-from tidewheel.core.sched.task_state import Flows, Key, Memory, Task
+from tidewheel.core.sched.pool import AbsoluteKey, TaskPool
+from tidewheel.core.sched.task_state import Flows, Key, PooledTask, TaskHistory
 
 
 class Touched:
@@ -26,7 +28,7 @@ class Touched:
         self.chains: dict[tuple[str, int], None] = {}
         self.absolute: dict[AbsoluteKey, None] = {}
         self.flows: dict[int, None] = {}
-        self.forgotten: dict[Key, Memory] = {}
+        self.forgotten: dict[Key, TaskHistory] = {}
         self.run = False
 
     def add(self, other: Touched) -> None:
@@ -43,28 +45,35 @@ class Touched:
         self.run = self.run or other.run
 
 
-class Draft:
-    """The step that is being made."""
+class StepContext:
+    """The step that is being made, with its agenda: what is still to be done before it ends.
+
+    The agenda has a list for each kind of work. `step._follow_up` takes the kinds in one order,
+    and a whole list at a time: suicides, evaluations and searches for blocked tasks,
+    chains; then suicides again, flows that arrived and tasks to be spawned. So what is decided
+    does not depend on which rule was first to ask for it. Tasks that became ready, and limit
+    groups that were freed, wait until nothing else is left.
+    """
 
     __slots__ = (
         "base_is_firm",
+        "chains_to_advance",
+        "chains_to_start",
         "effects",
+        "flows_arrived",
         "freed",
         "now",
         "plan",
         "pool",
         "ready",
-        "to_come",
-        "to_consider",
-        "to_flow_on",
-        "to_judge",
-        "to_move",
-        "to_seek",
-        "to_start",
+        "suicides",
+        "to_evaluate",
+        "to_seek_blocked",
+        "to_spawn",
         "touched",
     )
 
-    def __init__(self, pool: Pool, now: Instant) -> None:
+    def __init__(self, pool: TaskPool, now: Instant) -> None:
         self.pool = pool
         self.plan = pool.plan
         self.now = now
@@ -72,24 +81,23 @@ class Draft:
         self.base_is_firm = False
         self.touched = Touched()
         self.effects: list[Effect] = []
-        # Tasks that became ready, in order.
-        self.ready: list[Task] = []
-        # Tasks of which an atom died: (task, flow).
-        self.to_judge: list[tuple[Key, int]] = []
-        # Nodes of which the next one is sought that a lost atom at a fixed point blocks: (node,
-        # flow, the last point that was judged, how many more may be).
-        self.to_seek: list[tuple[NodePlan, int, Point, int]] = []
         # Tasks into which a suicide arrow leads from an output that was made.
-        self.to_consider: list[tuple[NodePlan, Point, Flows]] = []
-        # Tasks that ran with --wait, and the flows that have now arrived there.
-        self.to_flow_on: list[tuple[NodePlan, Point, Flows]] = []
-        # Tasks that are spawned whatever they lack.
-        self.to_come: list[tuple[NodePlan, Point, Flows]] = []
-        # Limit groups in which there may be room again.
-        self.freed: dict[int, None] = {}
+        self.suicides: list[tuple[IndexedNode, Point, Flows]] = []
+        # Tasks of which an atom became unreachable, or reachable again: (task, flow).
+        self.to_evaluate: list[tuple[Key, int]] = []
+        # Nodes of which the next task is sought that a lost atom at a fixed point blocks:
+        # (node, flow, the last point that was evaluated, how many more may be).
+        self.to_seek_blocked: list[tuple[IndexedNode, int, Point, int]] = []
         # Heads of chains that left, and chains to be begun: (node, flow, first point).
-        self.to_move: list[Task] = []
-        self.to_start: list[tuple[NodePlan, int, Point]] = []
+        self.chains_to_advance: list[PooledTask] = []
+        self.chains_to_start: list[tuple[IndexedNode, int, Point]] = []
+        # Tasks that ran with --wait, and the flows that have now arrived there.
+        self.flows_arrived: list[tuple[IndexedNode, Point, Flows]] = []
+        # Tasks that are spawned whatever they lack.
+        self.to_spawn: list[tuple[IndexedNode, Point, Flows]] = []
+        # Tasks that became ready, in order, and limit groups in which there may be room again.
+        self.ready: list[PooledTask] = []
+        self.freed: dict[int, None] = {}
 
     def begin(self, now: Instant) -> None:
         """Another step: what was to be looked at has been, so only the results are new."""
@@ -97,6 +105,10 @@ class Draft:
         self.now = now
         self.touched = Touched()
         self.effects = []
+
+    def evaluate(self, key: Key, flows: Iterable[int]) -> None:
+        """Have a task evaluated again in each of these flows."""
+        self.to_evaluate.extend([(key, flow) for flow in flows])
 
     def notice(self, event: str, task: Key | None, text: str) -> None:
         self.effects.append(Notice(event, task, text))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidewheel.core.cycling.calendar import Point
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.dependency_index import NodePlan
+    from tidewheel.core.sched.dependency_index import IndexedNode
 
 Key = tuple[Point, str]
 Flows = frozenset[int]
@@ -24,7 +24,7 @@ NO_FLOW: Flows = frozenset()
 FIRST_FLOW: Flows = frozenset({1})
 
 
-class Value(IntEnum):
+class AtomValue(IntEnum):
     """What an atom or a condition is worth: AND is the minimum, OR the maximum."""
 
     NOT_TAKEN = 0
@@ -33,7 +33,7 @@ class Value(IntEnum):
     TRUE = 3
 
 
-class Stage(IntEnum):
+class JobPhase(IntEnum):
     """Where a pooled task is between spawning and leaving."""
 
     WAITING = 0
@@ -43,11 +43,11 @@ class Stage(IntEnum):
     INCOMPLETE = 4  # ended, not complete (SEMANTICS §3)
 
 
-class Standing(IntEnum):
+class PoolState(IntEnum):
     """Why a pooled task is there. All but WAITING hold the runahead base (SEMANTICS §4.3)."""
 
     WAITING = 0  # only for parents
-    UNRELEASED = 1  # nothing is missing but the runahead limit
+    UNRELEASED = 1  # nothing is missing but the runahead limit; people read this word
     PENDING = 2  # for an xtrigger or a timer
     HELD = 3
     READY = 4  # waits for room in its limit group, or for the run to be resumed
@@ -57,8 +57,8 @@ class Standing(IntEnum):
 
 
 # Looking up a member of an enum costs more than making a tuple, so hot code names them once.
-_STAGE_FIRST = Stage.WAITING
-_STANDING_FIRST = Standing.WAITING
+_STAGE_FIRST = JobPhase.WAITING
+_STANDING_FIRST = PoolState.WAITING
 
 
 class VerdictKind(StrEnum):
@@ -74,7 +74,7 @@ class Verdict(NamedTuple):
     """What became of a task in one flow. `death` is what its unmade outputs are worth."""
 
     kind: VerdictKind
-    death: Value
+    death: AtomValue
     # How it ended, or what it needed that died: (point, name, output).
     ended: str = ""
     cause: tuple[Point, str, str] | None = None
@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
     pooled: bool = False
 
 
-class Memory:
+class TaskHistory:
     """What is remembered of a (point, name), by flow. Mutable, owned by the pool."""
 
     __slots__ = ("held_back", "made", "spawned", "submits", "verdicts")
@@ -95,16 +95,16 @@ class Memory:
         # Outputs of a task triggered with --wait: they are made when another flow arrives.
         self.held_back: tuple[str, ...] = ()
 
-    def copy(self) -> Memory:
+    def copy(self) -> TaskHistory:
         """For somebody else to change."""
-        other = Memory()
+        other = TaskHistory()
         other.spawned, other.submits = self.spawned, self.submits
         other.made, other.verdicts = dict(self.made), dict(self.verdicts)
         other.held_back = self.held_back
         return other
 
 
-class Task:
+class PooledTask:
     """A task in the pool. Mutable, owned by the pool; what leaves the core is a `TaskRow`.
 
     `true` has a bit for every atom that is true, `missing` counts the arrows that are not;
@@ -112,6 +112,7 @@ class Task:
     """
 
     __slots__ = (
+        "admitted",
         "blocked",
         "by_hand",
         "ended",
@@ -126,7 +127,6 @@ class Task:
         "outputs",
         "plan",
         "point",
-        "released",
         "satisfied_by_hand",
         "stage",
         "standing",
@@ -137,7 +137,7 @@ class Task:
         "waits",
     )
 
-    def __init__(self, plan: NodePlan, key: Key, flows: Flows, memory: Memory) -> None:
+    def __init__(self, plan: IndexedNode, key: Key, flows: Flows, memory: TaskHistory) -> None:
         self.plan = plan
         self.key = key
         self.point = key[0]
@@ -150,7 +150,7 @@ class Task:
         self.waits: dict[str, None] = {}
         self.outputs: dict[str, None] = {}
         self.by_hand: tuple[str, ...] = ()  # outputs completed by an operator
-        self.released = False
+        self.admitted = False
         self.held = False
         self.blocked = False
         self.manual = False  # triggered by hand and not ended since
@@ -164,4 +164,4 @@ class Task:
 
     @property
     def is_active(self) -> bool:
-        return Stage.WAITING < self.stage < Stage.INCOMPLETE
+        return JobPhase.WAITING < self.stage < JobPhase.INCOMPLETE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from tidewheel.core.graph.condition import Atom, Xtrigger, leaves
+from tidewheel.core.graph.condition import Atom, XtriggerTerm, leaves
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
@@ -61,7 +61,7 @@ def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
     for section in workflow.sections:
         for arrow in section.arrows:
             for leaf in leaves(arrow.condition):
-                if isinstance(leaf, Xtrigger):
+                if isinstance(leaf, XtriggerTerm):
                     asked.setdefault(leaf.label, arrow.position)
     for label, position in asked.items():
         if label not in workflow.xtriggers and label != WALL_CLOCK:

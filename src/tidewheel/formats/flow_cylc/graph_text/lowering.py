@@ -17,7 +17,7 @@ from tidewheel.core.graph.condition import (
     Atom,
     Condition,
     Group,
-    Xtrigger,
+    XtriggerTerm,
     all_of,
     any_of,
 )
@@ -275,7 +275,7 @@ class Lowering:
 
     def _leaf(self, token: Token) -> Condition:
         if token.kind is Kind.XTRIGGER:
-            return Xtrigger(token.text)
+            return XtriggerTerm(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
         output, every = self._output(token)
