@@ -120,8 +120,8 @@ def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
     sentence = "a has no output 'redy'; did you mean ready? It has ready, day2"
     assert f"WARNING - 1/a announced no output: {sentence}" in run.log
     with pytest.raises(Refused, match="did you mean ready"):
-        run.gives(verbs.SendMessage(id="1/a", output="redy"))
-    run.gives(verbs.SendMessage(id="1/a", output="ready"))
+        run.gives(verbs.Message(id="1/a", output="redy"))
+    run.gives(verbs.Message(id="1/a", output="ready"))
     assert run.running == ["1/a/1", "1/b/1"]
 
 

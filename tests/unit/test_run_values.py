@@ -21,7 +21,7 @@ from tidewheel.errors import Refused
         verbs.Stop(),
         verbs.Pause(),
         verbs.Broadcast(points=("1",), settings=("script=true",)),
-        verbs.SendMessage(id="1/a/01", texts=("hello",)),
+        verbs.Message(id="1/a/01", texts=("hello",)),
     ],
 )
 def test_a_command_is_the_same_after_it_was_stored(command):

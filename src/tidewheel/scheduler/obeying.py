@@ -79,7 +79,7 @@ class Commands:
                 return await self._reload(stage, digest, at)
             case verbs.Broadcast():
                 return _broadcast(stage, command)
-            case verbs.SendMessage():
+            case verbs.Message():
                 return _message(stage, command, at)
             case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
                 stage.xtriggers.hear(message, trigger_id)
@@ -152,7 +152,7 @@ def _broadcast(stage: Stage, command: verbs.Broadcast) -> dict[str, object]:
     }
 
 
-def _message(stage: Stage, command: verbs.SendMessage, at: Instant) -> dict[str, object]:
+def _message(stage: Stage, command: verbs.Message, at: Instant) -> dict[str, object]:
     drive = stage.drive
     key, submit = job_of(drive.pool, command.id)
     task = drive.pool.tasks.get(key)

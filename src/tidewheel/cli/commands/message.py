@@ -15,7 +15,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.target import Target
-    from tidewheel.core.operator.verbs import SendMessage
+    from tidewheel.core.operator.verbs import Message
 
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"
 JOB_RUN, JOB_NAME = "TIDEWHEEL_WORKFLOW_ID", "TIDEWHEEL_TASK_JOB"
@@ -151,12 +151,12 @@ def _speak_for_another(
     if progress is not None:
         raise click.UsageError("only a job itself knows its progress")
 
-    def asked(target: Target) -> SendMessage:
-        from tidewheel.core.operator.verbs import SendMessage
+    def asked(target: Target) -> Message:
+        from tidewheel.core.operator.verbs import Message
 
         if not target.rest:
             raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")
-        return SendMessage(id=target.rest[0], texts=target.rest[1:], output=output or "")
+        return Message(id=target.rest[0], texts=target.rest[1:], output=output or "")
 
     say_given(session, give(session, words, asked))
     return 0

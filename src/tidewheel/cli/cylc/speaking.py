@@ -81,9 +81,9 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
     from tidewheel.cli.cylc.asking import give
-    from tidewheel.core.operator.verbs import SendMessage
+    from tidewheel.core.operator.verbs import Message
 
-    give(workflow, SendMessage(id=job, texts=tuple(texts)))
+    give(workflow, Message(id=job, texts=tuple(texts)))
 
 
 def _speak(texts: Iterable[str]) -> None:

@@ -51,6 +51,8 @@ class AppliedCommand:
 
 def events_of(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:
     """The events of a command; refused if it cannot be obeyed as it is."""
+    if verbs.ROWS[command.verb].by_scheduler:
+        return AppliedCommand(by_scheduler=True)
     return _RULES[type(command)](pool, command, at)
 
 
@@ -221,10 +223,6 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     return AppliedCommand(events=(events.RunStopped(StopMode(command.mode), at),))
 
 
-def _by_scheduler(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:  # noqa: ARG001
-    return AppliedCommand(by_scheduler=True)
-
-
 def _point(pool: TaskPool, text: str) -> Point | None:
     return read_point(pool.plan.graph.cycling, text) if text else None
 
@@ -243,10 +241,6 @@ _RULES: Mapping[type, _Rule] = cast(
         verbs.Pause: _pause,
         verbs.Resume: _resume,
         verbs.Stop: _stop,
-        verbs.Reload: _by_scheduler,
-        verbs.Broadcast: _by_scheduler,
-        verbs.SendMessage: _by_scheduler,
-        verbs.ExtTrigger: _by_scheduler,
     },
 )
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.command_events import flow_text
-from tidewheel.core.operator.verbs import Command, Hold, Release
+from tidewheel.core.operator.verbs import ROWS, Command, Hold, Release
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd
@@ -56,13 +56,6 @@ _LEVELS = {
     "lost": WARNING,
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
-}
-_COMMANDS = {
-    "trigger": "force_trigger_tasks",
-    "remove": "remove_tasks",
-    "kill": "kill_tasks",
-    "poll": "poll_tasks",
-    "reload": "reload_workflow",
 }
 # What is told by a line of its own, in the shape that is known elsewhere.
 _TOLD = ("trigger", "expired")
@@ -223,7 +216,7 @@ def command_name(command: Command) -> str:
         return "set_hold_point"
     if isinstance(command, Release) and command.everything:
         return "release_hold_point"
-    return _COMMANDS.get(command.verb, command.verb)
+    return ROWS[command.verb].log_name or command.verb
 
 
 def glance(task: PooledTask) -> Glance:

@@ -14,7 +14,7 @@ from tidewheel.core.operator.verbs import (
     REOPENING,
     VERBS,
     Command,
-    SendMessage,
+    Message,
     command_text,
     read_command,
 )
@@ -130,7 +130,7 @@ async def _here(work: Coroutine[Any, Any, Result]) -> Result:
 
 def _named(command: Command) -> list[str]:
     """The first tasks that it names, as they were written."""
-    ids = [command.id] if isinstance(command, SendMessage) else getattr(command, "ids", ())
+    ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
     more = len(ids) - NAMED_MAX
     return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]
 
