@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tidewheel.config import MonitorSettings
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import Beat, ClaimRequest, HostProcess, NewWorker
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
@@ -45,7 +45,7 @@ class TidewheelStore:
     async def heartbeat(self, worker: int) -> int:
         registered, beats = self.held[worker]
         answers = await self.store.heartbeat(registered, beats)
-        return len(answers) - answers.count(Answer.LOST)
+        return len(answers) - answers.count(LeaseAnswer.LOST)
 
     async def take_back_lapsed(self) -> int:
         reports = await self._monitor.run_once()

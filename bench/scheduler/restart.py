@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from bench.scheduler.one_process import create_run, store_address, store_in
-from tidewheel.core.sched.records import PutTask
+from tidewheel.core.sched.persistence import PutTask
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import driving

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.many_commands import answers
 from tests.support.prepared_run import PreparedRun
-from tidewheel.core.operator.commands import VERBS
+from tidewheel.core.operator.verbs import VERBS
 
 REFLOW = """
 [scheduling]

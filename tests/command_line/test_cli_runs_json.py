@@ -3,7 +3,7 @@
 from tests.support import json_page, many_commands
 from tests.support.json_page import promised
 from tests.support.prepared_run import PreparedRun
-from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.operator.requests import StoredBroadcast
 
 # What is in them depends on what there is to say.
 FREE = {"counts", "options", "arguments", "answer", "scheduler"}
@@ -15,7 +15,7 @@ def shape(document):
 
 def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):
     run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
-    run.starts_job("1/model_b").broadcasts(Broadcast("*", "root", "[environment]X", "2"))
+    run.starts_job("1/model_b").broadcasts(StoredBroadcast("*", "root", "[environment]X", "2"))
     run.writes_log("1/model_a", "job.err", "no space left\n")
     commands = {
         "runs": ["runs"],

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.many_commands import answers
 from tests.support.prepared_run import NOW, PreparedRun
-from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import FlowChoice
 
@@ -133,7 +133,7 @@ def test_a_run_that_was_never_started_can_be_looked_at(tidewheel):
 @pytest.mark.req("R001-31")
 def test_a_run_says_how_far_its_stop_point_is(tidewheel):
     run = started(tidewheel, CHAIN, "chain")
-    run.happens(events.StopAtPoint(5, run.now))
+    run.happens(events.StopPointSet(5, run.now))
     bounds = tidewheel("show", "--json").json["bounds"]
     assert (bounds["stop"], bounds["points_to_stop"], bounds["final"]) == ("5", 3, "9")
     assert "after point 5 (3 points to go)" in tidewheel("show").out
@@ -144,7 +144,7 @@ def test_flows_are_listed_once_there_is_more_than_one(tidewheel):
     run = started(tidewheel, CHAIN, "chain").succeeds("1/a", "1/b", "1/c")
     assert "flows" not in tidewheel("show").out.split("\n")
     run.happens(
-        events.Trigger(tasks=(run.key("1/b"),), at=run.now, flow=FlowChoice.NEW, until=1)
+        events.TasksTriggered(tasks=(run.key("1/b"),), at=run.now, flow=FlowChoice.NEW, until=1)
     )
     page = tidewheel("show", "--json").json
     assert [(one["flow"], one["until"], one["tasks"] > 0) for one in page["flows"]] == [
@@ -474,7 +474,7 @@ def test_history_says_who_asked_what_and_what_became_of_it(tidewheel):
 def test_broadcasts_are_listed(tidewheel):
     run = started(tidewheel)
     assert "nothing is broadcast" in tidewheel("broadcast").err
-    run.broadcasts(Broadcast("1", "prep", "[environment]X", "2"))
+    run.broadcasts(StoredBroadcast("1", "prep", "[environment]X", "2"))
     assert tidewheel("broadcast", "--json").json["broadcasts"] == [
         {"point": "1", "namespace": "prep", "setting": "[environment]X", "value": "2"}
     ]

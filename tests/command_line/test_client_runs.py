@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.prepared_run import PreparedRun
 from tidewheel import Client
-from tidewheel.core.operator.commands import Hold, Trigger
+from tidewheel.core.operator.verbs import Hold, Trigger
 from tidewheel.errors import AmbiguousRun, NotFound, NotRunning, Refused, Unavailable
 
 

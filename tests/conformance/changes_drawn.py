@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
+    PooledTaskRow,
     PutAbsolute,
     PutChain,
     PutFlow,
     PutMemory,
     PutRun,
     PutTask,
-    TaskRow,
 )
-from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
+from tidewheel.core.sched.task_state import AtomValue, JobPhase, Verdict, VerdictKind
 
 # Few of each, so that things are written again and dropped.
 points = st.sampled_from((-3, 0, 1, 2, 2**40))
@@ -29,11 +29,11 @@ flags = st.booleans()
 counts = st.integers(0, 5)
 
 rows = st.builds(
-    TaskRow,
+    PooledTaskRow,
     point=points,
     name=names,
     flows=flows,
-    stage=st.sampled_from(Stage),
+    stage=st.sampled_from(JobPhase),
     true=st.lists(st.tuples(points, names, words), max_size=3, unique=True).map(tuple),
     missing=flags,
     waits=texts,
@@ -55,7 +55,7 @@ rows = st.builds(
 verdicts = st.builds(
     Verdict,
     kind=st.sampled_from(VerdictKind),
-    death=st.sampled_from(Value),
+    death=st.sampled_from(AtomValue),
     ended=words,
     cause=st.none() | st.tuples(points, names, words),
     pooled=flags,
@@ -105,7 +105,9 @@ changes = st.one_of(
     st.builds(
         PutAbsolute,
         key=st.tuples(points, names, words),
-        values=st.dictionaries(counts, st.sampled_from(Value)).map(lambda v: tuple(v.items())),
+        values=st.dictionaries(counts, st.sampled_from(AtomValue)).map(
+            lambda v: tuple(v.items())
+        ),
     ),
     flow_states.map(PutFlow),
     run_states.map(PutRun),

@@ -16,9 +16,9 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimRequest,
     HostProcess,
-    Message,
+    JobMessage,
+    KeysetPage,
     NewWorker,
-    Page,
     Report,
     TaskFilter,
 )
@@ -43,10 +43,10 @@ def new_task(task_id: str, **fields: Any) -> NewTask:
     return NewTask(id=task_id, needs=needs, **(defaults | fields))
 
 
-def messages(*texts: str, first: int = 1, output: str | None = None) -> tuple[Message, ...]:
+def messages(*texts: str, first: int = 1, output: str | None = None) -> tuple[JobMessage, ...]:
     """Numbered messages; each names the same output, if any."""
     return tuple(
-        Message(number=number, text=text, output=output)
+        JobMessage(number=number, text=text, output=output)
         for number, text in enumerate(texts, start=first)
     )
 
@@ -201,11 +201,13 @@ class Door:
 
     def listed(self, count: int = 10_000, **fields: Any) -> list[str]:
         """The ids that a filter finds, newest first."""
-        return [view.id for view in self.list_tasks(TaskFilter(**fields), Page(count=count))]
+        return [
+            view.id for view in self.list_tasks(TaskFilter(**fields), KeysetPage(count=count))
+        ]
 
     def everything(self) -> dict[str, Any]:
         """All there is to see, to compare it with what is there later."""
-        tasks = self.list_tasks(TaskFilter(), Page(count=10_000))
+        tasks = self.list_tasks(TaskFilter(), KeysetPage(count=10_000))
         looks = (self.history, self.attempts, self.outputs, self.usage, self.edges)
         return {
             "tasks": tasks,

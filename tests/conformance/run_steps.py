@@ -9,11 +9,11 @@ from typing import Any
 from tests.conformance.door import PROCESS, Door, Held
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
-from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
+from tidewheel.core.operator.requests import RunBatch, RunClaim, RunLease
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import DropTask, PutMemory, PutTask, TaskRow
-from tidewheel.core.sched.states import FIRST_FLOW, Flows, Stage
+from tidewheel.core.sched.persistence import DropTask, PooledTaskRow, PutMemory, PutTask
+from tidewheel.core.sched.task_state import FIRST_FLOW, Flows, JobPhase
 
 OTHER_PROCESS = HostProcess(host="teal", boot_id="boot-9", pid=12, started=99.0)
 
@@ -43,10 +43,10 @@ class Driver:
         run = make_run(store, workflow, **fields)
         return cls(store, run, claim_run(store, run))
 
-    def batch(self, **fields: Any) -> Batch:
+    def batch(self, **fields: Any) -> RunBatch:
         """The next one."""
         given: dict[str, Any] = {"at": Instant(0.0), "status": "running"} | fields
-        return Batch(number=self.lease.batch + 1, **given)
+        return RunBatch(number=self.lease.batch + 1, **given)
 
     def write(self, **fields: Any) -> None:
         batch = self.batch(**fields)
@@ -85,9 +85,9 @@ class Driver:
         return list(self.store.read_run(self.run.number).changes)
 
 
-def task_row(name: str, point: int = 1, **fields: Any) -> TaskRow:
+def task_row(name: str, point: int = 1, **fields: Any) -> PooledTaskRow:
     """A task that waits in the pool."""
-    plain = TaskRow(Point(point), name, FIRST_FLOW, missing=True)
+    plain = PooledTaskRow(Point(point), name, FIRST_FLOW, missing=True)
     return plain._replace(**fields)
 
 
@@ -100,6 +100,6 @@ def memory(
 def active(name: str, point: int = 1, submit: int = 1) -> list[PutTask | PutMemory]:
     """A task whose submission is in the queue."""
     return [
-        PutTask(task_row(name, point, stage=Stage.PREPARING, submit=submit)),
+        PutTask(task_row(name, point, stage=JobPhase.PREPARING, submit=submit)),
         memory(name, point, submit),
     ]

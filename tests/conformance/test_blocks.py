@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.run_steps import Driver, claim_run, make_run
 from tidewheel.core.operator.blocks import (
     BlockCondition,
-    Need,
+    BlockNeed,
     NeedState,
     NewBlock,
     NewObject,
@@ -50,7 +50,7 @@ def new_sbi(*blocks, sbi_id="SBI-1", fingerprint="f1"):
 
 
 def after(parent, condition=BlockCondition.COMPLETE):
-    return Need(parent, BlockCondition(condition))
+    return BlockNeed(parent, BlockCondition(condition))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import messages
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import Cancelled, TaskFilter
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import LeaseLost, NotFound
@@ -38,8 +38,8 @@ def test_a_running_task_is_cancelling_at_once_and_its_worker_hears_it_at_its_nex
     assert store.status("a") == "cancelling"
     assert store.cancelling(worker) == [("a", 1)]
     assert store.cancelling(store.hire()) == []
-    assert store.beat(held, 0.5) is Answer.CANCEL
-    assert store.beat(other) is Answer.GO_ON
+    assert store.beat(held, 0.5) is LeaseAnswer.CANCEL
+    assert store.beat(other) is LeaseAnswer.GO_ON
     assert store.status("a") == "cancelling"
     view = store.get("a")
     assert (view.owner, view.progress) == (worker, 0.5)
@@ -90,7 +90,7 @@ def test_if_the_worker_is_dead_the_lease_ends_a_cancelled_task(store, clock, max
     clock.advance(1)
     assert [task_id for task_id, _ in store.lapse()] == ["a"]
     assert store.status("a") == "cancelled"
-    assert store.beat(held) is Answer.LOST
+    assert store.beat(held) is LeaseAnswer.LOST
     assert store.taken(9) == []
 
 
@@ -131,13 +131,13 @@ def test_a_heartbeat_beside_a_cancel_never_brings_the_task_back(store, clock, fi
     clock.advance(9)
     if first == "cancel":
         store.cancel(["a"])
-        assert store.beat(held) is Answer.CANCEL
+        assert store.beat(held) is LeaseAnswer.CANCEL
     else:
-        assert store.beat(held) is Answer.GO_ON
+        assert store.beat(held) is LeaseAnswer.GO_ON
         store.cancel(["a"])
-    assert store.beat(held) is Answer.CANCEL
+    assert store.beat(held) is LeaseAnswer.CANCEL
     store.finish(held)
-    assert store.beat(held, 0.5) is Answer.LOST
+    assert store.beat(held, 0.5) is LeaseAnswer.LOST
     assert store.status("a") == "cancelled"
 
 

@@ -11,7 +11,7 @@ from tests.conformance.run_steps import Driver
 from tests.conformance.together import in_rounds, together
 from tidewheel.config import StoreSettings
 from tidewheel.core.operator.requests import NewCommand
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Beat, ClaimRequest, QueueSettings, Report
 from tidewheel.core.queue.steps import End, Ending
@@ -138,7 +138,7 @@ def test_a_heartbeat_beside_a_cancel_and_an_end_never_resurrects(store, world):
         assert store.status(name) == status
         assert status in ("cancelled", "succeeded")
         assert store.signals(name).count("claim") == 1
-    assert set(store.heartbeat(worker, beats)) == {Answer.LOST}
+    assert set(store.heartbeat(worker, beats)) == {LeaseAnswer.LOST}
 
 
 @pytest.mark.req("R002-55", "R002-56")
@@ -164,7 +164,7 @@ def test_renewals_beside_two_monitors_leave_each_task_to_one_of_them(store, worl
     lapsed = Counter(one + other)
     assert set(lapsed.values()) <= {1}
     for name in names:
-        kept = answers[name] is Answer.GO_ON
+        kept = answers[name] is LeaseAnswer.GO_ON
         assert kept != (name in lapsed)
         assert store.status(name) == ("running" if kept else "ready")
         assert store.signals(name) == [None, "claim"] + ([] if kept else ["lapse"])

@@ -12,10 +12,10 @@ from tidewheel.core.operator.stream import (
     EventCursor,
     EventFilter,
     EventKind,
-    Place,
+    EventPlace,
     read_cursor,
 )
-from tidewheel.core.sched.records import DropTask
+from tidewheel.core.sched.persistence import DropTask
 from tidewheel.errors import BadSetting
 
 WRITERS, ROUNDS = 4, 25
@@ -194,7 +194,7 @@ def test_a_cursor_beyond_the_end_is_of_another_past(store):
     """A store that was restored from an older copy, or begun anew."""
     store.put("a")
     head = store.events_head()
-    beyond = EventCursor(head.store, Place(head.place.major + 10**6, 0))
+    beyond = EventCursor(head.store, EventPlace(head.place.major + 10**6, 0))
     page = store.events_after(beyond, EVERY_EVENT)
     assert (page.is_lost, page.next) == (True, head)
     other = EventCursor("ffffffff", head.place)

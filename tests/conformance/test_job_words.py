@@ -3,8 +3,7 @@
 import pytest
 
 from tests.conformance.door import messages
-from tidewheel.core.queue.access import KeptAnswer
-from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.access import JobWords, KeptAnswer
 from tidewheel.core.queue.task import Need
 from tidewheel.errors import LeaseLost, NotFound, PayloadTooLarge, Refused
 

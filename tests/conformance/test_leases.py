@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import NEVER_OUT
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
 
@@ -13,7 +13,7 @@ def test_a_heartbeat_extends_the_lease_by_its_length_from_now(store, clock):
     store.put("a")
     held = store.hold("a", lease_seconds=20)
     clock.advance(15)
-    assert store.beat(held) is Answer.GO_ON
+    assert store.beat(held) is LeaseAnswer.GO_ON
     view = store.get("a")
     assert (view.deadline_at, view.updated_at) == (clock.now + 20, clock.now)
     clock.advance(19)
@@ -26,7 +26,7 @@ def test_a_heartbeat_may_carry_progress_and_progress_may_go_down(store):
     store.put("a")
     held = store.hold("a")
     for told, seen in [(0.25, 0.25), (1.0, 1.0), (None, 1.0), (0.0, 0.0), (0.5, 0.5)]:
-        assert store.beat(held, told) is Answer.GO_ON
+        assert store.beat(held, told) is LeaseAnswer.GO_ON
         assert store.get("a").progress == seen
 
 
@@ -75,7 +75,7 @@ def test_only_the_owner_can_extend_the_heartbeat_and_others_are_told_so(store, c
     other = held.by(store.hire())
     before = store.get("a")
     clock.advance(5)
-    assert store.beat(other, 0.9) is Answer.LOST
+    assert store.beat(other, 0.9) is LeaseAnswer.LOST
     assert store.get("a") == before
     with pytest.raises(LeaseLost) as refused:
         store.tell(other)
@@ -89,7 +89,7 @@ def test_a_heartbeat_after_the_end_is_refused_with_the_status(store, ending):
     held = store.hold("a")
     store.finish(held, ending)
     before = store.everything()["tasks"]
-    assert store.beat(held, 0.5) is Answer.LOST
+    assert store.beat(held, 0.5) is LeaseAnswer.LOST
     with pytest.raises(WrongStatus) as refused:
         store.tell(held)
     assert refused.value.status == ("succeeded" if ending == "succeeded" else "failed")
@@ -101,7 +101,7 @@ def test_a_heartbeat_for_a_task_that_was_given_back_is_refused(store):
     store.put("a")
     held = store.hold("a")
     store.finish(held, "yielded")
-    assert store.beat(held) is Answer.LOST
+    assert store.beat(held) is LeaseAnswer.LOST
     assert store.get("a").deadline_at is None
 
 
@@ -136,7 +136,7 @@ def test_the_next_worker_takes_over_and_the_lost_one_can_say_nothing_more(store,
             store.finish(lost, ending)
         assert refused.value.asked == (lost.worker, 1)
         assert refused.value.held == (current.worker, 2)
-    assert store.beat(lost) is Answer.LOST
+    assert store.beat(lost) is LeaseAnswer.LOST
     assert store.everything()["details"] == before["details"]
     assert store.finish(current) == "succeeded"
 
@@ -149,7 +149,7 @@ def test_a_worker_that_got_its_own_task_again_cannot_report_for_the_old_attempt(
     clock.advance(11)
     store.lapse()
     store.hold("a", worker)
-    assert store.beat(old) is Answer.LOST
+    assert store.beat(old) is LeaseAnswer.LOST
     with pytest.raises(LeaseLost):
         store.finish(old)
     assert store.status("a") == "running"
@@ -162,12 +162,12 @@ def test_of_a_renewal_and_a_lapse_exactly_one_happens(store, clock, first):
     held = store.hold("a")
     clock.advance(11)
     if first == "renewal":
-        assert store.beat(held) is Answer.GO_ON
+        assert store.beat(held) is LeaseAnswer.GO_ON
         assert store.lapse() == []
         assert (store.status("a"), store.get("a").owner) == ("running", held.worker)
     else:
         assert store.lapse() == [("a", "lapse")]
-        assert store.beat(held) is Answer.LOST
+        assert store.beat(held) is LeaseAnswer.LOST
         assert (store.status("a"), store.get("a").owner) == ("ready", None)
 
 
@@ -232,13 +232,13 @@ def test_a_task_that_runs_too_long_fails_however_alive_its_worker_is(store, cloc
         store.beat(held)
         assert store.lapse() == []
     clock.advance(1)
-    assert store.beat(held) is Answer.GO_ON
+    assert store.beat(held) is LeaseAnswer.GO_ON
     assert store.lapse() == [("a", "time_out")]
     view = store.get("a")
     assert (view.status, view.owner) == ("failed", held.worker)
     assert [error.code for error in view.errors] == ["timed_out"]
     assert "25 s" in view.errors[0].description
-    assert store.beat(held) is Answer.LOST
+    assert store.beat(held) is LeaseAnswer.LOST
 
 
 def test_the_time_limit_is_for_one_attempt(store, clock):
@@ -281,7 +281,7 @@ def test_time_is_the_databases_alone(store, clock):
     store.put("a")
     held = store.hold("a")
     clock.advance(-3600)
-    assert store.beat(held) is Answer.GO_ON
+    assert store.beat(held) is LeaseAnswer.GO_ON
     assert store.get("a").deadline_at == clock.now + 10
     assert store.lapse(watched_seconds=NEVER_OUT) == []
     clock.advance(7200)

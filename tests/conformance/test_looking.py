@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.door import new_task
-from tidewheel.core.queue.lease import Answer
-from tidewheel.core.queue.requests import Page, QueueSettings, TaskFilter
+from tidewheel.core.queue.lease import LeaseAnswer
+from tidewheel.core.queue.requests import KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting, NotFound
@@ -53,7 +53,7 @@ def test_a_name_that_no_task_can_have_is_nobodys(store, name):
             ask()
     assert store.listed(queue=name) == store.listed(tag=name) == store.peek(name, 1) == []
     assert store.taken(queue=name, worker=held.worker) == []
-    assert store.beat(held.rename(name, held.worker, 1)) is Answer.LOST
+    assert store.beat(held.rename(name, held.worker, 1)) is LeaseAnswer.LOST
     assert store.status("a") == "running"
 
 
@@ -101,9 +101,9 @@ def test_lists_filter_by_expected_run_time_and_memory(store):
 @pytest.mark.req("R002-29")
 def test_a_list_holds_a_hundred_unless_told_otherwise(store):
     store.put(*(f"t{n:03}" for n in range(120)))
-    page = store.list_tasks(TaskFilter(), Page())
+    page = store.list_tasks(TaskFilter(), KeysetPage())
     assert [view.id for view in page] == [f"t{n:03}" for n in range(119, 19, -1)]
-    assert len(store.list_tasks(TaskFilter(), Page(count=7))) == 7
+    assert len(store.list_tasks(TaskFilter(), KeysetPage(count=7))) == 7
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_pages_by_key_lose_and_repeat_nothing_while_tasks_come(store, filter_):
     store.put(*(f"t{n}" for n in range(10)), tag="t")
     store.cancel(["t3", "t4"])
     seen, before = [], None
-    while page := store.list_tasks(TaskFilter(**filter_), Page(count=3, before=before)):
+    while page := store.list_tasks(TaskFilter(**filter_), KeysetPage(count=3, before=before)):
         seen += [view.id for view in page]
         before = page[-1].seq
         store.put(f"new{before}", tag="t")
@@ -125,7 +125,7 @@ def test_pages_by_key_lose_and_repeat_nothing_while_tasks_come(store, filter_):
 def test_a_page_of_no_or_endless_length_is_refused(store, count):
     store.put("a")
     for look in (
-        lambda: store.list_tasks(TaskFilter(), Page(count=count)),
+        lambda: store.list_tasks(TaskFilter(), KeysetPage(count=count)),
         lambda: store.peek("q", count),
         lambda: store.history("a", count=count),
         lambda: store.cancel_matching(TaskFilter(), count_max=count),

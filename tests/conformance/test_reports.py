@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import BROKEN, messages
-from tidewheel.core.queue.requests import Message, Report, UsageSample
+from tidewheel.core.queue.requests import JobMessage, Report, UsageSample
 from tidewheel.core.queue.retry import Exponential, FixedDelays
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.submission import SubmitLimits
@@ -171,7 +171,7 @@ def test_an_end_waits_for_all_earlier_messages(store):
     store.tell(held, messages=messages("one"))
     end = End(ending=Ending.SUCCEEDED)
     before = store.everything()
-    late = (Message(number=3, text="three"),)
+    late = (JobMessage(number=3, text="three"),)
     with pytest.raises(MessagesMissing) as refused:
         store.tell(held, messages=late, end=end, started=True, usage=(UsageSample(),))
     assert (refused.value.seen, refused.value.got) == (1, 3)
@@ -179,7 +179,7 @@ def test_an_end_waits_for_all_earlier_messages(store):
         "task 'a': message 3 arrived after message 1; send message 2 first"
     )
     assert store.everything() == before
-    gap = (Message(number=2, text="two"), Message(number=4, text="four"))
+    gap = (JobMessage(number=2, text="two"), JobMessage(number=4, text="four"))
     with pytest.raises(MessagesMissing) as refused:
         store.tell(held, messages=gap)
     assert (refused.value.seen, refused.value.got) == (2, 4)

@@ -17,25 +17,25 @@ from tests.conformance.run_steps import (
 )
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import (
-    Broadcast,
     CommandAnswer,
     NewCommand,
-    Timer,
+    RunTimer,
+    StoredBroadcast,
     TimerKey,
     XtriggerResult,
 )
 from tidewheel.core.queue.requests import ClaimRequest
 from tidewheel.core.queue.status import Status
-from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
-    Ledger,
+    PoolLedger,
     PutChain,
     PutFlow,
     PutRun,
     PutTask,
 )
+from tidewheel.core.sched.pool import FlowState, RunState, RunStatus
 from tidewheel.errors import NotFound, NotRunning, RunLost
 from tidewheel.store.change_rows import read_changes
 
@@ -56,7 +56,7 @@ def in_order(changes):
 def test_the_changes_of_any_batches_are_read_as_the_ledger_has_them(store, written):
     # Made up as they are, what is active has no submissions: nor would it if it were played.
     driver = Driver.of(store, options=RunOptions(mode="simulation"))
-    ledger = Ledger()
+    ledger = PoolLedger()
     for changes in written:
         driver.write(changes=changes)
         ledger.write(changes)
@@ -90,41 +90,43 @@ def test_runs_keep_apart(store):
     for driver in (first, second):
         driver.write(
             changes=same,
-            timers=[Timer(None, "", "stall", 3.0), Timer(1, "a", "retry", 2.0)],
+            timers=[RunTimer(None, "", "stall", 3.0), RunTimer(1, "a", "retry", 2.0)],
             xtriggers=[XtriggerResult("f()", "{}")],
-            broadcasts=[Broadcast("*", "root", "script", "x")],
+            broadcasts=[StoredBroadcast("*", "root", "script", "x")],
         )
     first.write(
         changes=[DropTask((1, "a")), ForgetMemory(memory("a")), PutChain("a", 1, None)],
         timers_gone=[TimerKey(None, "", "stall"), TimerKey(1, "a", "retry")],
         xtriggers=[XtriggerResult("f()", "")],
-        broadcasts=[Broadcast("*", "root", "script", None)],
+        broadcasts=[StoredBroadcast("*", "root", "script", None)],
     )
     left = store.read_run(first.run.number)
     assert left.changes == [PutRun(RunState(start=1)), PutFlow(FlowState(1))]
     assert (left.timers, left.xtriggers, left.broadcasts) == ([], [], [])
     there = store.read_run(second.run.number)
     assert in_order(there.changes) == in_order(same)
-    assert there.timers == [Timer(1, "a", "retry", 2.0), Timer(None, "", "stall", 3.0)]
+    assert there.timers == [RunTimer(1, "a", "retry", 2.0), RunTimer(None, "", "stall", 3.0)]
     assert there.xtriggers == [XtriggerResult("f()", "{}")]
-    assert there.broadcasts == [Broadcast("*", "root", "script", "x")]
+    assert there.broadcasts == [StoredBroadcast("*", "root", "script", "x")]
 
 
 def test_timers_results_and_broadcasts_are_replaced_by_their_like(store):
     driver = Driver.of(store)
     driver.write(
-        timers=[Timer(1, "a", "retry", 2.0), Timer(1, "a", "retry", 3.0)],
+        timers=[RunTimer(1, "a", "retry", 2.0), RunTimer(1, "a", "retry", 3.0)],
         xtriggers=[XtriggerResult("f()", "1"), XtriggerResult("f()", "2")],
         broadcasts=[
-            Broadcast("1", "a", "[environment]X", "1"),
-            Broadcast("1", "a", "[environment]X", ""),
+            StoredBroadcast("1", "a", "[environment]X", "1"),
+            StoredBroadcast("1", "a", "[environment]X", ""),
         ],
     )
-    driver.write(timers=[Timer(1, "a", "retry", 4.0)], timers_gone=[TimerKey(1, "a", "retry")])
+    driver.write(
+        timers=[RunTimer(1, "a", "retry", 4.0)], timers_gone=[TimerKey(1, "a", "retry")]
+    )
     seen = store.read_run(driver.run.number)
-    assert seen.timers == [Timer(1, "a", "retry", 4.0)]
+    assert seen.timers == [RunTimer(1, "a", "retry", 4.0)]
     assert seen.xtriggers == [XtriggerResult("f()", "2")]
-    assert seen.broadcasts == [Broadcast("1", "a", "[environment]X", "")]
+    assert seen.broadcasts == [StoredBroadcast("1", "a", "[environment]X", "")]
 
 
 def test_more_rows_than_one_statement_carries_are_written(store):
@@ -361,7 +363,7 @@ def test_a_run_that_was_not_begun_is_empty(store):
 
 def test_broadcasts_are_read_in_the_order_in_which_they_were_given(store):
     driver = Driver.of(store)
-    z, a = (Broadcast("*", "root", f"[environment]{name}", "1") for name in "ZA")
+    z, a = (StoredBroadcast("*", "root", f"[environment]{name}", "1") for name in "ZA")
     driver.write(broadcasts=[z])
     driver.write(broadcasts=[a])
     assert list(store.read_run(driver.run.number).broadcasts) == [z, a]

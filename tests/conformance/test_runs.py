@@ -7,14 +7,14 @@ import pytest
 from tests.conformance.door import PROCESS
 from tests.conformance.run_steps import OTHER_PROCESS, Driver, claim_run, make_run, memory
 from tests.kit.scenario import compile_graph
+from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
-from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, RunStarted, SetOutputs
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import ForgetMemory, rebuild
-from tidewheel.core.sched.states import Value, Verdict, VerdictKind
+from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, OutputsSet, RunStarted
+from tidewheel.core.sched.persistence import ForgetMemory, rebuild
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import AtomValue, Verdict, VerdictKind
 from tidewheel.errors import (
     Aborted,
     AmbiguousRun,
@@ -568,7 +568,7 @@ def test_a_repair_where_the_pool_has_forgotten_finds_it_in_the_store(store):
     for point in (2, 3):
         ends(point, "a", "b", "m1", "m2", "c")
     assert 1 not in pool.memory
-    happens(SetOutputs(task=(1, "a"), at=0.0))
+    happens(OutputsSet(task=(1, "a"), at=0.0))
     assert pool.tasks[1, "c"].is_active
     read = rebuild(pool.plan, driver.changes(), store.past(driver.run.number))
     assert fingerprint(read) == fingerprint(pool)
@@ -576,14 +576,14 @@ def test_a_repair_where_the_pool_has_forgotten_finds_it_in_the_store(store):
 
 def test_what_was_not_done_is_found_among_what_is_forgotten(store):
     driver = Driver.of(store)
-    lost = Verdict(VerdictKind.PRUNED, Value.LOST, cause=(Point(1), "a", "succeeded"))
+    lost = Verdict(VerdictKind.PRUNED, AtomValue.LOST, cause=(Point(1), "a", "succeeded"))
     kinds = {
         "lost": lost,
-        "not taken": lost._replace(death=Value.NOT_TAKEN),
-        "removed": Verdict(VerdictKind.REMOVED, Value.LOST),
-        "suicide": Verdict(VerdictKind.SUICIDE, Value.NOT_TAKEN),
-        "expired": Verdict(VerdictKind.FINISHED, Value.LOST, ended="expired"),
-        "failed": Verdict(VerdictKind.FINISHED, Value.LOST, ended="failed"),
+        "not taken": lost._replace(death=AtomValue.NOT_TAKEN),
+        "removed": Verdict(VerdictKind.REMOVED, AtomValue.LOST),
+        "suicide": Verdict(VerdictKind.SUICIDE, AtomValue.NOT_TAKEN),
+        "expired": Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended="expired"),
+        "failed": Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended="failed"),
     }
     rows = [memory(name, 1, 0)._replace(verdicts=((1, one),)) for name, one in kinds.items()]
     driver.write(changes=[ForgetMemory(row) for row in rows])

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import PROCESS, messages
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import HostProcess, QueueSettings
 from tidewheel.errors import LeaseLost, NotFound, WrongStatus
 
@@ -102,9 +102,9 @@ def test_an_adopted_lease_keeps_its_attempt_and_gets_a_new_owner_and_deadline(
     view = store.get("a")
     assert (view.status, view.owner, view.attempt) == (status, heir, 1)
     assert (view.deadline_at, view.progress) == (clock.now + 30, 0.5)
-    assert store.beat(old) is Answer.LOST
+    assert store.beat(old) is LeaseAnswer.LOST
     new = old.by(heir)
-    assert store.beat(new) is (Answer.GO_ON if status == "running" else Answer.CANCEL)
+    assert store.beat(new) is (LeaseAnswer.GO_ON if status == "running" else LeaseAnswer.CANCEL)
     store.tell(new, messages=messages("two", first=2))
     entry = store.history("a")[-1]
     assert (entry.signal, entry.worker, entry.attempt) == ("adopt", heir, 1)

@@ -10,7 +10,7 @@ from tests.support import run_program
 from tests.support.patience import eventually
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.operator.requests import RunClaim
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import FAILPOINTS, RUN_OPERATIONS, WITHIN_BATCH
 from tidewheel.wiring.stores import open_store
@@ -44,7 +44,7 @@ async def seen(store):
         await store.runs(),
         await store.read_run(1),
         await store.commands(1),
-        [task.id for task in await store.list_tasks(TaskFilter(), Page())],
+        [task.id for task in await store.list_tasks(TaskFilter(), KeysetPage())],
         await store.verify(),
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.runner_conformance import Mailbox
 from tests.support.run_jobs import RUN, node, run_facts, run_node, submission
-from tidewheel.core.graph.node import Place, Simulation, StatePolling
+from tidewheel.core.graph.node import NodePlace, Simulation, StatePolling
 from tidewheel.core.queue.steps import Ending
 
 ENV = "env -0"
@@ -303,7 +303,7 @@ def test_an_empty_work_directory_is_removed(tmp_path):
 
 
 def test_a_work_directory_may_be_chosen(tmp_path):
-    place = Place(work_subdirectory="shared/$CYLC_TASK_CYCLE_POINT")
+    place = NodePlace(work_subdirectory="shared/$CYLC_TASK_CYCLE_POINT")
     ran = run_node(tmp_path, node(main='pwd; echo "$CYLC_TASK_WORK_DIR"', place=place))
     assert ran.out.split() == [str(ran.run / "work" / "shared" / "1")] * 2
 

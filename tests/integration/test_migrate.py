@@ -17,7 +17,7 @@ from tests.support.later_versions import LAST, LOCKS, OURS, later_versions, migr
 from tests.support.patience import eventually
 from tests.support.volumes import folder_in_memory, mounted
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.errors import NewerSchema, OlderSchema, StoreFull
 from tidewheel.store.migrate import load_migrations
 from tidewheel.store.postgres import open_postgres_store
@@ -191,7 +191,7 @@ def test_the_command_line_says_so(sqlite, tidewheel):
 
 def test_a_copy_of_the_old_store_is_beside_it_and_can_be_put_back(sqlite):
     with opened(sqlite) as door:
-        before = door.list_tasks(TaskFilter(), Page(count=1000))
+        before = door.list_tasks(TaskFilter(), KeysetPage(count=1000))
     report = migrate(sqlite.url)
     assert sqlite.backups() == [report.backup]
     assert report.backup.name == f"tidewheel.db.backup-v{OURS}"
@@ -199,7 +199,7 @@ def test_a_copy_of_the_old_store_is_beside_it_and_can_be_put_back(sqlite):
     os.replace(report.backup, sqlite.path)
     with opened(sqlite) as door:
         assert door.verify() == []
-        assert door.list_tasks(TaskFilter(), Page(count=1000)) == before
+        assert door.list_tasks(TaskFilter(), KeysetPage(count=1000)) == before
         assert door.signals("t0") == [None, "claim"]
     assert sqlite.litter() == []
 

@@ -28,9 +28,9 @@ from tidewheel.core.queue.requests import (
     Beat,
     ClaimRequest,
     HostProcess,
-    Message,
+    JobMessage,
+    KeysetPage,
     NewWorker,
-    Page,
     Report,
     TaskFilter,
 )
@@ -119,7 +119,7 @@ class Workload:
         holder = Holder(task_id=task.id, attempt=task.attempt, worker=worker)
         beat = Beat(task_id=task.id, attempt=task.attempt, progress=0.5)
         await self.store.heartbeat(worker, [beat])
-        message = Message(number=1, text="half of it")
+        message = JobMessage(number=1, text="half of it")
         [answer] = await self.store.report([Report(holder=holder, messages=(message,))])
         if answer.refused is None:
             self.recording.note(Fact(task_id=task.id, messages=1))
@@ -186,7 +186,7 @@ def open_image(image):
         store = open_sqlite_store(settings_in(folder))
         try:
             violations = await store.verify()
-            tasks = await store.list_tasks(TaskFilter(), Page(count=1000))
+            tasks = await store.list_tasks(TaskFilter(), KeysetPage(count=1000))
             history, messages = rows_in(folder, HISTORY, MESSAGES)
             await store.submit([NewTask(id="after the cut", queue="new", spec="{}")])
         finally:

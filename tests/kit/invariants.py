@@ -32,7 +32,7 @@ from tests.kit.rules.facts import (
 )
 from tests.kit.rules.rows import check_created, check_deleted, check_lease, check_row
 from tests.kit.rules.steps import Step, Surroundings, apply_step, cancels, check_step
-from tidewheel.core.operator.requests import Batch
+from tidewheel.core.operator.requests import RunBatch
 from tidewheel.core.queue.task import NewTask
 
 __all__ = ["BrokenInvariant", "Call", "Invariants"]
@@ -45,7 +45,7 @@ NOBODY = Call("nobody", "nothing", (), {})
 def _created_by(call: Call) -> Iterable[NewTask]:
     """The tasks that a client, or a scheduler for its run, asks for."""
     if call.operation == "write_batch":
-        return cast("Batch", call.args[1]).submissions
+        return cast("RunBatch", call.args[1]).submissions
     return cast("Iterable[NewTask]", call.args[0]) if call.operation == "submit" else ()
 
 

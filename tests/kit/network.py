@@ -23,7 +23,7 @@ from tests.kit.rules.facts import NEVER
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Memory
+from tidewheel.core.sched.task_state import TaskHistory
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports.store import Store
 
@@ -217,7 +217,7 @@ class PastFromAfar:
     def __init__(self, past: Past, look: Callable[[], None]) -> None:
         self._past, self._look = past, look
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         self._look()
         return self._past.recall(point, name)
 

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, indent
 
+from tests.kit.sched_invariants import check_invariants, fingerprint
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import POLICIES
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.policy import POLICIES
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.compile_plan import Order, plan_of
 from tidewheel.core.sched.effects import (
     CheckXtrigger,
     Effect,
@@ -32,19 +32,27 @@ from tidewheel.core.sched.effects import (
 )
 from tidewheel.core.sched.events import Event, FlowChoice, JobEnd
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.invariants import check_invariants, fingerprint
-from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.index_builder import Order, build_index
+from tidewheel.core.sched.persistence import (
     Change,
     ForgetMemory,
-    Ledger,
+    PoolLedger,
     PutMemory,
     reads_otherwise,
     rebuild,
 )
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Key, Memory, Stage, Standing, Task, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import (
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    PoolState,
+    TaskHistory,
+    VerdictKind,
+)
 from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_source
@@ -101,7 +109,7 @@ class _Past:
             if isinstance(change, ForgetMemory):
                 self.rows[change.row.key] = change.row
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         row = self.rows.get((point, name))
         return None if row is None else row.memory()
 
@@ -130,7 +138,7 @@ class Scenario:
         self.now = Instant(NOW)
         self._start_jobs = start_jobs
         self._past = _Past()
-        self._ledger = Ledger()
+        self._ledger = PoolLedger()
         self._alone: set[Key] = set()
         self.core = new_pool(
             graph,
@@ -144,7 +152,7 @@ class Scenario:
 
     def happens(self, event: Event) -> Scenario:
         """Apply any event, check everything that must hold after it."""
-        if isinstance(event, events.Reload):
+        if isinstance(event, events.RunReloaded):
             self.graph = event.graph
         outcome = step(self.core.plan.graph, self.core, event)
         changes = outcome.changes
@@ -166,14 +174,14 @@ class Scenario:
     def _without_flow(self, event: Event) -> set[Key]:
         """Tasks of which outputs may be true that no flow has made."""
         found = {key for key, task in self.core.tasks.items() if not task.flows}
-        if isinstance(event, events.SetOutputs) and event.flow is FlowChoice.NONE:
+        if isinstance(event, events.OutputsSet) and event.flow is FlowChoice.NONE:
             found.add(event.task)
         return found
 
     def restarts(self, order: Order | None = None) -> Scenario:
         """Go on with a pool rebuilt from what was written; by a version with another numbering
         of prerequisites if an `order` is given."""
-        plan = self.core.plan if order is None else plan_of(self.graph, order)
+        plan = self.core.plan if order is None else build_index(self.graph, order)
         rows = self._ledger.rows.values()
         self.core = rebuild(plan, rows, self._past)
         assert not reads_otherwise(self.core, rows), "the same graph, and other prerequisites"
@@ -181,7 +189,7 @@ class Scenario:
 
     def takes_over(self, rows: Iterable[Change]) -> Scenario:
         """Go on with a run of this graph that another version has stored in these rows."""
-        self._ledger, self._past = Ledger(), _Past()
+        self._ledger, self._past = PoolLedger(), _Past()
         self._ledger.write(rows)
         self.effects.clear()
         return self.restarts()
@@ -246,7 +254,7 @@ class Scenario:
         chains_from: int | None = None,
     ) -> Scenario:
         return self.happens(
-            events.Trigger(
+            events.TasksTriggered(
                 tasks=tuple(map(self.key, ids)),
                 at=self.now,
                 flow=frozenset({flow}) if isinstance(flow, int) else flow,
@@ -270,7 +278,7 @@ class Scenario:
     ) -> Scenario:
         flows = frozenset({flow}) if isinstance(flow, int) else flow
         return self.happens(
-            events.SetOutputs(
+            events.OutputsSet(
                 task=self.key(one), at=self.now, outputs=outputs, flow=flows, wait=wait
             )
         )
@@ -284,7 +292,7 @@ class Scenario:
                 found.append((*self.key(task), output or "succeeded"))
         labels = [one.partition("/")[2] for one in atoms if one.startswith("xtrigger/")]
         return self.happens(
-            events.SetPrerequisites(
+            events.PrerequisitesSet(
                 task=self.key(one),
                 at=self.now,
                 atoms=tuple(found),
@@ -299,17 +307,19 @@ class Scenario:
         flows: Flows = frozenset() if flow is None else frozenset({flow})
         keys = tuple(map(self.key, ids))
         return self.happens(
-            events.Remove(tasks=keys, at=self.now, flows=flows, forget=forget, kill=kill)
+            events.TasksRemoved(tasks=keys, at=self.now, flows=flows, forget=forget, kill=kill)
         )
 
     def holds(self, *ids: str) -> Scenario:
-        return self.happens(events.Hold(tuple(map(self.key, ids)), self.now))
+        return self.happens(events.TasksHeld(tuple(map(self.key, ids)), self.now))
 
     def releases(self, *ids: str) -> Scenario:
-        return self.happens(events.Release(tuple(map(self.key, ids)), self.now))
+        return self.happens(events.TasksReleased(tuple(map(self.key, ids)), self.now))
 
     def reloads(self, graph: str, runtime: str = "", *, final: int | None = None) -> Scenario:
-        return self.happens(events.Reload(compile_graph(graph, runtime, final=final), self.now))
+        return self.happens(
+            events.RunReloaded(compile_graph(graph, runtime, final=final), self.now)
+        )
 
     # What can be seen.
 
@@ -394,7 +404,7 @@ class Scenario:
     def id_of(self, key: Key) -> str:
         return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
 
-    def _task(self, one: str) -> Task:
+    def _task(self, one: str) -> PooledTask:
         task = self.core.tasks.get(self.key(one))
         assert task is not None, f"{one} is not in the pool: {self.pool}"
         return task
@@ -408,21 +418,21 @@ class Scenario:
 
 
 _WORDS = {
-    Standing.WAITING: "waiting",
-    Standing.UNRELEASED: "runahead",
-    Standing.PENDING: "pending",
-    Standing.HELD: "held",
-    Standing.READY: "ready",
-    Standing.BLOCKED: "blocked",
+    PoolState.WAITING: "waiting",
+    PoolState.UNRELEASED: "runahead",
+    PoolState.PENDING: "pending",
+    PoolState.HELD: "held",
+    PoolState.READY: "ready",
+    PoolState.BLOCKED: "blocked",
 }
 _STAGES = {
-    Stage.PREPARING: "preparing",
-    Stage.SUBMITTED: "submitted",
-    Stage.RUNNING: "running",
+    JobPhase.PREPARING: "preparing",
+    JobPhase.SUBMITTED: "submitted",
+    JobPhase.RUNNING: "running",
 }
 
 
-def word_of(task: Task) -> str:
-    if task.standing is Standing.ACTIVE:
+def word_of(task: PooledTask) -> str:
+    if task.standing is PoolState.ACTIVE:
         return _STAGES[task.stage]
-    return task.ended if task.standing is Standing.INCOMPLETE else _WORDS[task.standing]
+    return task.ended if task.standing is PoolState.INCOMPLETE else _WORDS[task.standing]

@@ -13,7 +13,7 @@ BATCH = "store/operations/run_batch.py"
 EVENTS = "store/operations/events.py"
 MEMORY_BATCHES = "tests/kit/memory/run_batches.py"
 MEMORY_RUNS = "tests/kit/memory/runs.py"
-RECORDS = "core/sched/records.py"
+PERSISTENCE = "core/sched/persistence.py"
 
 # Found by the joint simulation.
 RUN_BUGS = (
@@ -150,7 +150,7 @@ RUN_BUGS = (
         "submit numbers begin again after a restart (Cylc #7433)",
         (
             Edit(
-                RECORDS,
+                PERSISTENCE,
                 "= row.submit, row.try_number",
                 "= 0, row.try_number",
             ),

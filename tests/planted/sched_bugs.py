@@ -3,26 +3,27 @@
 from tests.planted.bug import Bug, Edit
 
 SCHED = "core/sched"
-CONDITIONS = f"{SCHED}/conditions.py"
-ENDING = f"{SCHED}/ending.py"
-JUDGEMENT = f"{SCHED}/judgement.py"
-LIMITS = f"{SCHED}/limits.py"
-OUTPUTS = f"{SCHED}/outputs.py"
-RECORDS = f"{SCHED}/records.py"
+EVALUATION = f"{SCHED}/evaluation.py"
+COMPLETION = f"{SCHED}/completion.py"
+REACHABILITY = f"{SCHED}/reachability.py"
+LIMIT_GROUPS = f"{SCHED}/limit_groups.py"
+PROPAGATION = f"{SCHED}/propagation.py"
+PERSISTENCE = f"{SCHED}/persistence.py"
 RUNAHEAD = f"{SCHED}/runahead.py"
-SPAWNING = f"{SCHED}/spawning.py"
+SPAWN = f"{SCHED}/spawn.py"
 STALL = f"{SCHED}/stall.py"
-SUICIDE = f"{SCHED}/suicide.py"
 
 SCHED_BUGS = (
     Bug(
         "a late parent runs its child again (finished removed at once)",
         (
             Edit(
-                OUTPUTS, "        fresh = flows - memory.spawned\n", "        fresh = flows\n"
+                PROPAGATION,
+                "        fresh = flows - memory.spawned\n",
+                "        fresh = flows\n",
             ),
             Edit(
-                OUTPUTS,
+                PROPAGATION,
                 "            fresh -= memory.verdicts.keys()\n",
                 "            fresh = frozenset(\n"
                 "                flow\n"
@@ -53,14 +54,14 @@ SCHED_BUGS = (
     ),
     Bug(
         "implied outputs are missing",
-        (Edit(OUTPUTS, "(*implied, output) for output", "(output,) for output"),),
+        (Edit(PROPAGATION, "(*implied, output) for output", "(output,) for output"),),
     ),
     Bug(
         "pruning leaves a task in the pool",
         (
             Edit(
-                JUDGEMENT,
-                "        leave(draft, task)\n        verdict = Verdict(VerdictKind.PRUNED",
+                REACHABILITY,
+                "        leave(context, task)\n        verdict = Verdict(VerdictKind.PRUNED",
                 "        verdict = Verdict(VerdictKind.PRUNED",
             ),
         ),
@@ -70,21 +71,21 @@ SCHED_BUGS = (
         (
             Edit(
                 STALL,
-                "    if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED):\n",
-                "    if task.standing is Standing.INCOMPLETE:\n",
+                "    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):\n",
+                "    if task.standing is PoolState.INCOMPLETE:\n",
             ),
         ),
     ),
     Bug(
         "a handled failure ends every later cycle unseen",
-        (Edit(CONDITIONS, "value = LOST if inside else OPEN", "value = LOST"),),
+        (Edit(EVALUATION, "value = LOST if inside else OPEN", "value = LOST"),),
     ),
     Bug(
         "an absolute parent forgets later points",
         (
             Edit(
-                f"{SCHED}/absolute.py",
-                "draft.to_start.append((node, flow, _first_point(pool, flow)))\n",
+                f"{SCHED}/absolute_triggers.py",
+                "context.chains_to_start.append((node, flow, _first_point(pool, flow)))\n",
                 "pass\n",
             ),
         ),
@@ -93,9 +94,9 @@ SCHED_BUGS = (
         "a suicide is ignored while its task is not spawned",
         (
             Edit(
-                SUICIDE,
-                "            condemn(draft, node, point, frozenset({flow}), BY_SUICIDE)\n",
-                "            pass\n",
+                COMPLETION,
+                "mark_unreachable(context, node, point, frozenset({flow}), BY_SUICIDE)\n",
+                "pass\n",
             ),
         ),
     ),
@@ -103,8 +104,8 @@ SCHED_BUGS = (
         "a suicide does not reach what ends incomplete after it",
         (
             Edit(
-                ENDING,
-                "        apply_level_to(draft, task)\n",
+                COMPLETION,
+                "        apply_level_to(context, task)\n",
                 "",
             ),
         ),
@@ -123,9 +124,9 @@ SCHED_BUGS = (
         "a failure that is tried again is an output",
         (
             Edit(
-                ENDING,
+                COMPLETION,
                 "    task.waits[RETRY] = None\n",
-                "    task.waits[RETRY] = None\n    make(draft, task, output)\n",
+                "    task.waits[RETRY] = None\n    make(context, task, output)\n",
             ),
         ),
     ),
@@ -133,7 +134,7 @@ SCHED_BUGS = (
         "OR is read as AND",
         (
             Edit(
-                CONDITIONS,
+                EVALUATION,
                 "return any(holds(term, mask)",
                 "return all(holds(term, mask)",
             ),
@@ -143,9 +144,9 @@ SCHED_BUGS = (
         "-any of a family is read as -all",
         (
             Edit(
-                f"{SCHED}/compile_plan.py",
-                "members, term.outputs, term.every)",
-                "members, term.outputs, True)",
+                f"{SCHED}/index_builder.py",
+                "members, term.outputs, term.every\n",
+                "members, term.outputs, True\n",
             ),
         ),
     ),
@@ -153,38 +154,44 @@ SCHED_BUGS = (
         "a restart forgets an atom (prerequisites not saved)",
         (
             Edit(
-                RECORDS, "return row.true if row.bits is None", "return () if row.bits is None"
+                PERSISTENCE,
+                "return row.true if row.bits is None",
+                "return () if row.bits is None",
             ),
         ),
     ),
     Bug(
         "a restart forgets that a parent finished",
-        (Edit(RECORDS, "dict(self.made), dict(self.verdicts)", "dict(self.made), {}"),),
+        (Edit(PERSISTENCE, "dict(self.made), dict(self.verdicts)", "dict(self.made), {}"),),
     ),
     Bug(
         "a limit group leaks a place",
         (
             Edit(
-                ENDING,
-                "    draft.pool.queues[limit].active -= 1\n",
-                "    draft.pool.queues[limit].active -= task.try_number == 1\n",
+                COMPLETION,
+                "    context.pool.queues[limit].active -= 1\n",
+                "    context.pool.queues[limit].active -= task.try_number == 1\n",
             ),
         ),
     ),
     Bug(
         "a limit group lets one too many in",
         (
-            Edit(LIMITS, "queue.heap or 0 < queue.limit <= queue", "0 < queue.limit < queue"),
-            Edit(LIMITS, "not 0 < queue.limit <= queue", "not 0 < queue.limit < queue"),
+            Edit(
+                LIMIT_GROUPS,
+                "queue.heap or 0 < queue.limit <= queue",
+                "0 < queue.limit < queue",
+            ),
+            Edit(LIMIT_GROUPS, "not 0 < queue.limit <= queue", "not 0 < queue.limit < queue"),
         ),
     ),
     Bug(
         "what a succeeded task did not make counts as lost",
         (
             Edit(
-                f"{SCHED}/deaths.py",
-                "FINISHED = Verdict(VerdictKind.FINISHED, Value.NOT_TAKEN",
-                "FINISHED = Verdict(VerdictKind.FINISHED, Value.LOST",
+                f"{SCHED}/reachability.py",
+                "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN",
+                "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.LOST",
             ),
         ),
     ),
@@ -192,10 +199,11 @@ SCHED_BUGS = (
         "outputs of an incomplete task die",
         (
             Edit(
-                ENDING,
-                "        task.stage = Stage.INCOMPLETE\n",
-                "        task.stage = Stage.INCOMPLETE\n"
-                "        condemn(draft, task.plan, task.point, task.flows, FINISHED)\n",
+                COMPLETION,
+                "        task.stage = JobPhase.INCOMPLETE\n",
+                "        task.stage = JobPhase.INCOMPLETE\n"
+                "        mark_unreachable("
+                "context, task.plan, task.point, task.flows, FINISHED)\n",
             ),
         ),
     ),
@@ -203,18 +211,18 @@ SCHED_BUGS = (
         "what failed before the start counts as having happened",
         (
             Edit(
-                CONDITIONS,
+                EVALUATION,
                 "pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE",
                 "TRUE",
             ),
         ),
     ),
     Bug(
-        "a chain breaks when its head leaves unreleased",
+        "a chain breaks when its head leaves unadmitted",
         (
             Edit(
-                SPAWNING,
-                "    if not task.released or task.plan.in_sequence:\n",
+                SPAWN,
+                "    if not task.admitted or task.plan.in_sequence:\n",
                 "    if False:\n",
             ),
         ),
@@ -223,7 +231,7 @@ SCHED_BUGS = (
         "a report of an old job is believed",
         (
             Edit(
-                f"{SCHED}/jobs.py",
+                f"{SCHED}/job_events.py",
                 "task is None or task.submit != submit or",
                 "task is None or",
             ),
@@ -233,7 +241,7 @@ SCHED_BUGS = (
         "what may still be asked for is forgotten",
         (
             Edit(
-                f"{SCHED}/housekeeping.py",
+                f"{SCHED}/step.py",
                 "horizon = Point(earliest - plan.reach_back - plan.lead)",
                 "horizon = earliest",
             ),

@@ -8,7 +8,7 @@ import pytest
 from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually
-from tidewheel.core.queue.attempt_tokens import attempt_token
+from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.server.routes import Needs
 from tidewheel.server.table import ROUTES
 

@@ -9,7 +9,7 @@ from tests.support.http_server import running_server
 from tests.support.workflow_folders import put, sip_files
 from tidewheel.core.graph.findings import Severity
 from tidewheel.core.operator.blocks import InvalidSbi
-from tidewheel.core.operator.commands import Trigger
+from tidewheel.core.operator.verbs import Trigger
 from tidewheel.errors import Aborted, BadSetting, NotFound, Refused, SbiTaken
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")

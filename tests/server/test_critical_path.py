@@ -5,8 +5,8 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path, running_server
 from tests.support.prepared_run import PreparedRun
-from tidewheel.core.sched.events import FlowChoice, TimerFired, Trigger
-from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.events import FlowChoice, TasksTriggered, TimerFired
+from tidewheel.core.sched.spawn import RETRY
 
 FLOW = """
 [scheduling]
@@ -57,7 +57,7 @@ def test_it_leads_through_the_parent_that_was_last_with_every_try(path):
 def test_a_new_flow_begins_a_path_of_its_own(path):
     run = path.run.succeeds("1/slow", "1/quick", "1/join")
     assert path() == [("1/quick", 1), ("1/join", 1)]
-    run.happens(Trigger(tasks=(run.key("1/slow"),), at=run.now, flow=FlowChoice.NEW))
+    run.happens(TasksTriggered(tasks=(run.key("1/slow"),), at=run.now, flow=FlowChoice.NEW))
     run.succeeds("1/slow")
     assert path() == [("1/slow", 2)]
 

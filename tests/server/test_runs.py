@@ -100,7 +100,7 @@ def test_a_command_is_obeyed_refused_and_written_down(server, operator, run):
 def test_a_command_that_reopens_a_run_is_kept_where_no_scheduler_serves(tmp_path):
     tidewheel = CommandLine(tmp_path)
     run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
-    run.happens(events.Stop(StopMode.NOW, run.now), ends=True)
+    run.happens(events.RunStopped(StopMode.NOW, run.now), ends=True)
     with running_server(tidewheel.store, home=tidewheel.state) as server:
         operator, path = server.caller("operate"), f"/runs/{in_path(run.name)}"
         for verb, body in (("hold", {"ids": ["2/prep"]}), ("pause", {}), ("stop", {})):

@@ -13,7 +13,6 @@ from tests.support.prepared_run import FLOW, PreparedRun
 from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.operator.commands import Hold, Pause, Reload, Trigger
 from tidewheel.core.operator.definition import (
     NewRun,
     RunOptions,
@@ -21,6 +20,7 @@ from tidewheel.core.operator.definition import (
     StoredFile,
     sealed,
 )
+from tidewheel.core.operator.verbs import Hold, Pause, Reload, Trigger
 from tidewheel.errors import (
     AmbiguousRun,
     Declined,

@@ -14,6 +14,7 @@ from typing import Any
 from tests.kit.memory import MemoryStore
 from tests.kit.rules.facts import BrokenInvariant, TaskFacts, demand
 from tests.kit.scenario import compile_flow, word_of
+from tests.kit.sched_invariants import check_invariants
 from tests.sim.joint_case import Flow, read_id
 from tests.sim.joint_judge import JointInvariants
 from tests.sim.sched_oracle import (
@@ -27,12 +28,11 @@ from tests.sim.sched_oracle import (
 )
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.invariants import check_invariants
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import PutMemory, rebuild
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import PutMemory, rebuild
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import VerdictKind
+from tidewheel.core.sched.task_state import VerdictKind
 
 # After these the attempt is made again.
 AGAIN = ("lapse", "yield")
@@ -42,7 +42,7 @@ AGAIN = ("lapse", "yield")
 class Core:
     """A pool read from the store, as `disagreements` asks for it."""
 
-    core: Pool
+    core: TaskPool
     status: str
 
     @property
@@ -85,7 +85,7 @@ def _read(
 ) -> Ended:
     number = judge.run_number
     view, stored = run(store.run(number)), run(store.read_run(number))
-    plan = plan_of(compile_flow(flow.definition.text))
+    plan = build_index(compile_flow(flow.definition.text))
     pool = rebuild(plan, stored.changes, store.past(number))
     rows = [one for one in stored.changes if isinstance(one, PutMemory)]
     rows += run(store.forgotten(number))

@@ -30,7 +30,7 @@ from tests.sim.sched_oracle import (
     Key,
     Leaf,
 )
-from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
+from tidewheel.core.operator.requests import RunBatch, RunClaim, RunLease
 
 ACTIVE_STAGES = (1, 2, 3)
 # When these touched no task they told nobody anything.
@@ -46,7 +46,7 @@ class JointInvariants(Invariants):
     """The judge of one schedule with one run."""
 
     graph: Graph
-    on_batch: Callable[[Batch], None]
+    on_batch: Callable[[RunBatch], None]
     run_number = 0
     wild = False  # operators trigger, set and remove: P3 and the oracle know nothing of that
 
@@ -83,7 +83,7 @@ class JointInvariants(Invariants):
             return LOST
         if call.operation == "renew_run":
             return LOST if self._deadline is None else KNOWN
-        number = cast("Batch", call.args[1]).number
+        number = cast("RunBatch", call.args[1]).number
         return WRITTEN if number == self.batch + 1 and self._deadline is not None else KNOWN
 
     def finish(self, answer: object) -> None:
@@ -131,7 +131,7 @@ class JointInvariants(Invariants):
         if call.operation in SILENT and not touched:
             return
         if self._expected == WRITTEN:
-            self._write(tables, *cast("tuple[RunLease, Batch]", call.args))
+            self._write(tables, *cast("tuple[RunLease, RunBatch]", call.args))
         self._hear(tables, touched)
         row = tables.run[self.run_number]
         seen = f"{call.operation} left epoch {row['epoch']}, batch {row['batch']}"
@@ -139,7 +139,7 @@ class JointInvariants(Invariants):
         demand(good, "P21 each batch is written once, in order", seen)
         self._check_active(tables)
 
-    def _write(self, tables: Tables, lease: RunLease, batch: Batch) -> None:
+    def _write(self, tables: Tables, lease: RunLease, batch: RunBatch) -> None:
         self.on_batch(batch)
         self.batch = batch.number
         queue = f"run:{tables.run[self.run_number]['name']}"

@@ -23,6 +23,7 @@ from tests.kit.network import Link, run_at_once
 from tests.kit.processes import Process
 from tests.kit.rules.executions import Execution
 from tests.kit.rules.steps import Step
+from tests.kit.sched_invariants import fingerprint
 from tests.kit.simulated_world import (
     KEEP_FOR_EVER,
     Beginning,
@@ -35,13 +36,12 @@ from tests.sim.joint_judge import JointInvariants
 from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.operator.definition import NewRun
-from tidewheel.core.operator.requests import Batch, StoredRun
+from tidewheel.core.operator.requests import RunBatch, StoredRun
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Abilities, QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import rebuild
+from tidewheel.core.sched.persistence import rebuild
 from tidewheel.scheduler.driving import Drive
 from tidewheel.services.service import Service
 
@@ -252,7 +252,7 @@ class RunWorld(SimulatedWorld):
         super().check_ending()
         check_ending(self._flow, self._judge, self._store, run_at_once)
 
-    def _on_batch(self, batch: Batch) -> None:
+    def _on_batch(self, batch: RunBatch) -> None:
         self._changed_at = self._loop.time()
         submitted = [task.id for task in batch.submissions]
         timers = [(*one,) for one in (*batch.timers, *batch.timers_gone)]

@@ -100,7 +100,7 @@ def _unlawful_suicides(run: Driven, oracle: Oracle) -> list[str]:
             found.append(f"{name} was removed by a suicide that does not hold")
         left = fate.word in ("open", "blocked") or fate.is_incomplete
         task = run.run.core.tasks.get(key)
-        if oracle.suicide_is_absolute(key) and (task is None or not task.released):
+        if oracle.suicide_is_absolute(key) and (task is None or not task.admitted):
             left = False  # removed when it is asked for or released: it has no last point
         if not removed and left and oracle.suicide_holds(key):
             found.append(f"{name} was not removed by a suicide that holds")

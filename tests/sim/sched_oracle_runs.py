@@ -84,19 +84,19 @@ class Driven:
         """Go on with another definition."""
         self._follow(case)
         graph = compile_flow(flow_text(case.graph))
-        self._apply(events.Reload(graph, self.run.now))
+        self._apply(events.RunReloaded(graph, self.run.now))
 
     def runs_again(self, key: Key, job: Try) -> None:
         """Forget that a task ran, and run it once more: its job does this then."""
         self._made.pop(key, None)
-        self._apply(events.Remove(tasks=(_core_key(key),), at=self.run.now))
+        self._apply(events.TasksRemoved(tasks=(_core_key(key),), at=self.run.now))
         self.mends(key, job)
 
     def mends(self, key: Key, job: Try) -> None:
         """Run a task that has run once more: its job does this then."""
         outcomes = {**self.case.outcomes, key: (*self.case.outcomes[key], job)}
         self._follow(Case(self.case.graph, outcomes))
-        self._apply(events.Trigger(tasks=(_core_key(key),), at=self.run.now))
+        self._apply(events.TasksTriggered(tasks=(_core_key(key),), at=self.run.now))
 
     def ran_once(self, key: Key) -> None:
         """What a task did before it ran for the last time is no part of the run."""
@@ -108,7 +108,7 @@ class Driven:
         """Run a task that has not run, whatever it needs."""
         done = self.by_hand
         self.by_hand = replace(done, triggered=done.triggered | {key})
-        self._apply(events.Trigger(tasks=(_core_key(key),), at=self.run.now))
+        self._apply(events.TasksTriggered(tasks=(_core_key(key),), at=self.run.now))
 
     def sets(self, key: Key) -> None:
         """Let a task that has not run count as run."""
@@ -116,7 +116,7 @@ class Driven:
         self.by_hand = replace(done, succeeded=done.succeeded | {key})
         self._made[key].update((SUBMITTED, STARTED, SUCCEEDED))
         self._apply(
-            events.SetOutputs(task=_core_key(key), at=self.run.now, outputs=(SUCCEEDED,))
+            events.OutputsSet(task=_core_key(key), at=self.run.now, outputs=(SUCCEEDED,))
         )
 
     def removes(self, key: Key) -> None:
@@ -124,13 +124,13 @@ class Driven:
         if key in self.pool:
             done = self.by_hand
             self.by_hand = replace(done, removed=done.removed | {key})
-        self._apply(events.Remove(tasks=(_core_key(key),), at=self.run.now))
+        self._apply(events.TasksRemoved(tasks=(_core_key(key),), at=self.run.now))
 
     def holds(self, key: Key) -> None:
-        self._apply(events.Hold((_core_key(key),), self.run.now))
+        self._apply(events.TasksHeld((_core_key(key),), self.run.now))
 
     def releases_all(self) -> None:
-        self._apply(events.ReleaseAll(self.run.now))
+        self._apply(events.AllReleased(self.run.now))
 
     def to_the_end(self) -> Driven:
         for _ in range(STEPS_MAX):
@@ -275,7 +275,7 @@ class Driven:
         One by an absolute atom concerns points without end: there it is applied at release.
         """
         for key in self.pool if self._killers else ():
-            if not self.run.core.tasks[key].released and self._is_killed_from_afar(key):
+            if not self.run.core.tasks[key].admitted and self._is_killed_from_afar(key):
                 continue
             if key not in self._jobs and self._is_killed(key):
                 raise Broken(f"{key[0]}/{key[1]} is in the pool and a suicide holds")
@@ -350,7 +350,7 @@ def _said(event: Event) -> str:
             return f"{key[0]}/{key[1]}/{submit} submitted"
         case events.TimerFired(key, name):
             return f"timer {name} of {key}"
-        case events.Reload():
+        case events.RunReloaded():
             return "reload"
         case _:
             return str(event)

@@ -18,11 +18,11 @@ from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
 from tests.sim.seeds import CAMPAIGNS
-from tidewheel.core.operator.applying import events_of
-from tidewheel.core.operator.commands import Set, Trigger
+from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.verbs import Set, Trigger
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.spawning import RETRY
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import RETRY
+from tidewheel.core.sched.task_state import Key
 
 ADVICE = CAMPAIGNS["advice"]
 FAILING = 0.3  # of all jobs, before everything is mended

@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
+from tests.kit.sched_invariants import fingerprint
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import Arrow
 from tests.sim.sched_oracle import Graph as Drawn
@@ -20,14 +21,13 @@ from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there
 from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import Command
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.run_log import RunLog
+from tidewheel.core.operator.verbs import Command
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.core.sched.preview import preview
 from tidewheel.errors import Refused
 
@@ -98,7 +98,7 @@ class Operator:
             graph = compile_flow(flow_text(drawn), policy)
         except AssertionError:
             return
-        self.run.happens(events.Reload(graph, self.run.now))
+        self.run.happens(events.RunReloaded(graph, self.run.now))
         self.drawn, self.names, self.final = drawn, sorted(graph.nodes), drawn.final
 
     def commands(self, command: Command) -> None:
@@ -125,28 +125,28 @@ class Operator:
         point = str(rng.randint(1, self.final))
         return rng.choice(
             (
-                commands.Trigger(ids=ids, flow=flow, wait=rng.random() < 0.2),
-                commands.Trigger(ids=ids, flow=flow, on_resume=rng.random() < 0.3),
-                commands.Trigger(ids=ids, flow="new", until=point),
-                commands.Trigger(ids=ids, flow="new", ignore_before=True, from_point=point),
-                commands.Trigger(ids=(point,), all_at_point=True, flow=flow),
-                commands.Set(ids=ids, flow=flow, wait=rng.random() < 0.2),
-                commands.Set(ids=ids, flow=flow, outputs=(rng.choice(("fail", "start")),)),
-                commands.Set(ids=ids, flow=flow, prerequisites=("all",)),
-                commands.Remove(ids=ids, flow=flow, kill=rng.random() < 0.5),
-                commands.Remove(ids=ids, forget=True, kill=rng.random() < 0.5),
-                commands.Hold(ids=ids),
-                commands.Hold(after=point),
-                commands.Release(ids=ids),
-                commands.Release(everything=True),
-                commands.Kill(ids=ids),
-                commands.Poll(ids=ids),
-                commands.Pause(),
-                commands.Resume(),
-                commands.Resume(),
-                commands.Stop(at_point=point),
-                commands.Stop(at_point="none"),
-                commands.Stop(flow=rng.randint(1, 3)),
+                verbs.Trigger(ids=ids, flow=flow, wait=rng.random() < 0.2),
+                verbs.Trigger(ids=ids, flow=flow, on_resume=rng.random() < 0.3),
+                verbs.Trigger(ids=ids, flow="new", until=point),
+                verbs.Trigger(ids=ids, flow="new", ignore_before=True, from_point=point),
+                verbs.Trigger(ids=(point,), all_at_point=True, flow=flow),
+                verbs.Set(ids=ids, flow=flow, wait=rng.random() < 0.2),
+                verbs.Set(ids=ids, flow=flow, outputs=(rng.choice(("fail", "start")),)),
+                verbs.Set(ids=ids, flow=flow, prerequisites=("all",)),
+                verbs.Remove(ids=ids, flow=flow, kill=rng.random() < 0.5),
+                verbs.Remove(ids=ids, forget=True, kill=rng.random() < 0.5),
+                verbs.Hold(ids=ids),
+                verbs.Hold(after=point),
+                verbs.Release(ids=ids),
+                verbs.Release(everything=True),
+                verbs.Kill(ids=ids),
+                verbs.Poll(ids=ids),
+                verbs.Pause(),
+                verbs.Resume(),
+                verbs.Resume(),
+                verbs.Stop(at_point=point),
+                verbs.Stop(at_point="none"),
+                verbs.Stop(flow=rng.randint(1, 3)),
             )
         )
 
@@ -180,7 +180,7 @@ class Editor(Operator):
                 self.said.append("continue")
                 self.run.happens(events.RunContinued(self.run.now))
             elif roll < 0.73:
-                self.commands(commands.Stop(after_task=self.a_plain_id()))
+                self.commands(verbs.Stop(after_task=self.a_plain_id()))
             else:
                 self.commands(self.chooses())
 

@@ -22,13 +22,13 @@ from typing import cast
 
 import pytest
 
+from tests.kit.sched_invariants import fingerprint
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Oracle, Try, leaves
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there, sometimes_missing
 from tests.sim.sched_oracle_runs import Broken, Driven
 from tests.sim.seeds import CAMPAIGNS
-from tidewheel.core.sched.invariants import fingerprint
 
 PLAYED = CAMPAIGNS["properties"]
 RUNAHEAD_MAX = 9

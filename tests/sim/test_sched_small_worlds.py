@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.kit.scenario import compile_flow
+from tests.kit.sched_invariants import check_invariants
 from tests.sim.sched_oracle import (
     FAILED,
     STARTED,
@@ -28,15 +29,14 @@ from tests.sim.sched_oracle_text import read_graph
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import Event, JobEnd
-from tidewheel.core.sched.invariants import check_invariants
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, rebuild
+from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, rebuild
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Flows, Stage, Standing, VerdictKind
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import Flows, JobPhase, PoolState, VerdictKind
 
 NOW = Instant(1_900_000_000.0)
 STATES_MAX = 20_000
@@ -141,7 +141,7 @@ class World:
         self.graph = graph
         self.ended = 0
         pool = new_pool(compile_flow(flow_text(graph)))
-        self._plan: Plan = pool.plan
+        self._plan: DependencyIndex = pool.plan
         self._uses = graph.uses()
         self._start = self._after(pool, [events.RunStarted(NOW)], State({}, {}, ()))
 
@@ -157,14 +157,14 @@ class World:
             assert len(seen) < STATES_MAX
         return len(seen)
 
-    def _pool(self, state: State) -> Pool:
+    def _pool(self, state: State) -> TaskPool:
         return rebuild(self._plan, state.rows.values(), History(state.past))  # type: ignore[arg-type]
 
     def _following(self, state: State) -> list[State]:
         active = [
             (task.key, task.submit)
             for task in self._pool(state).tasks.values()
-            if Stage.WAITING < task.stage < Stage.INCOMPLETE
+            if JobPhase.WAITING < task.stage < JobPhase.INCOMPLETE
         ]
         if not active:
             self._judge(state)
@@ -197,8 +197,8 @@ class World:
             events.JobEnded(key, submit, ends.get(job.end, JobEnd.NOT_STARTED), NOW),
         ]
 
-    def _after(self, pool: Pool, happening: list[Event], state: State) -> State:
-        ledger = Ledger()
+    def _after(self, pool: TaskPool, happening: list[Event], state: State) -> State:
+        ledger = PoolLedger()
         ledger.rows = dict(state.rows)  # type: ignore[arg-type]
         past = dict(state.past)
         pool.past = History(past)
@@ -219,7 +219,7 @@ class World:
         self._check_so_far(pool, following)
         return following
 
-    def _check_so_far(self, pool: Pool, state: State) -> None:
+    def _check_so_far(self, pool: TaskPool, state: State) -> None:
         """P3, P4: what was submitted by now is what the ends by now allow, no more, no less."""
         active = {_plain(task.key) for task in pool.tasks.values() if task.is_active}
         submitted = {key: 1 for key, _ in state.ends} | dict.fromkeys(active, 1)
@@ -245,7 +245,7 @@ class World:
         assert bool(root_causes(pool)) is oracle.stalls, told
         assert limited or submitted == oracle.submissions, told
         left = {_plain(key) for key in pool.tasks}
-        blocked = {k for k in left if pool.tasks[_core(k)].standing is Standing.BLOCKED}
+        blocked = {k for k in left if pool.tasks[_core(k)].standing is PoolState.BLOCKED}
         assert limited or oracle.blocked_for_sure() <= blocked <= oracle.with_word("blocked"), (
             told
         )

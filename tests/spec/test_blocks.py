@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.virtual_time import in_virtual_time
 from tests.spec.test_standby import Station
-from tidewheel.core.operator.blocks import BlockCondition, Need, NewBlock, NewSbi
+from tidewheel.core.operator.blocks import BlockCondition, BlockNeed, NewBlock, NewSbi
 from tidewheel.core.operator.definition import NewRun, RunOptions
 
 
@@ -24,7 +24,7 @@ class Blocks(Station):
                 options=RunOptions(now=1.0, priority=priority),
                 given=RunOptions(mode=""),
             )
-            needs = tuple(Need(parent, BlockCondition(word)) for parent, word in parents)
+            needs = tuple(BlockNeed(parent, BlockCondition(word)) for parent, word in parents)
             made.append(NewBlock(id=name, run=run, needs=needs))
         new = NewSbi(id=sbi, body="{}", fingerprint=sbi, who="ada", blocks=tuple(made))
         await self.world.store.create_sbi(new)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.driven_run import DrivenRun
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.errors import Refused
 
 CHAIN = """
@@ -120,8 +120,8 @@ def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
     sentence = "a has no output 'redy'; did you mean ready? It has ready, day2"
     assert f"WARNING - 1/a announced no output: {sentence}" in run.log
     with pytest.raises(Refused, match="did you mean ready"):
-        run.gives(commands.Message(id="1/a", output="redy"))
-    run.gives(commands.Message(id="1/a", output="ready"))
+        run.gives(verbs.Message(id="1/a", output="redy"))
+    run.gives(verbs.Message(id="1/a", output="ready"))
     assert run.running == ["1/a/1", "1/b/1"]
 
 
@@ -133,7 +133,7 @@ def test_with_an_init_script_a_job_has_started_only_when_it_says_so(flow):
 
 def test_a_killed_task_is_held_and_not_tried_again(flow):
     run = flow(CHAIN).starts("1/a")
-    run.gives(commands.Kill(ids=("1/a",)))
+    run.gives(verbs.Kill(ids=("1/a",)))
     run.fails("1/a").waits(10)
     assert run.running == ["2/a/1"]
     assert "held" in run.log
@@ -189,7 +189,7 @@ def test_a_stalled_run_waits_for_its_timeout_and_then_stops(flow):
 
 def test_a_stall_that_is_mended_has_no_timeout(flow):
     run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT1H")).fails("1/a")
-    run.gives(commands.Set(ids=("1/a",)))
+    run.gives(verbs.Set(ids=("1/a",)))
     assert run.running == ["1/b/1"]
     assert run.waits(7200).status == "running"
 
@@ -198,8 +198,8 @@ def test_a_stalled_run_that_was_let_go_goes_on_with_the_trigger_that_reopened_it
     run = flow(one_point("a => b", "[[a, b]]", "stall timeout = PT0S")).fails("1/a")
     assert run.view.owner is None
     with pytest.raises(Refused, match="tidewheel run flow/run1"):
-        run.gives(commands.Hold(ids=("1/a",)))
-    kept = run.asks(commands.Trigger(ids=("1/a",)))
+        run.gives(verbs.Hold(ids=("1/a",)))
+    kept = run.asks(verbs.Trigger(ids=("1/a",)))
     run.carries_on()
     assert run.answer(kept).refused is None
     assert (run.status, run.running) == ("running", ["1/a/2"])
@@ -210,7 +210,7 @@ def test_a_stalled_run_that_was_let_go_goes_on_with_the_trigger_that_reopened_it
 def test_a_completed_run_is_reopened_and_completes_again(flow):
     run = flow(one_point("a => b", "[[a, b]]")).ends("1/a").ends("1/b")
     assert run.status == "completed"
-    run.asks(commands.Trigger(ids=("1/a",)))
+    run.asks(verbs.Trigger(ids=("1/a",)))
     run.carries_on()
     assert (run.status, run.running) == ("running", ["1/a/2"])
     run.ends("1/a")
@@ -219,7 +219,7 @@ def test_a_completed_run_is_reopened_and_completes_again(flow):
 
 def test_a_trigger_that_the_end_of_its_run_overtook_is_kept(flow):
     run = flow(CHAIN)
-    late = run.asks(commands.Trigger(ids=("1/b",)))
+    late = run.asks(verbs.Trigger(ids=("1/b",)))
     run.lets_go().carries_on()
     assert run.answer(late).refused is None and "1/b/1" in run.running
 
@@ -227,14 +227,14 @@ def test_a_trigger_that_the_end_of_its_run_overtook_is_kept(flow):
 def test_what_nobody_had_taken_when_a_run_stopped_is_the_same_submission_later(flow):
     run = flow(CHAIN)
     before = run.running
-    run.gives(commands.Stop(mode="now"))
+    run.gives(verbs.Stop(mode="now"))
     run.carries_on()
     assert run.running == before
 
 
 def test_a_stopped_run_is_carried_on_where_it_was(flow):
     run = flow(CHAIN)
-    run.gives(commands.Stop())
+    run.gives(verbs.Stop())
     run.ends("1/a")
     assert run.status == "stopping"
     run.ends("2/a")
@@ -247,7 +247,7 @@ def test_a_clean_stop_waits_for_no_task_that_no_worker_has_taken(flow):
     run = flow(CHAIN)
     run.worker_has_room = False
     run.ends("1/a")
-    run.gives(commands.Stop())
+    run.gives(verbs.Stop())
     assert run.status == "stopping"
     run.worker_has_room = True
     assert run.goes_on().running == ["1/b/1", "2/a/1"]
@@ -262,7 +262,7 @@ def test_a_clean_stop_that_another_scheduler_takes_over_waits_for_no_more(flow):
     run = flow(CHAIN)
     run.worker_has_room = False
     run.ends("1/a")
-    run.gives(commands.Stop())
+    run.gives(verbs.Stop())
     run.worker_has_room = True
     run.crash()
     assert (run.status, "1/b" in run.tasks) == ("stopping", False)
@@ -273,14 +273,14 @@ def test_a_clean_stop_that_another_scheduler_takes_over_waits_for_no_more(flow):
 def test_a_clean_stop_waits_for_a_simulated_job(flow):
     text = one_point("a => b", "[[[simulation]]]\ndefault run length = PT30S\n[[a, b]]")
     run = flow(text, mode="simulation")
-    run.gives(commands.Stop())
+    run.gives(verbs.Stop())
     assert run.waits(20).status == "stopping"
     assert run.waits(10).status == "stopped"
 
 
 def test_stop_now_leaves_the_jobs_and_finds_them_again(flow):
     run = flow(CHAIN).starts("1/a")
-    run.gives(commands.Stop(mode="now"))
+    run.gives(verbs.Stop(mode="now"))
     assert (run.status, run.running) == ("stopped", ["1/a/1", "2/a/1"])
     run.ends("1/a").carries_on()
     assert run.running == ["1/b/1", "2/a/1"]
@@ -323,25 +323,25 @@ def test_one_node_may_be_skipped_in_a_live_run(flow):
 
 def test_a_broadcast_changes_the_jobs_to_come(flow):
     run = flow(CHAIN)
-    run.gives(commands.Broadcast(namespaces=("b",), settings=("[environment]X=7",)))
+    run.gives(verbs.Broadcast(namespaces=("b",), settings=("[environment]X=7",)))
     run.crash().ends("1/a")
     assert 'X="7"' in run.jobs["1/b/01"]
-    run.gives(commands.Broadcast(namespaces=("b",), cancel=("[environment]X",)))
+    run.gives(verbs.Broadcast(namespaces=("b",), cancel=("[environment]X",)))
     assert 'X="7"' not in run.ends("2/a").jobs["2/b/01"]
 
 
 def test_a_broadcast_of_nonsense_is_refused_with_what_would_be_accepted(flow):
     run = flow(CHAIN)
     with pytest.raises(Refused, match=r"there is no task or family c"):
-        run.gives(commands.Broadcast(namespaces=("c",), settings=("script=true",)))
+        run.gives(verbs.Broadcast(namespaces=("c",), settings=("script=true",)))
     with pytest.raises(Refused, match="script"):
-        run.gives(commands.Broadcast(settings=("scirpt=true",)))
+        run.gives(verbs.Broadcast(settings=("scirpt=true",)))
 
 
 def test_a_reload_takes_the_whole_definition(flow):
     run = flow(CHAIN)
     digest = run.reads(CHAIN.replace("a => b", "a => c => b") + "    [[c]]\n")
-    run.gives(commands.Reload(definition=digest))
+    run.gives(verbs.Reload(definition=digest))
     assert run.ends("1/a").running == ["1/c/1", "2/a/1"]
     assert run.crash().ends("1/c").running == ["1/b/1", "2/a/1"]
 
@@ -351,7 +351,7 @@ def test_a_reload_of_a_broken_definition_changes_nothing(flow):
     broken = run.home / "runs/flow/run1/flow.cylc"
     broken.write_text(CHAIN.replace("a => b", "a => => b"))
     with pytest.raises(Refused, match="error"):
-        run.gives(commands.Reload())
+        run.gives(verbs.Reload())
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 
@@ -359,7 +359,7 @@ def test_a_reload_to_a_place_that_nobody_described_changes_nothing(flow):
     run = flow(CHAIN)
     digest = run.reads(CHAIN.replace("script = echo hello", "platform = moon"))
     with pytest.raises(Refused, match="platform = moon of b is not described"):
-        run.gives(commands.Reload(definition=digest))
+        run.gives(verbs.Reload(definition=digest))
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 
@@ -377,23 +377,23 @@ def test_a_broadcast_of_a_place_that_nobody_described_is_refused(flow, setting, 
     words = r"= moon of .*b.* is not described: no job would go there; known are localhost"
     for points in (("*",), ("1",)):
         with pytest.raises(Refused, match=words):
-            run.gives(commands.Broadcast(namespaces=names, points=points, settings=(setting,)))
-    run.gives(commands.Broadcast(namespaces=names, settings=("platform=localhost",)))
+            run.gives(verbs.Broadcast(namespaces=names, points=points, settings=(setting,)))
+    run.gives(verbs.Broadcast(namespaces=names, settings=("platform=localhost",)))
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 
 def test_a_task_that_is_skipped_may_be_broadcast_any_place_until_it_is_live(flow):
     run = flow(CHAIN)
-    run.gives(commands.Broadcast(settings=("run mode=skip", "platform=moon")))
+    run.gives(verbs.Broadcast(settings=("run mode=skip", "platform=moon")))
     with pytest.raises(Refused, match="platform = moon of a, b is not described"):
-        run.gives(commands.Broadcast(settings=("run mode=live",)))
-    run.gives(commands.Broadcast(clear=True))
+        run.gives(verbs.Broadcast(settings=("run mode=live",)))
+    run.gives(verbs.Broadcast(clear=True))
 
 
 def test_a_run_may_start_paused_and_hold_after_a_point(flow):
     run = flow(CHAIN, paused=True, hold_after="1")
     assert (run.status, run.running) == ("paused", [])
-    run.gives(commands.Resume())
+    run.gives(verbs.Resume())
     assert run.running == ["1/a/1"]
 
 
@@ -406,13 +406,13 @@ def test_a_run_may_start_from_one_task(flow):
 def test_an_unknown_command_is_refused_and_the_run_goes_on(flow):
     run = flow(CHAIN)
     with pytest.raises(Refused, match="no task zzz"):
-        run.gives(commands.Trigger(ids=("1/zzz",)))
+        run.gives(verbs.Trigger(ids=("1/zzz",)))
     assert run.ends("1/a").running == ["1/b/1", "2/a/1"]
 
 
 def test_a_run_stops_at_a_time(flow):
     run = flow(CHAIN)
-    run.gives(commands.Stop(at_time="PT1M"))
+    run.gives(verbs.Stop(at_time="PT1M"))
     assert run.waits(61).status == "stopping"
 
 
@@ -436,7 +436,7 @@ def test_a_retry_is_no_failure_that_aborts(flow):
 
 def test_a_command_that_came_too_late_is_not_obeyed_when_the_run_is_carried_on(flow):
     run = flow(CHAIN)
-    late = run.asks(commands.Pause())
+    late = run.asks(verbs.Pause())
     run.lets_go().carries_on()
     assert run.status == "running"
     assert "ended before it could obey" in run.answer(late).refused
@@ -460,7 +460,7 @@ def test_what_an_xtrigger_answers_reaches_the_job_and_no_shell_expands_it(flow):
 
 def test_a_command_meets_the_run_as_it_was_seen_before_the_latest_reports(flow):
     run = flow(CHAIN).ends_unheard("1/a")
-    run.gives(commands.Hold(ids=("1/b",)))
+    run.gives(verbs.Hold(ids=("1/b",)))
     assert run.running == ["2/a/1"]
 
 
@@ -479,7 +479,7 @@ def test_the_id_of_a_pushed_message_is_never_taken_for_a_command(flow, tmp_path,
             [[a]]
         """
     )
-    run.gives(commands.ExtTrigger(message="the data are there", trigger_id=sent))
+    run.gives(verbs.ExtTrigger(message="the data are there", trigger_id=sent))
     lines = run.jobs["1/a/01"].splitlines()
     first = next(k for k, line in enumerate(lines) if line.startswith("CYLC_EXT_TRIGGER_ID="))
     script = f'{lines[first]}\nprintf %s "$CYLC_EXT_TRIGGER_ID"'
@@ -492,10 +492,10 @@ def test_the_id_of_a_pushed_message_is_never_taken_for_a_command(flow, tmp_path,
 @pytest.mark.parametrize(("first", "then"), [("live", "simulation"), ("simulation", "live")])
 def test_a_job_is_killed_as_it_was_begun_whatever_the_mode_is_now(flow, first, then):
     run = flow(CHAIN)
-    run.gives(commands.Broadcast(namespaces=("b",), settings=(f"run mode = {first}",)))
+    run.gives(verbs.Broadcast(namespaces=("b",), settings=(f"run mode = {first}",)))
     run.ends("1/a")
-    run.gives(commands.Broadcast(namespaces=("b",), settings=(f"run mode = {then}",)))
-    assert run.gives(commands.Kill(ids=("1/b",)))["killed"] == ["1/b"]
+    run.gives(verbs.Broadcast(namespaces=("b",), settings=(f"run mode = {then}",)))
+    assert run.gives(verbs.Kill(ids=("1/b",)))["killed"] == ["1/b"]
     if first == "live":
         run.fails("1/b")
     assert (run.running, run.status) == (["2/a/1"], "running")
@@ -549,8 +549,8 @@ def test_what_a_job_says_cannot_pass_for_a_line_of_the_run_log(flow):
 
 def test_a_time_to_stop_that_has_passed_stops_no_run_that_is_carried_on(flow):
     run = flow(CHAIN)
-    run.gives(commands.Stop(at_time="PT1H"))
-    run.gives(commands.Stop(mode="now"))
+    run.gives(verbs.Stop(at_time="PT1H"))
+    run.gives(verbs.Stop(mode="now"))
     assert run.status == "stopped"
     run.waits(7200).carries_on()
     assert run.status == "running"
@@ -595,5 +595,5 @@ def test_a_reload_of_the_same_definition_blocks_nothing_that_was_judged_before(f
             [[a, b]]
     """
     run = flow(text).fails("4/a").ends("6/a")
-    run.gives(commands.Reload(definition=run.reads(text)))
+    run.gives(verbs.Reload(definition=run.reads(text)))
     assert run.ends("6/b").status == "completed"

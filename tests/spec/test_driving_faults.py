@@ -10,10 +10,10 @@ import pytest
 from tests.kit.driven_run import DrivenRun
 from tidewheel.client.connection import Connection
 from tidewheel.client.runs import Runs
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.requests import Batch, RunClaim, RunLease
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.requests import RunBatch, RunClaim, RunLease
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.core.sched.records import PutFlow
+from tidewheel.core.sched.persistence import PutFlow
 from tidewheel.errors import NotRunning, StoreUnreachable
 
 OTHER = HostProcess(host="there", boot_id="boot", pid=3, started=3.0)
@@ -42,8 +42,8 @@ def test_what_was_obeyed_before_the_store_failed_is_not_obeyed_twice(run):
     """The second command needs the store; the first had been obeyed, and was not written."""
     digest = run.view.definition
     run.starts("1/a")
-    first = run.asks(commands.Trigger(ids=("1/b",), flow="new"))
-    second = run.asks(commands.Reload(definition=digest))
+    first = run.asks(verbs.Trigger(ids=("1/b",), flow="new"))
+    second = run.asks(verbs.Reload(definition=digest))
     run.way_to_store.loses_requests("definition")
     with pytest.raises(StoreUnreachable):
         run.goes_on()
@@ -121,15 +121,15 @@ PUSHED = """
 def test_an_xtrigger_is_watched_again_after_a_crash(tmp_path):
     run = DrivenRun(tmp_path, PUSHED)
     assert run.crash().running == []
-    run.gives(commands.ExtTrigger(message="the data are here", trigger_id="1"))
+    run.gives(verbs.ExtTrigger(message="the data are here", trigger_id="1"))
     assert run.running == ["1/a/1"]
     run.close()
 
 
 def test_a_stall_that_ends_and_comes_again_in_one_pass_has_its_timeout(tmp_path):
     run = DrivenRun(tmp_path, FLOW.replace("timeout = False", "timeout = True"))
-    run.fails("1/a").asks(commands.Pause())
-    run.asks(commands.Resume())
+    run.fails("1/a").asks(verbs.Pause())
+    run.asks(verbs.Resume())
     assert run.goes_on().status == "stalled"
     run.waits(10)
     assert (run.status, run.view.owner) == ("stalled", None)
@@ -137,7 +137,7 @@ def test_a_stall_that_ends_and_comes_again_in_one_pass_has_its_timeout(tmp_path)
 
 
 def test_a_kill_is_for_the_worker_to_do(run):
-    run.starts("1/a").gives(commands.Kill(ids=("1/a",)))
+    run.starts("1/a").gives(verbs.Kill(ids=("1/a",)))
     found = run.look(lambda store, number: store.submissions(number))
     assert [one.status for one in found] == ["cancelling"]
 
@@ -157,7 +157,7 @@ def test_a_scheduler_that_lost_its_run_tells_nobody_that_it_began(tmp_path):
     told = log.read_text()
     log.unlink()
     run.way_to_store.loses_requests("definition")
-    run.asks(commands.Reload(definition=run.view.definition))
+    run.asks(verbs.Reload(definition=run.view.definition))
     with pytest.raises(StoreUnreachable):
         run.goes_on()
     other = RunClaim(run=run.view.number, process=OTHER, dead_epoch=run.view.epoch)
@@ -194,11 +194,11 @@ def test_a_job_that_fails_and_is_removed_instead_of_tried_again_breaks_nothing(t
 def test_who_asks_a_run_that_ends_meanwhile_need_not_wait_for_an_answer(run):
     view = run.view
     lease = RunLease(run=view.number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0)
-    last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+    last = RunBatch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
 
     async def ask(store, _):
         connection = Connection(store)
-        asking = asyncio.create_task(Runs(connection).give("flow/run1", commands.Pause()))
+        asking = asyncio.create_task(Runs(connection).give("flow/run1", verbs.Pause()))
         while not await store.commands(lease.run):
             await asyncio.sleep(0)
         await store.write_batch(lease, last)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.driven_run import DrivenRun
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.errors import Refused
 
 RUNTIME = """
@@ -45,7 +45,7 @@ def flow(tmp_path: Path):
 
 
 def reload(run: DrivenRun, graph: str) -> DrivenRun:
-    run.gives(commands.Reload(definition=run.reads(definition(graph))))
+    run.gives(verbs.Reload(definition=run.reads(definition(graph))))
     return run
 
 
@@ -70,7 +70,7 @@ def test_the_job_of_a_removed_task_can_be_killed_and_is_not_tried_again(flow, cr
     run = reload(flow("R1 = a & b => d"), "R1 = b => d")
     if crashes:
         run.crash()
-    assert run.gives(commands.Kill(ids=("1/a",)))["killed"] == ["1/a"]
+    assert run.gives(verbs.Kill(ids=("1/a",)))["killed"] == ["1/a"]
     assert run.fails("1/a").running == ["1/b/1"]
     assert run.ends("1/b").ends("1/d").status == "completed"
     assert not failures(run)
@@ -150,14 +150,14 @@ def test_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
     with closing(DrivenRun(tmp_path, STRIKES, trusted=False)) as run:
         if crashes:
             run.crash()
-        run.gives(commands.Reload())
+        run.gives(verbs.Reload())
         assert "title = nothing unseen" in run.definition.text
         filters = run.directory / "Jinja2Filters"
         filters.mkdir()
         (filters / "shout.py").write_text("def shout(text):\n    return 'STRUCK'\n")
         rewritten(run, STRIKES.replace("{{ out }}", "{{ out | shout }}"))
         with pytest.raises(Refused, match="shout"):
-            run.gives(commands.Reload())
+            run.gives(verbs.Reload())
         assert run.ends("1/a").ends("1/b").status == "completed"
 
 
@@ -165,7 +165,7 @@ def test_a_definition_from_its_owners_folder_may_run_its_code_again(tmp_path, mo
     monkeypatch.setenv("DATABASE_PASSWORD", "canary")
     with closing(DrivenRun(tmp_path, STRIKES)) as run:
         rewritten(run, STRIKES.replace("R1 = a => b", "R1 = a => b => c") + "[[c]]\n")
-        run.gives(commands.Reload())
+        run.gives(verbs.Reload())
         assert "title = STRUCK canary" in run.definition.text
         assert run.ends("1/a").ends("1/b").running == ["1/c/1"]
 
@@ -175,7 +175,7 @@ def test_a_run_that_once_was_a_strangers_is_never_trusted_again(tmp_path, monkey
     monkeypatch.setenv("DATABASE_PASSWORD", "canary")
     with closing(DrivenRun(tmp_path, STRIKES, trusted=False)) as run:
         run.trusted = True
-        run.gives(commands.Reload(definition=run.reads(STRIKES)))
+        run.gives(verbs.Reload(definition=run.reads(STRIKES)))
         assert "title = STRUCK canary" in run.definition.text  # as its owner rendered it
-        run.gives(commands.Reload())
+        run.gives(verbs.Reload())
         assert "title = nothing unseen" in run.definition.text

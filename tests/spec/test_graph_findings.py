@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.flows import codes, findings_of, flow
+from tidewheel.core.graph.definition import CYLC8
 from tidewheel.core.graph.findings import Severity
-from tidewheel.core.graph.policy import CYLC8
 
 
 @pytest.mark.req("R001-9")

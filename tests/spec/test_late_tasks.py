@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.driven_run import DrivenRun
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 
 POINT = "20300317T1800Z"  # a run begins 800 seconds before
 FLOW = f"""
@@ -78,7 +78,7 @@ def test_a_scheduler_that_takes_over_says_it_if_nobody_did(flow, waits_before):
 
 def test_an_offset_that_comes_with_a_reload_counts_for_tasks_that_are_there(flow):
     run = flow(FLOW.replace("late offset = PT10M", "")).starts(f"{POINT}/a").waits(100)
-    run.gives(commands.Reload(definition=run.reads(FLOW)))
+    run.gives(verbs.Reload(definition=run.reads(FLOW)))
     run.says(f"{POINT}/a", "half way").waits(2000)
     assert run.log.count(SAID) == 1
 

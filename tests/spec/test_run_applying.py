@@ -3,8 +3,9 @@
 import pytest
 
 from tests.kit.scenario import Scenario
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import (
+from tests.kit.sched_invariants import fingerprint
+from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
     Hold,
@@ -20,7 +21,6 @@ from tidewheel.core.operator.commands import (
     Stop,
     Trigger,
 )
-from tidewheel.core.sched.invariants import fingerprint
 from tidewheel.errors import Refused
 
 

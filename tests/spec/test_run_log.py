@@ -3,13 +3,13 @@
 import pytest
 
 from tests.kit.scenario import compile_flow, compile_graph
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.run_log import RunLog, command_line, command_name
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import FlowChoice, JobEnd
+from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.sched.trigger_log import trigger_line
 
 
 class LoggedRun:
@@ -26,7 +26,7 @@ class LoggedRun:
         self.happens(events.RunStarted(0.0))
 
     def happens(self, event, **more):
-        if isinstance(event, events.Reload):
+        if isinstance(event, events.RunReloaded):
             self.graph, old = event.graph, self.graph
             outcome = step(old, self.pool, event)
         else:
@@ -50,7 +50,7 @@ class LoggedRun:
         )
 
     def triggered(self, *keys, **more):
-        return self.happens(events.Trigger(tasks=keys, at=0.0, **more))
+        return self.happens(events.TasksTriggered(tasks=keys, at=0.0, **more))
 
     def submit(self, name, point):
         return self.pool.tasks[(point, name)].submit
@@ -164,7 +164,7 @@ def test_what_keeps_a_waiting_task_is_shown():
     run = LoggedRun("a", scheduling=queue, final=9)
     assert "INFO - [2/a:waiting] => waiting(queued)" in run.lines
     assert "INFO - [6/a:waiting] => waiting(runahead)" in run.lines
-    run.happens(events.Hold(((2, "a"),), 0.0))
+    run.happens(events.TasksHeld(((2, "a"),), 0.0))
     assert run.last == ["INFO - [2/a:waiting(queued)] => waiting(held)"]
 
 
@@ -186,7 +186,7 @@ EXPIRING = """
 
 def test_an_expired_task_and_a_removed_one_are_told_apart():
     run = LoggedRun("a & b => c").ends("a")
-    run.happens(events.Remove(tasks=((1, "c"),), at=0.0))
+    run.happens(events.TasksRemoved(tasks=((1, "c"),), at=0.0))
     assert run.last[0] == "INFO - [1/c:waiting] removed from the pool"
     graph = compile_flow(EXPIRING)
     point = graph.cycling.initial
@@ -201,7 +201,7 @@ def test_a_task_that_expires_alone_is_told_too():
     run = LoggedRun(graph).ends("x", point=point).ends("y", point=point)
     run.ends("a", point=point)
     alone = FlowChoice.NONE
-    run.happens(events.SetPrerequisites(task=(point, "a"), at=0.0, flow=alone))
+    run.happens(events.PrerequisitesSet(task=(point, "a"), at=0.0, flow=alone))
     run.happens(events.TimerFired((point, "a"), "clock-expire", 0.0))
     assert run.last[0] == "INFO - [20000101T0000Z/a(flows=none):waiting] => expired"
 
@@ -220,7 +220,7 @@ def test_commands_leave_a_line():
 
 def test_a_reload_is_told_for_each_task_and_at_its_end():
     run = LoggedRun("a & b => c\nb").ends("a")
-    run.happens(events.Reload(compile_graph("a & b => c\nb"), 0.0))
+    run.happens(events.RunReloaded(compile_graph("a & b => c\nb"), 0.0))
     assert run.last == [
         "INFO - [1/b/01:preparing] reloaded task definition",
         "INFO - [1/c:waiting] reloaded task definition",
@@ -291,17 +291,17 @@ def test_jobs_of_existing_workflows_find_what_they_wait_for():
 
 
 def test_a_task_that_comes_held_says_why():
-    run = LoggedRun("a => b & c").happens(events.Hold(((1, "b"),), 0.0)).ends("a")
+    run = LoggedRun("a => b & c").happens(events.TasksHeld(((1, "b"),), 0.0)).ends("a")
     assert "INFO - [1/b:waiting] holding (as requested earlier)" in run.last
-    run = LoggedRun("a[-P1] => a", final=3).happens(events.HoldAfter(1, 0.0)).ends("a")
+    run = LoggedRun("a[-P1] => a", final=3).happens(events.AllHeldAfter(1, 0.0)).ends("a")
     assert "INFO - [2/a:waiting] holding (beyond workflow hold point: 1)" in run.last
 
 
 def test_a_kill_and_a_removal_say_so():
-    run = LoggedRun("a => b").starts("a").happens(events.Kill(((1, "a"),), 0.0))
+    run = LoggedRun("a => b").starts("a").happens(events.JobsKilled(((1, "a"),), 0.0))
     run.ends("a", JobEnd.KILLED)
     assert "WARNING - [1/a/01:failed(held)] job killed" in run.last
-    run.happens(events.Remove(tasks=((1, "a"),), at=0.0))
+    run.happens(events.TasksRemoved(tasks=((1, "a"),), at=0.0))
     gone = "DEBUG - [1/a/01:failed(held)] removed from the n=0 window: request"
     assert gone in run.all_lines
 
@@ -310,11 +310,11 @@ def test_commands_have_the_names_that_existing_jobs_look_for():
     names = map(
         command_name,
         [
-            commands.Trigger(ids=("1/a",)),
-            commands.Hold(after="3"),
-            commands.Hold(ids=("1/a",)),
-            commands.Release(everything=True),
-            commands.Pause(),
+            verbs.Trigger(ids=("1/a",)),
+            verbs.Hold(after="3"),
+            verbs.Hold(ids=("1/a",)),
+            verbs.Release(everything=True),
+            verbs.Pause(),
         ],
     )
     assert list(names) == [

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
-from tidewheel.core.operator.selecting import id_text, job_of, select, unique_key
+from tidewheel.core.operator.selection import id_text, job_of, select, unique_key
 from tidewheel.errors import Refused
 
 FAMILIES = "[[FAM]]\n[[fa, fb]]\ninherit = FAM\n[[z, lone]]\n"

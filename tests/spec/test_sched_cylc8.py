@@ -3,7 +3,7 @@
 import re
 
 from tests.kit.scenario import Scenario, compile_graph
-from tidewheel.core.sched.events import Reload, StopAtPoint
+from tidewheel.core.sched.events import RunReloaded, StopPointSet
 
 
 def cylc8(graph: str, final: int | None = None, scheduling: str = "") -> Scenario:
@@ -89,7 +89,7 @@ def test_an_incomplete_task_that_a_new_flow_meets_runs_again_at_once():
 
 def test_a_task_that_needs_something_beyond_the_stop_point_is_not_spawned():
     run = cylc8("a[+P1]? | b? => c?\na?", final=3)
-    run.happens(StopAtPoint(2, 0.0)).succeeds("1/b", "2/b")
+    run.happens(StopPointSet(2, 0.0)).succeeds("1/b", "2/b")
     assert "1/c" in run.submitted
     assert "2/c" not in run.submitted
     assert run.runs_to_the_end().status == "stopped"
@@ -144,6 +144,6 @@ def test_a_task_that_succeeded_in_vain_and_fails_in_the_next_flow_ended_as_faile
 def test_a_reload_judges_nobody_either():
     run = cylc8("a? => b\nx").fails("1/a")
     again = compile_graph("a? => b\na:fail? & x => c", "[[a, b, c, x]]", policy="cylc8")
-    run.happens(Reload(again, 0.0))
+    run.happens(RunReloaded(again, 0.0))
     assert run.verdicts == {}
     assert run.succeeds("1/x").pool == {"1/c": "running"}

@@ -1,7 +1,7 @@
 """Workflows whose jobs command their own run, as Cylc 8 runs them (SEMANTICS §8, §14)."""
 
 from tests.kit.scenario import Scenario
-from tidewheel.core.sched.events import FlowChoice, StopFlow
+from tidewheel.core.sched.events import FlowChoice, FlowStopped
 
 
 def a_run(graph, names, **options):
@@ -41,7 +41,7 @@ def test_a_task_set_with_wait_directs_the_flow_when_it_arrives():
 def test_a_stopped_flow_takes_what_waits_for_the_world():
     xtriggers = "[[xtriggers]]\nx = xrandom(0, 10)"
     run = a_run("@x => never\nc => never_again", "never, never_again, c", scheduling=xtriggers)
-    run.happens(StopFlow(1, 0.0)).succeeds("1/c")
+    run.happens(FlowStopped(1, 0.0)).succeeds("1/c")
     assert run.submitted == ["1/c"]
     assert run.completed
 
@@ -49,7 +49,7 @@ def test_a_stopped_flow_takes_what_waits_for_the_world():
 def test_a_stopped_flow_goes_on_in_the_one_that_meets_it():
     run = a_run("foo => bar => baz => qux", "foo, bar, baz, qux")
     run.succeeds("1/foo", "1/bar").triggers("1/foo", flow=FlowChoice.NEW)
-    run.succeeds("1/foo").happens(StopFlow(1, 0.0)).succeeds("1/bar")
+    run.succeeds("1/foo").happens(FlowStopped(1, 0.0)).succeeds("1/bar")
     assert run.succeeds("1/baz").pool == {"1/qux": "running"}
     assert run.runs_to_the_end().completed
 

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
-from tidewheel.core.sched.events import Stop, StopMode
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.trigger_log import triggered_off
+from tidewheel.core.sched.events import RunStopped, StopMode
+from tidewheel.core.sched.explain import triggered_off, why
 
 
 def first(run: Scenario, one: str) -> tuple[str, bool, str]:
@@ -121,7 +120,7 @@ def test_a_task_that_nothing_has_asked_for_yet():
 
 
 def test_a_run_that_is_being_stopped():
-    run = Scenario("a => b\nc").happens(Stop(StopMode.CLEAN, 0.0)).succeeds("1/a")
+    run = Scenario("a => b\nc").happens(RunStopped(StopMode.CLEAN, 0.0)).succeeds("1/a")
     assert first(run, "1/b")[0] == "the run is being stopped"
 
 

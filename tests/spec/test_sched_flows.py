@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.scenario import Scenario
-from tidewheel.core.sched.events import FlowChoice, StopFlow, Trigger
+from tidewheel.core.sched.events import FlowChoice, FlowStopped, TasksTriggered
 from tidewheel.core.sched.preview import preview
 
 GRAPH = "foo[-P1] => foo => woo => bar & baz => qux"
@@ -91,7 +91,7 @@ def test_a_reflow_can_be_bounded_at_tasks():
 
 @pytest.mark.req("R001-36")
 def test_a_reflow_can_be_cancelled():
-    run = finished().reflows("2/foo").succeeds("2/foo").happens(StopFlow(2, 0.0))
+    run = finished().reflows("2/foo").succeeds("2/foo").happens(FlowStopped(2, 0.0))
     assert sorted(run.pool) == ["2/woo", "3/foo"]
     run.runs_to_the_end()
     assert run.submitted[ALL:] == ["2/foo", "2/woo", "3/foo"]
@@ -163,7 +163,7 @@ def test_a_reflow_can_ignore_what_lies_before_it():
 @pytest.mark.req("R001-39")
 def test_a_reflow_can_be_looked_at_before_it_is_done():
     run = finished()
-    event = Trigger(tasks=((2, "baz"),), at=0.0, flow=FlowChoice.NEW)
+    event = TasksTriggered(tasks=((2, "baz"),), at=0.0, flow=FlowChoice.NEW)
     seen = preview(run.core, event)
     assert [run.id_of(one.task) for one in seen.runs] == ["2/baz"]
     assert seen.waits[(2, "qux")][0].text.startswith("2/qux needs 2/bar:succeeded")

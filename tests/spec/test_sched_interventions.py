@@ -4,13 +4,13 @@ import pytest
 
 from tests.kit.scenario import Scenario, compile_graph
 from tidewheel.core.sched.events import (
+    AllHeldAfter,
+    AllReleased,
     FlowChoice,
-    HoldAfter,
-    Kill,
-    Poll,
-    ReleaseAll,
-    Reload,
-    StopFlow,
+    FlowStopped,
+    JobsKilled,
+    JobsPolled,
+    RunReloaded,
 )
 from tidewheel.errors import Refused
 
@@ -104,11 +104,11 @@ def test_tasks_can_be_held_before_they_are_spawned():
 
 
 def test_everything_beyond_a_point_can_be_held():
-    run = Scenario("a", final=6).happens(HoldAfter(6, 0.0)).happens(HoldAfter(5, 0.0))
+    run = Scenario("a", final=6).happens(AllHeldAfter(6, 0.0)).happens(AllHeldAfter(5, 0.0))
     run.runs_to_the_end()
     assert run.pool == {"6/a": "held"}
     assert run.status == "waiting for release"
-    assert run.happens(ReleaseAll(0.0)).pool == {"6/a": "running"}
+    assert run.happens(AllReleased(0.0)).pool == {"6/a": "running"}
 
 
 def test_a_trigger_runs_a_held_task():
@@ -117,7 +117,9 @@ def test_a_trigger_runs_a_held_task():
 
 
 def test_killing_also_holds():
-    run = Scenario("a", "[[a]]\nexecution retry delays = PT1S").happens(Kill(((1, "a"),), 0.0))
+    run = Scenario("a", "[[a]]\nexecution retry delays = PT1S").happens(
+        JobsKilled(((1, "a"),), 0.0)
+    )
     assert run.killed == ["1/a"]
     run.is_killed("1/a")
     assert run.pool == {"1/a": "failed"}
@@ -125,7 +127,7 @@ def test_killing_also_holds():
 
 
 def test_only_active_tasks_are_polled():
-    run = Scenario("a => b").happens(Poll(((1, "a"), (1, "b")), 0.0))
+    run = Scenario("a => b").happens(JobsPolled(((1, "a"), (1, "b")), 0.0))
     assert run.effects[-1] == ((1, "a"), 1)
 
 
@@ -360,7 +362,7 @@ def test_a_reload_that_raises_or_removes_a_limit_submits_at_once():
     for more in (limit.format(3), limit.format(0), ""):
         run = Scenario("a & b & c => d", scheduling=limit.format(1))
         assert run.submitted == ["1/a"]
-        run.happens(Reload(compile_graph("a & b & c => d", scheduling=more), run.now))
+        run.happens(RunReloaded(compile_graph("a & b & c => d", scheduling=more), run.now))
         assert run.submitted == ["1/a", "1/b", "1/c"]
 
 
@@ -384,5 +386,5 @@ def test_a_later_final_point_lets_children_of_a_family_follow_beyond_the_old_one
 def test_a_removed_parent_opens_what_a_child_had_of_it_in_a_flow_that_was_stopped():
     run = Scenario("a & b => c\nx => c").succeeds("1/a").reflows("1/x").succeeds("1/x")
     assert run.flows["1/c"] == [1, 2]
-    run.happens(StopFlow(1, run.now)).removes("1/a").sets("1/b", flow=2)
+    run.happens(FlowStopped(1, run.now)).removes("1/a").sets("1/b", flow=2)
     assert run.pool["1/c"] == "waiting"

@@ -5,10 +5,10 @@ import pytest
 from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import (
     FlowChoice,
+    FlowStopped,
     JobSubmitted,
     OutputMade,
-    Stop,
-    StopFlow,
+    RunStopped,
     StopMode,
     TimerFired,
     XtriggerSatisfied,
@@ -123,13 +123,13 @@ def test_a_cancelled_flow_takes_its_waiting_tasks_and_leaves_shared_ones():
     run = Scenario("a => b\nb & c => d\na & x => e").succeeds("1/a").succeeds("1/b")
     run.reflows("1/a").succeeds("1/a")
     assert run.flows["1/e"] == [1, 2]
-    run.happens(StopFlow(2, 0.0))
+    run.happens(FlowStopped(2, 0.0))
     assert run.flows["1/e"] == [1]
-    assert run.happens(StopFlow(9, 0.0)).flows["1/e"] == [1]
+    assert run.happens(FlowStopped(9, 0.0)).flows["1/e"] == [1]
 
 
 def test_stopping_with_kill_kills_the_jobs_and_waits_for_their_ends():
-    run = Scenario("a\nb => c").happens(Stop(StopMode.KILL, 0.0))
+    run = Scenario("a\nb => c").happens(RunStopped(StopMode.KILL, 0.0))
     assert sorted(run.killed) == ["1/a", "1/b"]
     assert run.status == "stopping"
     assert run.is_killed("1/a", "1/b").status == "stopped"

@@ -3,7 +3,7 @@
 `rows_of_format_1.json` was written by the last version that stored prerequisites as bits of the
 compiler's numbering (3393b50): for each case the rows before each of its verbs. A case that
 fails here means that runs stored by that version would go on wrongly: either the numbering in
-`core/sched/old_numbering.py` was touched, or definitions are compiled to other arrows or terms,
+`core/sched/persistence.py` was touched, or definitions are compiled to other arrows or terms,
 or in another order, than then.
 """
 
@@ -20,9 +20,9 @@ from tests.kit.scenario import Scenario
 from tests.support.other_numberings import backwards
 from tidewheel.core.graph.condition import AllOf, Atom, Group
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import PutAbsolute, PutTask, everything, outdated
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import PutAbsolute, PutTask, everything, outdated
 from tidewheel.store.change_rows import changed_rows, read_changes
 
 CASES = json.loads(Path(__file__).with_name("rows_of_format_1.json").read_text())
@@ -133,7 +133,7 @@ def driven(tmp_path):
 
 def test_a_scheduler_that_numbers_otherwise_carries_a_run_on(driven):
     driven.ends("1/a", "1/m1")
-    driven.plan_of = lambda graph: plan_of(graph, backwards)
+    driven.plan_of = lambda graph: build_index(graph, backwards)
     driven.crash().ends("1/b").crash().ends("1/m2", "1/d")
     assert driven.running == ["1/c/1", "1/e/1"]
     assert driven.ends("1/c", "1/e").status == "completed"
@@ -141,7 +141,7 @@ def test_a_scheduler_that_numbers_otherwise_carries_a_run_on(driven):
     assert len(driven.submitted) == 7
 
 
-def members_instead_of_families(graph: Graph) -> Plan:
+def members_instead_of_families(graph: Graph) -> DependencyIndex:
     """The plan of a version that knows no counted families, and means the same."""
 
     def expanded(condition):
@@ -154,7 +154,7 @@ def members_instead_of_families(graph: Graph) -> Plan:
         return condition
 
     arrows = tuple(replace(one, condition=expanded(one.condition)) for one in graph.arrows)
-    return replace(plan_of(replace(graph, arrows=arrows)), graph=graph)
+    return replace(build_index(replace(graph, arrows=arrows)), graph=graph)
 
 
 def test_a_scheduler_that_asks_for_other_atoms_looks_them_up(driven):
@@ -162,7 +162,7 @@ def test_a_scheduler_that_asks_for_other_atoms_looks_them_up(driven):
     driven.plan_of = members_instead_of_families
     driven.crash()
     assert driven.log.count("looked up in what is known of the run") == 1
-    driven.plan_of = plan_of
+    driven.plan_of = build_index
     driven.crash().ends("1/m2", "1/d")
     assert driven.running == ["1/c/1", "1/e/1"]
     assert driven.ends("1/c", "1/e").status == "completed"

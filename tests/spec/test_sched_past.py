@@ -14,9 +14,9 @@ from tests.kit.driven_run import DrivenRun
 from tests.kit.scenario import Scenario, compile_graph
 from tests.unit.test_sched_fixpoint import generate
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.core.sched.events import FlowChoice, JobEnd, JobEnded
-from tidewheel.core.sched.states import VerdictKind
+from tidewheel.core.sched.task_state import VerdictKind
 
 CLOSE = "runahead limit = P0"
 FAMILY = "[[FAM]]\n[[m1, m2]]\ninherit = FAM\n"
@@ -139,9 +139,9 @@ def test_a_run_in_a_store_is_mended_where_its_scheduler_has_forgotten_it(tmp_pat
         run.fails("1/a", "1/m2").ends("1/b", "1/m1").ends("1/mail", "1/letter")
         run.ends("2/a", "2/b", "2/m1", "2/m2").ends("2/c")
         run.ends("3/a", "3/b", "3/m1", "3/m2").ends("3/c").crash()
-        run.gives(commands.Trigger(ids=("1/a",), flow="1"))
+        run.gives(verbs.Trigger(ids=("1/a",), flow="1"))
         run.ends("1/a").crash()
-        run.gives(commands.Set(ids=("1/m2",), flow="1"))
+        run.gives(verbs.Set(ids=("1/m2",), flow="1"))
         assert "1/c/1" in run.running
         run.crash().ends("1/c").ends("4/a", "4/b", "4/m1", "4/m2").ends("4/c")
         assert run.status == "completed"

@@ -16,7 +16,7 @@ from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import draw
 from tests.support.other_numberings import Shuffled, backwards
 from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.core.sched.records import PutTask, everything, reads_otherwise, rebuild
+from tidewheel.core.sched.persistence import PutTask, everything, reads_otherwise, rebuild
 
 Restart = Callable[[Scenario, int], None]
 

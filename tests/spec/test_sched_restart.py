@@ -3,13 +3,13 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_graph
-from tidewheel.core.sched.draft import Touched
+from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
-from tidewheel.core.sched.invariants import fingerprint
+from tidewheel.core.sched.persistence import PoolLedger, changes, everything, rebuild
 from tidewheel.core.sched.pool import NoPast
-from tidewheel.core.sched.records import Ledger, changes, everything, rebuild
-from tidewheel.core.sched.states import VerdictKind
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import VerdictKind
 
 GRAPH = """
     a[-P1] & b => a
@@ -56,7 +56,7 @@ def test_family_counts_follow_from_what_is_remembered():
 def test_a_batch_of_steps_writes_the_last_of_each_thing_once():
     graph = compile_graph("a => b => c")
     pool = new_pool(graph, past=NoPast())
-    touched, ledger = Touched(), Ledger()
+    touched, ledger = Touched(), PoolLedger()
     todo = step(graph, pool, RunStarted(0.0))
     while True:
         touched.add(todo.touched)

@@ -67,7 +67,7 @@ def test_at_most_a_hundred_points_are_active_whatever_the_limit():
 def test_a_task_beyond_the_limit_is_released_when_nothing_else_is_left():
     graph = "P1 = a[-P1] => a\nR1/9 = a[-P8] & b[-P8] => c\nR1 = b"
     run = Scenario(graph, final=9, scheduling="runahead limit = P1").succeeds("1/a")
-    assert run.core.tasks[(9, "c")].released is False
+    assert run.core.tasks[(9, "c")].admitted is False
     run.removes("2/a", kill=True, forget=True).fails("1/b").removes("1/b", forget=True)
     assert run.pool == {"9/c": "waiting"}
     run.sets_prerequisites("9/c", everything=True)

@@ -4,13 +4,13 @@ import pytest
 
 from tests.kit.scenario import Scenario
 from tidewheel.core.sched.events import (
-    Pause,
-    Resume,
     RunContinued,
-    Stop,
-    StopAfterTask,
-    StopAtPoint,
+    RunPaused,
+    RunResumed,
+    RunStopped,
     StopMode,
+    StopPointSet,
+    StopTaskSet,
 )
 
 
@@ -92,7 +92,7 @@ def test_held_tasks_are_waited_for_and_not_called_a_stall():
 
 @pytest.mark.req("R001-29")
 def test_stopping_now_keeps_the_pool_and_the_run_carries_on():
-    run = Scenario("foo => bar", final=9).happens(Stop(StopMode.NOW, 0.0))
+    run = Scenario("foo => bar", final=9).happens(RunStopped(StopMode.NOW, 0.0))
     assert run.status == "stopped"
     pool = run.pool
     assert run.restarts().pool == pool
@@ -103,7 +103,7 @@ def test_stopping_now_keeps_the_pool_and_the_run_carries_on():
 
 @pytest.mark.req("R001-29")
 def test_a_clean_stop_waits_for_active_tasks_and_submits_nothing_more():
-    run = Scenario("A => B").happens(Stop(StopMode.CLEAN, 0.0))
+    run = Scenario("A => B").happens(RunStopped(StopMode.CLEAN, 0.0))
     assert run.status == "stopping"
     run.succeeds("1/A")
     assert run.status == "stopped"
@@ -113,7 +113,7 @@ def test_a_clean_stop_waits_for_active_tasks_and_submits_nothing_more():
 
 @pytest.mark.req("R001-29", "R001-31")
 def test_a_stop_point_keeps_later_tasks_back_and_why_says_so():
-    run = Scenario("foo", final=9).happens(StopAtPoint(6, 0.0)).runs_to_the_end()
+    run = Scenario("foo", final=9).happens(StopPointSet(6, 0.0)).runs_to_the_end()
     assert run.submitted[-1] == "6/foo"
     assert run.status == "stopped"
     assert run.why("7/foo")[0].text == "7/foo is beyond the stop point 6"
@@ -124,7 +124,7 @@ def test_a_stop_point_keeps_later_tasks_back_and_why_says_so():
 
 @pytest.mark.req("R001-29")
 def test_stopping_after_a_task():
-    run = Scenario("A => B => C").happens(StopAfterTask((1, "B"), 0.0)).succeeds("1/A", "1/B")
+    run = Scenario("A => B => C").happens(StopTaskSet((1, "B"), 0.0)).succeeds("1/A", "1/B")
     assert run.status == "stopped"
     assert run.pool == {"1/C": "ready"}
 
@@ -148,11 +148,11 @@ def test_a_warm_start_begins_at_a_point():
 
 
 def test_a_paused_run_submits_nothing_until_it_is_resumed():
-    run = Scenario("A => B & C").happens(Pause(0.0)).succeeds("1/A")
+    run = Scenario("A => B & C").happens(RunPaused(0.0)).succeeds("1/A")
     assert run.status == "paused"
     assert run.pool == {"1/B": "ready", "1/C": "ready"}
     assert run.why("1/B")[0].command == "resume"
-    assert run.restarts().happens(Resume(0.0)).pool == {"1/B": "running", "1/C": "running"}
+    assert run.restarts().happens(RunResumed(0.0)).pool == {"1/B": "running", "1/C": "running"}
 
 
 def test_marked_tasks_are_judged_by_their_required_outputs():
@@ -274,7 +274,7 @@ def test_a_task_that_waits_only_for_another_one_that_waits_is_no_cause():
 
 
 def test_only_active_jobs_are_killed_when_a_run_is_stopped():
-    run = Scenario("a & b => c").succeeds("1/b").happens(Stop(StopMode.KILL, 0.0))
+    run = Scenario("a & b => c").succeeds("1/b").happens(RunStopped(StopMode.KILL, 0.0))
     assert run.killed == ["1/a"]
     assert run.is_killed("1/a").pool == {"1/a": "failed", "1/c": "waiting"}
 
@@ -282,7 +282,7 @@ def test_only_active_jobs_are_killed_when_a_run_is_stopped():
 @pytest.mark.parametrize("policy", ["tidewheel", "cylc8"])
 def test_what_was_released_beyond_a_new_stop_point_waits_for_the_next_start(policy):
     run = Scenario("a[-P1] & c[-P1] => a => s => c", "[[a, s, c]]", final=9, policy=policy)
-    run.succeeds("1/a").happens(StopAtPoint(1, 0.0)).succeeds("1/s", "1/c")
+    run.succeeds("1/a").happens(StopPointSet(1, 0.0)).succeeds("1/s", "1/c")
     assert run.submitted == ["1/a", "1/s", "1/c"]
     assert run.status == "stopped"
     run.happens(RunContinued(0.0, None))
@@ -300,18 +300,18 @@ def test_a_stall_with_many_causes_names_some_and_counts_the_rest():
 
 
 def test_a_run_stops_after_a_task_however_that_ends():
-    failed = Scenario("A => B\nX").happens(StopAfterTask((1, "A"), 0.0)).fails("1/A")
+    failed = Scenario("A => B\nX").happens(StopTaskSet((1, "A"), 0.0)).fails("1/A")
     assert failed.succeeds("1/X").status == "stopped"
-    alone = Scenario("A\nX").succeeds("1/A").happens(StopAfterTask((1, "A"), 0.0))
+    alone = Scenario("A\nX").succeeds("1/A").happens(StopTaskSet((1, "A"), 0.0))
     assert alone.triggers("1/A").fails("1/A").succeeds("1/X").status == "stopped"
-    by_hand = Scenario("X => A => B").happens(StopAfterTask((1, "A"), 0.0)).sets("1/A")
+    by_hand = Scenario("X => A => B").happens(StopTaskSet((1, "A"), 0.0)).sets("1/A")
     assert by_hand.succeeds("1/X").status == "stopped"
     assert by_hand.submitted == ["1/X"]
 
 
 def test_a_run_does_not_stop_after_a_task_that_is_tried_again():
     run = Scenario("A => B", "[[A]]\nexecution retry delays = PT1S")
-    run.happens(StopAfterTask((1, "A"), 0.0)).fails("1/A")
+    run.happens(StopTaskSet((1, "A"), 0.0)).fails("1/A")
     assert run.status == "running"
     assert run.timer("1/A", "retry-delay").fails("1/A").status == "stopped"
 

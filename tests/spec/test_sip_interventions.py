@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.errors import Refused, RunLost
 
 FILE = "flow-1.0.0.yaml"
@@ -44,8 +44,8 @@ del CONTAINERS["stages/use/1.0.0/command.yaml.j2"]
 FLOW = "[scheduling]\n[[graph]]\nR1 = make => use\n"
 
 
-def broadcast(*settings: str) -> commands.Broadcast:
-    return commands.Broadcast(namespaces=("use",), settings=settings)
+def broadcast(*settings: str) -> verbs.Broadcast:
+    return verbs.Broadcast(namespaces=("use",), settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_broadcast_limit_counts_for_containers_that_are_made_when_they_are_due
 def test_broadcast_variables_go_to_the_containers_of_a_stage(run, namespace):
     flow = run(CONTAINERS)
     settings = ("[environment]GRID=coarse $x", "[environment]LEVEL=3")
-    flow.gives(commands.Broadcast(namespaces=(namespace,), settings=settings))
+    flow.gives(verbs.Broadcast(namespaces=(namespace,), settings=settings))
     flow.ends("1/make", place="p")
     spec = json.loads(flow.tasks["1/use"].spec)
     assert spec["environment"] == {"GRID": "coarse $x", "LEVEL": "3"}
@@ -87,7 +87,7 @@ def test_what_no_container_has_cannot_be_broadcast_to_one(run, item):
     with pytest.raises(Refused, match="use runs as containers, and what they do is in their"):
         flow.gives(broadcast("[environment]A=1", f"{item}=x"))
     value = "localhost" if item == "platform" else "x"  # one that somebody has described
-    flow.gives(commands.Broadcast(namespaces=("root",), settings=(f"{item}={value}",)))
+    flow.gives(verbs.Broadcast(namespaces=("root",), settings=(f"{item}={value}",)))
     flow.ends("1/make", place="p")
     assert "environment" not in json.loads(flow.tasks["1/use"].spec)
 
@@ -95,33 +95,33 @@ def test_what_no_container_has_cannot_be_broadcast_to_one(run, item):
 def test_a_script_cannot_be_broadcast_to_all_where_all_are_containers(run):
     only = {FILE: definition(stage("use")), "stages/use/1.0.0/docker_compose.yaml": PLAIN}
     with pytest.raises(Refused, match="to root: what this run has runs as containers"):
-        run(only).gives(commands.Broadcast(namespaces=("root",), settings=("script=x",)))
+        run(only).gives(verbs.Broadcast(namespaces=("root",), settings=("script=x",)))
 
 
 def test_an_output_that_is_set_by_hand_brings_no_values_and_the_next_stage_says_so(run):
     flow = run()
-    flow.gives(commands.Set(ids=("1/make",), outputs=("succeeded",)))
+    flow.gives(verbs.Set(ids=("1/make",), outputs=("succeeded",)))
     assert flow.submitted == ["1/make/01"]
     assert "stage use needs the parameter 'place', and no stage before it" in flow.log
     flow.ends("1/make", place="late")
-    flow.gives(commands.Trigger(ids=("1/use",)))
+    flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo late" in flow.jobs["1/use/02"]
 
 
 def test_a_stage_that_is_triggered_too_early_can_be_triggered_again(run):
     flow = run()
-    flow.gives(commands.Trigger(ids=("1/use",)))
+    flow.gives(verbs.Trigger(ids=("1/use",)))
     assert flow.ends("1/make", place="p").submitted == ["1/make/01"]
     assert "no stage before it has made this output" in flow.view.reason
-    flow.gives(commands.Trigger(ids=("1/use",)))
+    flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo p" in flow.jobs["1/use/02"]
     assert flow.ends("1/use").status == "completed" and flow.view.reason == "completed"
 
 
 def test_values_of_a_stage_that_was_removed_are_still_there(run):
     flow = run().ends("1/make", place="p").fails("1/use")
-    flow.gives(commands.Remove(ids=("1/make",)))
-    flow.gives(commands.Trigger(ids=("1/use",)))
+    flow.gives(verbs.Remove(ids=("1/make",)))
+    flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo p" in flow.crash().jobs["1/use/02"]
 
 
@@ -130,7 +130,7 @@ def test_a_run_does_not_become_one_of_another_kind_of_definition(run, first, the
     flow = run(first)
     digest = flow.reads(then)
     with pytest.raises(Refused, match="begin another run"):
-        flow.gives(commands.Reload(definition=digest))
+        flow.gives(verbs.Reload(definition=digest))
     assert flow.ends("1/make", place="p").running == ["1/use/1"]
 
 
@@ -203,14 +203,14 @@ def made_slowly(flow, command):
 
 
 def test_a_command_is_heard_while_many_slow_stages_are_made(run):
-    flow = made_slowly(run(many_stages(20)), commands.Kill(ids=("1/use19",)))
+    flow = made_slowly(run(many_stages(20)), verbs.Kill(ids=("1/use19",)))
     others = sorted(f"1/use{number}/01" for number in range(19))
     assert sorted(flow.submitted) == ["1/make/01", *others]
     assert "echo p" in flow.jobs["1/use18/01"]
 
 
 def test_a_run_that_is_left_while_many_slow_stages_are_made_makes_the_others_later(run):
-    flow = made_slowly(run(many_stages(20)), commands.Stop(mode="now"))
+    flow = made_slowly(run(many_stages(20)), verbs.Stop(mode="now"))
     assert flow.status == "stopped" and 1 < len(flow.submitted) < 21
     flow.way_to_store.delays("values_of")
     flow.carries_on()
@@ -220,7 +220,7 @@ def test_a_run_that_is_left_while_many_slow_stages_are_made_makes_the_others_lat
 
 
 def test_a_stage_that_is_triggered_anew_while_it_is_put_off_is_made_once(run):
-    flow = made_slowly(run(many_stages(20)), commands.Trigger(ids=("1/use19",)))
+    flow = made_slowly(run(many_stages(20)), verbs.Trigger(ids=("1/use19",)))
     assert sorted(flow.submitted) == sorted(
         ["1/make/01", *(f"1/use{number}/01" for number in range(20))]
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import TIDEWHEEL, Policy
 from tidewheel.core.graph.edges import reference_lines, window
 from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_source

@@ -15,16 +15,16 @@ from contextlib import AbstractContextManager, contextmanager
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import read_command
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import (
-    Batch,
-    Broadcast,
     CommandAnswer,
     CommandGiven,
+    RunBatch,
     RunClaim,
+    StoredBroadcast,
 )
+from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Effect, Submit
@@ -129,7 +129,7 @@ class PreparedRun:
         """The scheduler ends; the run stays as it is."""
         return self.happens(ends=True)
 
-    def broadcasts(self, *settings: Broadcast) -> PreparedRun:
+    def broadcasts(self, *settings: StoredBroadcast) -> PreparedRun:
         self._ask(lambda client: self._write(client, (), broadcasts=settings))
         return self
 
@@ -248,7 +248,7 @@ class PreparedRun:
         status = str(self.pool.run.status)
         await client.store.write_batch(
             self.lease,
-            Batch(
+            RunBatch(
                 number=self.batch,
                 at=NOW,
                 status=status,

@@ -13,7 +13,7 @@ from tests.support.audit import audit
 from tests.support.fleet import Fleet, Program
 from tests.support.patience import SECONDS_MAX, eventually
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.sched.records import PutMemory
+from tidewheel.core.sched.persistence import PutMemory
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import open_store
 

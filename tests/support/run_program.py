@@ -11,11 +11,11 @@ from collections.abc import Callable, Coroutine
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
-from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease, Timer
+from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease, RunTimer
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import PutMemory
-from tidewheel.core.sched.states import FIRST_FLOW
+from tidewheel.core.sched.persistence import PutMemory
+from tidewheel.core.sched.task_state import FIRST_FLOW
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import open_store
 
@@ -24,8 +24,8 @@ LEASE = RunLease(run=1, epoch=1, batch=0, lease_seconds=1_000.0)
 DEFINITION = StoredDefinition(digest="new", workflow="wf", text="graph")
 
 
-def batch() -> Batch:
-    return Batch(
+def batch() -> RunBatch:
+    return RunBatch(
         number=1,
         at=Instant(0.0),
         status="running",
@@ -33,7 +33,7 @@ def batch() -> Batch:
         submissions=[
             NewTask(id=TaskId("wf/run1/1/a/1"), run=1, queue="run:wf/run1", command="true")
         ],
-        timers=[Timer(Point(1), "a", "retry", Instant(1.0))],
+        timers=[RunTimer(Point(1), "a", "retry", Instant(1.0))],
     )
 
 

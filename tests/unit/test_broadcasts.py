@@ -3,7 +3,7 @@
 import pytest
 
 from tidewheel.core.graph.node import Events, NodeDef, Retries, RunMode, Scripts
-from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.errors import Refused
 from tidewheel.scheduler.broadcasts import (
     matching_items,
@@ -27,7 +27,7 @@ def changed(*settings):
 
 def test_a_nearer_namespace_and_a_point_of_its_own_count_more():
     def held(point, namespace, value):
-        return Broadcast(point, namespace, "script", value)
+        return StoredBroadcast(point, namespace, "script", value)
 
     def script(*broadcasts):
         return dict(settings_for(broadcasts, "2", FOO.lineage)).get("script")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Message, Report
+from tidewheel.core.queue.requests import JobMessage, Report
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import FixedDelays
 from tidewheel.core.queue.submission import (
@@ -234,7 +234,7 @@ def test_a_message_is_measured_in_bytes_and_the_first_that_is_too_long_is_named(
     holder = Holder(task_id=TaskId("a"), attempt=1, worker=WorkerId("worker-1"))
 
     def said(*texts):
-        spoken = [Message(number=n, text=text) for n, text in enumerate(texts, 1)]
+        spoken = [JobMessage(number=n, text=text) for n, text in enumerate(texts, 1)]
         return message_refusal(Report(holder=holder, messages=tuple(spoken)), limits)
 
     assert said() is None

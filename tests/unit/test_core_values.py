@@ -10,7 +10,7 @@ from tidewheel.core import queue
 from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     ClaimRequest,
-    Page,
+    KeysetPage,
     QueueSettings,
     TaskFilter,
 )
@@ -65,7 +65,7 @@ def test_a_lease_lasts_ten_seconds_unless_somebody_says_otherwise():
 
 @pytest.mark.req("R002-29")
 def test_a_page_holds_a_hundred_tasks_of_any_kind():
-    assert Page() == Page(count=100, before=None)
+    assert KeysetPage() == KeysetPage(count=100, before=None)
     assert set(dataclasses.asdict(TaskFilter()).values()) == {None}
 
 

@@ -7,7 +7,7 @@ from tidewheel.cli.cylc.commands import VERBS
 from tidewheel.cli.cylc.points import OPTIONS, cycle_point, moved
 from tidewheel.cli.cylc.program import main
 from tidewheel.cli.cylc.speaking import marked
-from tidewheel.core.operator.commands import (
+from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
     Hold,

@@ -3,7 +3,7 @@
 import json
 
 from tests.kit.scenario import compile_graph
-from tidewheel.core.operator.point_texts import read_point
+from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.task import Instant
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
 from tidewheel.scheduler.nodes import Nodes

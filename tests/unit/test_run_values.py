@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.commands import VERBS, command_text, read_command
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.job_names import JobName, read_job_name
+from tidewheel.core.operator.names import JobName, read_job_name
+from tidewheel.core.operator.verbs import VERBS, command_text, read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 
@@ -15,13 +15,13 @@ from tidewheel.errors import Refused
 @pytest.mark.parametrize(
     "command",
     [
-        commands.Trigger(ids=("1/a", "2/b"), flow="new", until="3", wait=True),
-        commands.Set(ids=("1/a",), outputs=("x", "succeeded")),
-        commands.Stop(flow=2),
-        commands.Stop(),
-        commands.Pause(),
-        commands.Broadcast(points=("1",), settings=("script=true",)),
-        commands.Message(id="1/a/01", texts=("hello",)),
+        verbs.Trigger(ids=("1/a", "2/b"), flow="new", until="3", wait=True),
+        verbs.Set(ids=("1/a",), outputs=("x", "succeeded")),
+        verbs.Stop(flow=2),
+        verbs.Stop(),
+        verbs.Pause(),
+        verbs.Broadcast(points=("1",), settings=("script=true",)),
+        verbs.Message(id="1/a/01", texts=("hello",)),
     ],
 )
 def test_a_command_is_the_same_after_it_was_stored(command):
@@ -29,7 +29,7 @@ def test_a_command_is_the_same_after_it_was_stored(command):
 
 
 def test_what_was_not_said_is_not_stored():
-    assert json.loads(command_text(commands.Kill(ids=("1/a",)))) == {
+    assert json.loads(command_text(verbs.Kill(ids=("1/a",)))) == {
         "verb": "kill",
         "ids": ["1/a"],
     }

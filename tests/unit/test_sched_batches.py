@@ -3,12 +3,12 @@
 from tests.kit.scenario import compile_graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd
-from tidewheel.core.sched.records import ForgetMemory, Ledger, PutMemory, changes
-from tidewheel.core.sched.states import VerdictKind
+from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, changes
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import VerdictKind
 
 NOW = Instant(1_900_000_000.0)
 
@@ -37,6 +37,6 @@ def test_what_was_touched_and_then_forgotten_in_one_batch_keeps_its_verdicts():
     put = {row.key for row in rows if isinstance(row, PutMemory)}
     assert put.isdisjoint(forgotten)
     assert {(point, name) for point, there in pool.memory.items() for name in there} == put
-    ledger = Ledger()
+    ledger = PoolLedger()
     ledger.write(rows)
     assert ("memory", 1, "a") not in ledger.rows

@@ -2,21 +2,21 @@
 
 from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.counting import GroupCount, PointCounter
+from tidewheel.core.sched.dependency_index import POINTS_KNOWN_MAX
 from tidewheel.core.sched.events import (
     FlowChoice,
-    Kill,
-    Poll,
-    Reload,
+    JobsKilled,
+    JobsPolled,
+    OutputsSet,
+    PrerequisitesSet,
     RunContinued,
-    SetOutputs,
-    SetPrerequisites,
-    Stop,
+    RunReloaded,
+    RunStopped,
     StopMode,
 )
-from tidewheel.core.sched.plan import POINTS_KNOWN_MAX
+from tidewheel.core.sched.pool import GroupCount, PointCounter
 from tidewheel.core.sched.preview import preview
-from tidewheel.core.sched.states import Value
+from tidewheel.core.sched.task_state import AtomValue
 
 FAMILY = "[[F]]\n[[m1, m2]]\ninherit = F"
 
@@ -34,13 +34,19 @@ def test_the_earliest_point_is_known_after_many_points_came_and_went():
 
 def test_a_family_is_worth_its_least_or_its_greatest_member():
     count = GroupCount(2)
-    assert count.value(every=True) is Value.OPEN
-    count.put("a", Value.LOST)
-    assert (count.value(every=True), count.value(every=False)) == (Value.LOST, Value.OPEN)
-    count.put("b", Value.NOT_TAKEN)
-    assert (count.value(every=True), count.value(every=False)) == (Value.NOT_TAKEN, Value.LOST)
-    count.put("a", Value.TRUE)
-    assert count.value(every=False) is Value.TRUE
+    assert count.value(every=True) is AtomValue.OPEN
+    count.put("a", AtomValue.LOST)
+    assert (count.value(every=True), count.value(every=False)) == (
+        AtomValue.LOST,
+        AtomValue.OPEN,
+    )
+    count.put("b", AtomValue.NOT_TAKEN)
+    assert (count.value(every=True), count.value(every=False)) == (
+        AtomValue.NOT_TAKEN,
+        AtomValue.LOST,
+    )
+    count.put("a", AtomValue.TRUE)
+    assert count.value(every=False) is AtomValue.TRUE
 
 
 def test_a_sequence_does_not_remember_points_without_end():
@@ -74,7 +80,7 @@ def test_an_offset_to_a_time_of_day_is_reached_for():
 
 def test_set_with_wait_flows_on_when_a_flow_arrives():
     run = Scenario("a => b => c")
-    run.happens(SetOutputs(task=(1, "b"), at=0.0, wait=True, flow=FlowChoice.NEW))
+    run.happens(OutputsSet(task=(1, "b"), at=0.0, wait=True, flow=FlowChoice.NEW))
     assert run.pool == {"1/a": "running"}
     run.succeeds("1/a")
     assert run.submitted == ["1/a", "1/c"]
@@ -82,10 +88,10 @@ def test_set_with_wait_flows_on_when_a_flow_arrives():
 
 def test_prerequisites_can_be_set_into_a_new_flow_or_a_named_one():
     run = Scenario("a & b => c").succeeds("1/a")
-    run.happens(SetPrerequisites(task=(1, "c"), at=0.0, flow=FlowChoice.NEW))
+    run.happens(PrerequisitesSet(task=(1, "c"), at=0.0, flow=FlowChoice.NEW))
     assert run.flows["1/c"] == [1, 2]
     run.succeeds("1/b").succeeds("1/c")
-    run.happens(SetPrerequisites(task=(1, "c"), at=0.0, flow=FlowChoice.NONE))
+    run.happens(PrerequisitesSet(task=(1, "c"), at=0.0, flow=FlowChoice.NONE))
     assert run.flows == {"1/c": []}
 
 
@@ -98,12 +104,12 @@ def test_kill_and_poll_pass_over_what_is_not_active():
     run = Scenario("a => b\nb & c => d").succeeds("1/a").fails("1/b")
     keys = ((1, "b"), (1, "d"))
     before = len(run.effects)
-    run.happens(Kill(keys, 0.0)).happens(Poll(keys, 0.0))
+    run.happens(JobsKilled(keys, 0.0)).happens(JobsPolled(keys, 0.0))
     assert len(run.effects) == before
 
 
 def test_a_stopped_run_stays_stopped_until_it_is_continued():
-    run = Scenario("a => b").happens(Stop(StopMode.CLEAN, 0.0)).succeeds("1/a")
+    run = Scenario("a => b").happens(RunStopped(StopMode.CLEAN, 0.0)).succeeds("1/a")
     assert run.holds("1/b").status == "stopped"
     run.releases("1/b").happens(RunContinued(0.0))
     assert run.pool == {"1/b": "running"}
@@ -128,7 +134,7 @@ def test_a_suicide_of_a_task_that_is_off_its_sequence_is_nothing():
 
 def test_a_preview_shows_what_would_come_back_and_leaves_active_tasks_alone():
     run = Scenario("a => b\nslow => late")
-    seen = preview(run.core, SetOutputs(task=(1, "a"), at=0.0))
+    seen = preview(run.core, OutputsSet(task=(1, "a"), at=0.0))
     assert [run.id_of(one.task) for one in seen.runs] == ["1/b"]
     assert not seen.cut
 
@@ -136,7 +142,7 @@ def test_a_preview_shows_what_would_come_back_and_leaves_active_tasks_alone():
 def test_a_reload_of_the_same_graph_changes_nothing():
     run = Scenario("a & x => b\na:fail => c", final=3).succeeds("1/a", "2/a")
     before = run.pool
-    run.happens(Reload(compile_graph("a & x => b\na:fail => c", final=3), 0.0))
+    run.happens(RunReloaded(compile_graph("a & x => b\na:fail => c", final=3), 0.0))
     assert run.pool == before
     assert run.runs_to_the_end().completed
 
@@ -247,13 +253,13 @@ def test_a_flow_that_meets_an_active_member_counts_what_it_has_made():
 def test_a_preview_passes_over_timers_and_checks():
     xtriggers = "[[xtriggers]]\nx = echo(1)"
     run = Scenario("a => b\n@x & b => c", scheduling=xtriggers)
-    seen = preview(run.core, SetOutputs(task=(1, "a"), at=0.0))
+    seen = preview(run.core, OutputsSet(task=(1, "a"), at=0.0))
     assert [run.id_of(one.task) for one in seen.runs] == ["1/b"]
     assert [run.id_of(key) for key in seen.waits] == ["1/c"]
 
 
 def test_a_later_final_point_leaves_chains_alone_that_have_not_ended():
     run = Scenario("R1 = a\nP1 = b", final=9)
-    run.happens(Reload(compile_graph("R1 = a\nP1 = b", final=12), 0.0))
+    run.happens(RunReloaded(compile_graph("R1 = a\nP1 = b", final=12), 0.0))
     assert run.core.chains == {("b", 1): 6}
     assert len(run.runs_to_the_end().submitted) == 13

@@ -35,11 +35,11 @@ def intervene(run: Scenario, chance: random.Random, ids: list[str]) -> None:
         lambda: run.removes(one, kill=True, flow=chance.randint(1, 3)),
         lambda: run.holds(one),
         lambda: run.releases(one),
-        lambda: run.happens(chance.choice((events.Pause, events.Resume))(run.now)),
-        lambda: run.happens(events.StopFlow(chance.randint(1, 4), run.now)),
-        lambda: run.happens(events.ReleaseAll(run.now)),
-        lambda: run.happens(events.HoldAfter(run.key(one)[0], run.now)),
-        lambda: run.happens(events.Reload(run.graph, run.now)),
+        lambda: run.happens(chance.choice((events.RunPaused, events.RunResumed))(run.now)),
+        lambda: run.happens(events.FlowStopped(chance.randint(1, 4), run.now)),
+        lambda: run.happens(events.AllReleased(run.now)),
+        lambda: run.happens(events.AllHeldAfter(run.key(one)[0], run.now)),
+        lambda: run.happens(events.RunReloaded(run.graph, run.now)),
         lambda: run.why(one),
     )
     chance.choice(deeds)()

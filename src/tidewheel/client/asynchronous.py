@@ -15,7 +15,7 @@ from tidewheel.client.leasing import Leasing
 from tidewheel.client.looking import Looking
 from tidewheel.client.results import Task
 from tidewheel.client.submitting import Submitting
-from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.requests import KeysetPage
 
 if TYPE_CHECKING:
     from tidewheel.client.blocks import Blocks
@@ -80,7 +80,7 @@ class AsyncClient(Submitting, Looking, Leasing):
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
     ) -> Sequence[Task]:
         """Tasks, newest first; ``before`` is the ``seq`` of the last one of the page before."""
-        page = Page(count=limit, before=before)
+        page = KeysetPage(count=limit, before=before)
         found = await self.store.list_tasks(task_filter(**which), page)
         return [Task.of(view) for view in found]
 

@@ -7,9 +7,9 @@ from collections import Counter
 
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import WorkerSettings
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.access import Served, is_pattern
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.views import QueueView, TaskView
 from tidewheel.ports.tasks import TaskStore
@@ -49,7 +49,9 @@ async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str
     known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
     named = [one for one in settings.queues if not is_pattern(one) and one not in known]
     return [
-        one for one in named if not await store.list_tasks(TaskFilter(queue=one), Page(count=1))
+        one
+        for one in named
+        if not await store.list_tasks(TaskFilter(queue=one), KeysetPage(count=1))
     ]
 
 
@@ -83,7 +85,7 @@ async def _has_ready(
 
 async def _ready(store: TaskStore, view: QueueView) -> list[TaskView]:
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
-    return await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
+    return await store.list_tasks(which, KeysetPage(count=TASKS_LOOKED_AT_MAX))
 
 
 def _why_not(task: TaskView, settings: WorkerSettings, handlers: frozenset[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from tidewheel.config import TOKEN_FILE, token_file_of
 from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
-from tidewheel.core.queue.token_texts import secret_digest, split_token
+from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import NotFound
 from tidewheel.ports.server import AccessStore
 

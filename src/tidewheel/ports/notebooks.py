@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from tidewheel.core.operator.notebooks import Notebook
+    from tidewheel.core.queue.lease import Notebook
 
 
 class NotebookStore(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
@@ -18,8 +18,8 @@ from tidewheel.core.queue.requests import (
     ClaimedTasks,
     ClaimRequest,
     HeldLease,
+    KeysetPage,
     NewWorker,
-    Page,
     QueueSettings,
     Report,
     Reported,
@@ -76,7 +76,7 @@ class TaskStore(Protocol):
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed: ...
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         """Extend leases in bulk; one answer per beat, in order."""
         ...
 
@@ -121,7 +121,7 @@ class TaskStore(Protocol):
         """Up to 10,000 tasks at one moment, in this order; NotFound names one that is not."""
         ...
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]: ...
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[TaskView]: ...
     async def peek(self, queue: str, count: int) -> list[TaskView]: ...
     async def history(
         self, task_id: TaskId, after: int = 0, count: int = 100

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.operator.job_names import LATEST, RUN_DIRECTORY, JobName, read_job_name
+from tidewheel.core.operator.names import LATEST, RUN_DIRECTORY, JobName, read_job_name
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_directory import link_whole
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
-from tidewheel.core.operator.requests import Timer, TimerKey
+from tidewheel.core.operator.requests import RunTimer, TimerKey
 from tidewheel.core.queue.task import Instant
 
 
 class Agenda:
     """Timers of one run. A timer that is set again is moved; the heap forgets lazily."""
 
-    def __init__(self, timers: Iterable[Timer] = ()) -> None:
+    def __init__(self, timers: Iterable[RunTimer] = ()) -> None:
         self._at: dict[TimerKey, Instant] = {}
         self._heap: list[tuple[Instant, int, TimerKey]] = []
         self._order = 0
@@ -53,13 +53,13 @@ class Agenda:
             heappop(heap)
         return heap[0][0] if heap else None
 
-    def take_changes(self) -> tuple[list[Timer], list[TimerKey]]:
+    def take_changes(self) -> tuple[list[RunTimer], list[TimerKey]]:
         """What the store has to be told: timers that were set, and those that are gone.
 
         One that was set and came due since the last time is nobody's business.
         """
         changed, self._changed = self._changed, {}
-        there = [Timer(*key, at) for key, at in changed.items() if at is not None]
+        there = [RunTimer(*key, at) for key, at in changed.items() if at is not None]
         gone = [key for key, at in changed.items() if at is None and key in self._stored]
         self._stored.difference_update(gone)
         self._stored.update(TimerKey(*one[:3]) for one in there)

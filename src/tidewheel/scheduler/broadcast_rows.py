@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence, Set
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.point_texts import read_point
-from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.requests import StoredBroadcast
+from tidewheel.core.operator.selection import read_point
 from tidewheel.errors import Refused
 from tidewheel.scheduler.broadcasts import (
     EVERY_POINT,
@@ -23,11 +23,11 @@ ROOT = "root"
 
 
 def rows_of(
-    command: commands.Broadcast,
-    there: Sequence[Broadcast],
+    command: verbs.Broadcast,
+    there: Sequence[StoredBroadcast],
     graph: Graph,
     containers: Set[str] = frozenset(),
-) -> list[Broadcast]:
+) -> list[StoredBroadcast]:
     """What changes: refused as a whole if a setting, a point or a name is wrong.
 
     ``containers`` are nodes that no shell runs.
@@ -38,7 +38,7 @@ def rows_of(
     for namespace in namespaces:
         _check_reached(namespace, settings, graph, containers)
     rows = [
-        Broadcast(point, namespace, item, value)
+        StoredBroadcast(point, namespace, item, value)
         for point in points
         for namespace in namespaces
         for item, value in settings
@@ -57,11 +57,11 @@ def rows_of(
 
 
 def _taken_back(
-    command: commands.Broadcast,
-    there: Iterable[Broadcast],
+    command: verbs.Broadcast,
+    there: Iterable[StoredBroadcast],
     points: Sequence[str],
     namespaces: Sequence[str],
-) -> list[Broadcast]:
+) -> list[StoredBroadcast]:
     """Of what was broadcast: all for these points and names, or the items that are named."""
     if not (command.clear or command.cancel):
         return []
@@ -99,7 +99,7 @@ def _check_reached(
             )
 
 
-def _gone(one: Broadcast) -> Broadcast:
+def _gone(one: StoredBroadcast) -> StoredBroadcast:
     return one._replace(value=None)
 
 

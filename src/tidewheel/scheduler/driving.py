@@ -16,7 +16,7 @@ from typing import Protocol
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator.end_reasons import Undone
-from tidewheel.core.operator.requests import Batch, RunLease, StoredRun, TimerKey
+from tidewheel.core.operator.requests import RunBatch, RunLease, StoredRun, TimerKey
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.effects import (
@@ -31,10 +31,10 @@ from tidewheel.core.sched.effects import (
     Submit,
 )
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, OutputMade
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import changes, outdated
-from tidewheel.core.sched.states import Key, Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.persistence import changes, outdated
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.step import Outcome, step
+from tidewheel.core.sched.task_state import AtomValue, JobPhase, Key, Verdict, VerdictKind
 from tidewheel.scheduler.agenda import Agenda
 from tidewheel.scheduler.outcome import Work
 from tidewheel.scheduler.recent_past import RecentPast
@@ -83,7 +83,7 @@ class Drive:
         run: RunView,
         lease: RunLease,
         graph: Graph,
-        pool: Pool,
+        pool: TaskPool,
         stored: StoredRun,
         around: Surroundings,
     ) -> None:
@@ -100,7 +100,7 @@ class Drive:
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
         self.todo: deque[Event] = deque()
         self.due: dict[Key, Submit] = {}  # submitted, and not made into tasks yet
-        self.stage_before: Stage | None = None  # of the task whose job is being heard
+        self.stage_before: JobPhase | None = None  # of the task whose job is being heard
         self.failure = "ERR"  # with which signal the job failed that is being heard
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
         self.aborted = ""  # why, if it was
@@ -224,11 +224,11 @@ class Drive:
 
     # ---- what is written ----
 
-    def batch(self, now: Instant, reason: str = "") -> Batch:
+    def batch(self, now: Instant, reason: str = "") -> RunBatch:
         """All that was decided since the last one."""
         work = self.work
         timers, gone = self.agenda.take_changes()
-        return Batch(
+        return RunBatch(
             number=self.lease.batch + 1,
             at=now,
             status=self.status,
@@ -257,7 +257,7 @@ class Drive:
         return work
 
 
-def undone(pool: Pool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
+def undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
     """What was not done of a run, counted over all that it remembers or once forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
@@ -271,7 +271,7 @@ def undone(pool: Pool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone
 
 
 def _is_lost(verdict: Verdict) -> bool:
-    return verdict.kind is VerdictKind.PRUNED and verdict.death is Value.LOST
+    return verdict.kind is VerdictKind.PRUNED and verdict.death is AtomValue.LOST
 
 
 def _is_skipped(verdict: Verdict) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 
 from tidewheel.core.graph.node import NodeDef, Retries
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
-from tidewheel.core.graph.spelling import nearly_said
+from tidewheel.core.graph.suggestions import nearly_said
 from tidewheel.core.operator.requests import JobOver, JobSaid, JobStarted
-from tidewheel.core.operator.run_log import ERROR, WARNING, Line
+from tidewheel.core.operator.run_log import ERROR, WARNING, RunLogLine
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.driving import Drive
 from tidewheel.worker.jobs import START_FAILED
 
@@ -23,7 +23,7 @@ SEVERITY_DEFAULT = "INFO"
 MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
 
 NodeOf = Callable[[Key], NodeDef]
-LineOf = Callable[[Key, str, str, str], Line]  # a word of a job, as the run log has it
+LineOf = Callable[[Key, str, str, str], RunLogLine]  # a word of a job, as the run log has it
 
 
 def severity_of(text: str) -> tuple[str, str]:
@@ -82,7 +82,7 @@ class JobReports:
             drive.step(OutputMade(key, submit, name, at))
         elif wrong := _mistaken(node, name, said):
             text = f"{drive.text(key)} {wrong}"
-            drive.work.log.append(Line(WARNING, text))
+            drive.work.log.append(RunLogLine(WARNING, text))
             drive.work.notices.append(Notice(MISTAKEN, key, text))
         drive.work.notices.append(Notice(f"message/{severity}", key, said or str(name)))
 
@@ -139,7 +139,7 @@ def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
 
 def tell_failure(drive: Drive, key: Key, submit: int, why: str) -> None:
     """Why a job failed, for the log and for whoever is told of it."""
-    drive.work.log.append(Line(ERROR, f"[{drive.text(key)}/{submit:02d}] {why}"))
+    drive.work.log.append(RunLogLine(ERROR, f"[{drive.text(key)}/{submit:02d}] {why}"))
     drive.work.notices.append(Notice("job failed", key, why))
 
 

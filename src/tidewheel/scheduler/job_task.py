@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs
-from tidewheel.core.operator.job_names import DEFINITION, JobName
+from tidewheel.core.operator.names import DEFINITION, JobName
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.job_place import ANY_WORKER, job_place

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, JobSubmitted, OutputMade
-from tidewheel.core.sched.states import Stage
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import JobPhase
 from tidewheel.scheduler.outcome import News
 
 FAILED = "failed"
@@ -18,14 +18,14 @@ RETRY = "retry"
 SUBMISSION_RETRY = "submission retry"
 # The outputs of a job on its way, and the stages of a task that has not made them.
 _BEFORE = (
-    (SUBMITTED, (Stage.PREPARING,)),
-    (STARTED, (Stage.PREPARING, Stage.SUBMITTED)),
+    (SUBMITTED, (JobPhase.PREPARING,)),
+    (STARTED, (JobPhase.PREPARING, JobPhase.SUBMITTED)),
 )
 # Notices of the core that are events of a task under the same name.
 _NOTICES = ("expired", "blocked", "lost")
 
 
-def news_of(event: Event, outcome: Outcome, before: Stage | None) -> Iterator[News]:
+def news_of(event: Event, outcome: Outcome, before: JobPhase | None) -> Iterator[News]:
     """The events of tasks that this step was; a report that came too late was none.
 
     `before` is the stage that the task had: what its job went through unheard happened, too.
@@ -34,7 +34,7 @@ def news_of(event: Event, outcome: Outcome, before: Stage | None) -> Iterator[Ne
         if event.task in outcome.touched.tasks:
             if event.how is JobEnd.SUCCEEDED:
                 yield from _unheard(event, before, (SUBMITTED, STARTED))
-            yield _end(event, outcome, was_running=before is Stage.RUNNING)
+            yield _end(event, outcome, was_running=before is JobPhase.RUNNING)
     elif isinstance(event, OutputMade):
         if event.task in outcome.touched.tasks:
             if event.output == STARTED:
@@ -48,7 +48,7 @@ def news_of(event: Event, outcome: Outcome, before: Stage | None) -> Iterator[Ne
 
 
 def _unheard(
-    event: JobEnded | OutputMade, before: Stage | None, implied: tuple[str, ...]
+    event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
 ) -> Iterator[News]:
     """Those of the implied outputs that a task of this stage had not made."""
     for output, stages in _BEFORE:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode, Scripts
-from tidewheel.core.operator.requests import Broadcast
-from tidewheel.core.sched.states import Key
+from tidewheel.core.operator.requests import StoredBroadcast
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 
 EVERY_POINT = "*"
@@ -17,18 +17,18 @@ EVERY_POINT = "*"
 class Nodes:
     """Settings of tasks to come. Without broadcasts a node is what the definition says."""
 
-    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[Broadcast]) -> None:
+    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
         self._graph = graph
         self._mode = RunMode(mode)
         # By point: xtriggers leave a few for each, and a task asks for its own point only.
-        self._by_point: dict[str, dict[tuple[str, str], Broadcast]] = {}
+        self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
         for one in broadcasts:
             self.put(one)
 
     def reload(self, graph: Graph) -> None:
         self._graph = graph
 
-    def put(self, one: Broadcast) -> None:
+    def put(self, one: StoredBroadcast) -> None:
         """Set, or without a value take back. The latest counts most, so it goes to the end."""
         there = self._by_point.setdefault(one.point, {})
         there.pop((one.namespace, one.setting), None)
@@ -42,7 +42,7 @@ class Nodes:
         return bool(self._by_point)
 
     @property
-    def broadcasts(self) -> list[Broadcast]:
+    def broadcasts(self) -> list[StoredBroadcast]:
         return [one for there in self._by_point.values() for one in there.values()]
 
     def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
@@ -63,7 +63,7 @@ class Nodes:
         settings = settings_for(found, text, node.lineage or (node.name,))
         return with_settings(node, settings) if settings else node
 
-    def nodes_with(self, rows: Sequence[Broadcast]) -> list[NodeDef]:
+    def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
         """Those that these broadcasts concern, each as it would be with them."""
         after = Nodes(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
         found: dict[tuple[str, str], NodeDef] = {}

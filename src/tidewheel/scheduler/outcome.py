@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.requests import Broadcast, CommandAnswer, XtriggerResult
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.effects import Notice
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import Key
 
 
 class News(NamedTuple):
@@ -33,7 +33,7 @@ class Work:
     cancellations: dict[TaskId, None] = field(default_factory=dict)
     answers: list[CommandAnswer] = field(default_factory=list)
     xtriggers: list[XtriggerResult] = field(default_factory=list)
-    broadcasts: list[Broadcast] = field(default_factory=list)
+    broadcasts: list[StoredBroadcast] = field(default_factory=list)
     definition: str | None = None
     options: RunOptions | None = None
     goes_on: bool = False  # it had been let go
@@ -43,7 +43,7 @@ class Work:
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    log: list[Line] = field(default_factory=list)
+    log: list[RunLogLine] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
 
     @property

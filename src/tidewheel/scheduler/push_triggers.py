@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tidewheel.core.operator.requests import XtriggerResult
-from tidewheel.core.sched.spawning import MESSAGE
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import MESSAGE
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 
 

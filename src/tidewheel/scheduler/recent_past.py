@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.task_state import Key, TaskHistory
 
 
 class RecentPast:
@@ -12,16 +12,16 @@ class RecentPast:
 
     def __init__(self, stored: Past) -> None:
         self._stored = stored
-        self._recent: dict[Key, Memory | None] = {}
+        self._recent: dict[Key, TaskHistory | None] = {}
 
-    def forgotten(self, memories: dict[Key, Memory]) -> None:
+    def forgotten(self, memories: dict[Key, TaskHistory]) -> None:
         self._recent |= memories
 
     def written(self) -> None:
         """The store knows all of it now."""
         self._recent.clear()
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         key = (point, name)
         if key not in self._recent:
             self._recent[key] = self._stored.recall(point, name)

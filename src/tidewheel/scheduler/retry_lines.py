@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from tidewheel.core.operator.run_log import INFO, WARNING, Line, glance, shown
+from tidewheel.core.operator.run_log import INFO, WARNING, RunLogLine, glance, shown
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.events import Event, JobEnded, TimerFired
-from tidewheel.core.sched.spawning import RETRY
+from tidewheel.core.sched.spawn import RETRY
 from tidewheel.core.sched.step import Outcome
 from tidewheel.quantities import show_iso_duration
 from tidewheel.scheduler.driving import Drive
 
 
-def retry_lines(drive: Drive, event: Event, outcome: Outcome) -> Iterator[Line]:
+def retry_lines(drive: Drive, event: Event, outcome: Outcome) -> Iterator[RunLogLine]:
     """When a job failed and will be tried again, and when that time has come."""
     if isinstance(event, JobEnded):
         if event.task not in drive.pool.tasks:
@@ -26,11 +26,11 @@ def retry_lines(drive: Drive, event: Event, outcome: Outcome) -> Iterator[Line]:
                 pool, key = drive.pool, event.task
                 name = shown(pool, key, glance(pool.tasks[key]))
                 text = f"[{name}] - retrying in {delay} (after {_moment(effect.at)})"
-                yield Line(WARNING, text)
+                yield RunLogLine(WARNING, text)
     elif isinstance(event, TimerFired) and event.name == RETRY and event.task is not None:
         call = f"wall_clock(trigger_time={int(event.at)})"
         name = drive.text(event.task)
-        yield Line(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
+        yield RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
 
 
 def _moment(at: Instant) -> str:

@@ -24,12 +24,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tidewheel.core.operator.end_reasons import with_undone
-from tidewheel.core.operator.requests import Batch, RunLease
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.requests import RunBatch, RunLease
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import Stop, StopMode
+from tidewheel.core.sched.events import RunStopped, StopMode
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
@@ -191,7 +191,7 @@ class RunDriver(Service):
         active = [task for task in pool.tasks.values() if task.is_active]
         withdrawn = await self._store.withdrawn(self._number)
         if all(stage.drive.task_id(task.key, task.submit) in withdrawn for task in active):
-            stage.drive.step(Stop(StopMode.NOW, now))
+            stage.drive.step(RunStopped(StopMode.NOW, now))
 
     async def _keep_pace(self) -> None:
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()
@@ -241,7 +241,7 @@ class RunDriver(Service):
             self._trouble = trouble
             self.tell("log.unwritten" if trouble else "log.written", error=trouble)
 
-    async def _persist_batch(self, stage: Stage, batch: Batch) -> bool:
+    async def _persist_batch(self, stage: Stage, batch: RunBatch) -> bool:
         """Until it is written; nothing else can happen to the run meanwhile."""
         self._surroundings.failpoint("batch_before_write")
 
@@ -318,13 +318,13 @@ class RunDriver(Service):
         reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
         run = await self._store.run(self._number)
         if run.epoch == self._lease.epoch and run.owner is not None:
-            batch = Batch(
+            batch = RunBatch(
                 number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
             )
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
         if stage is not None:
             stage.files.write_log(
-                [Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now
+                [RunLogLine("CRITICAL", cause), RunLogLine("CRITICAL", reason)], self._now
             )
         self.status, self.reason = ERROR, reason
         self.ask_stop()

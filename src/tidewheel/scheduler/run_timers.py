@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tidewheel.core.operator.end_reasons import aborted_for
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.run_log import WARNING, Line
+from tidewheel.core.operator.run_log import WARNING, RunLogLine
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
-from tidewheel.core.sched.events import Stop, StopMode, TimerFired
+from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.stall import STALL
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
@@ -48,7 +48,7 @@ class RunTimers:
             self._set(drive, STALL, self.stall_seconds, now)
             if self.stall_seconds:  # in the words that existing jobs look for
                 waits = show_iso_duration(self.stall_seconds)
-                drive.work.log.append(Line(WARNING, f"{waits} stall timer starts NOW"))
+                drive.work.log.append(RunLogLine(WARNING, f"{waits} stall timer starts NOW"))
         elif not stalled:
             drive.agenda.cancel(key)
             self._is_told = False
@@ -59,7 +59,7 @@ class RunTimers:
         if key.timer == STALL:
             self._give_up_stalled(drive, now)
         elif key.timer == STOP_AT_TIME:
-            drive.step(Stop(StopMode.CLEAN, now))
+            drive.step(RunStopped(StopMode.CLEAN, now))
         elif key.timer == WORKFLOW_TIMEOUT:
             self._abort_after(drive, key.timer, aborts=self._settings.abort_on_workflow_timeout)
         elif key.timer == INACTIVITY_TIMEOUT:

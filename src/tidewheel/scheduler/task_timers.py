@@ -9,13 +9,13 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import STARTED
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.run_log import Line, glance, shown
+from tidewheel.core.operator.run_log import RunLogLine, glance, shown
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnded, OutputMade
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key, Stage, Task
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.quantities import show_iso_duration
 from tidewheel.scheduler.driving import Drive, timer_key
 from tidewheel.scheduler.nodes import Nodes
@@ -29,7 +29,7 @@ TASK_TIMERS = (SUBMISSION_TIMEOUT, EXECUTION_TIMEOUT, LATE)
 class TaskTimers:
     """They change nothing about a task; only its handlers and the log are told."""
 
-    def __init__(self, graph: Graph, nodes: Nodes, pool: Pool) -> None:
+    def __init__(self, graph: Graph, nodes: Nodes, pool: TaskPool) -> None:
         self._nodes = nodes
         self.reload(graph)
         # Tasks that are told late once: their timer is set, or has fired. What a scheduler
@@ -95,15 +95,15 @@ class TaskTimers:
             if timer.timer == LATE:
                 text = f"late: unfinished {show_iso_duration(seconds)} after its point"
             name = shown(drive.pool, key, glance(task))
-            drive.work.log.append(Line("WARNING", f"[{name}] {text}"))
+            drive.work.log.append(RunLogLine("WARNING", f"[{name}] {text}"))
             drive.work.notices.append(Notice(timer.timer, key, text))
             drive.work.steps += 1
         return True
 
 
-def _is_told(task: Task, timer: str) -> bool:
+def _is_told(task: PooledTask, timer: str) -> bool:
     """An incomplete task has ended: whoever wants to hear of that hears of its failure."""
-    return task.stage is not Stage.INCOMPLETE if timer == LATE else task.is_active
+    return task.stage is not JobPhase.INCOMPLETE if timer == LATE else task.is_active
 
 
 def _seconds(node: NodeDef, timer: str) -> float | None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tidewheel.core.queue.access import TokenKind, TokenView
-from tidewheel.core.queue.token_texts import secret_digest, split_token
+from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import NotFound
 from tidewheel.server.job_tokens import JobIdentity, job_behind
 from tidewheel.server.refusals import AttemptOver, NotAuthenticated, TooManyFailures

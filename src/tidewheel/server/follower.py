@@ -10,7 +10,13 @@ import asyncio
 import random
 from typing import NamedTuple
 
-from tidewheel.core.operator.stream import Event, EventCursor, EventFilter, Place, TaskEvent
+from tidewheel.core.operator.stream import (
+    Event,
+    EventCursor,
+    EventFilter,
+    EventPlace,
+    TaskEvent,
+)
 from tidewheel.core.queue.access import (
     EVERYTHING,
     Grant,
@@ -79,7 +85,7 @@ class Follower:
         """Whether it asked for this, and may see it."""
         return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
 
-    def is_behind(self, place: Place) -> bool:
+    def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place
 
     @property

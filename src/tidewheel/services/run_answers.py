@@ -10,8 +10,8 @@ import asyncio
 import json
 import shlex
 
-from tidewheel.core.operator.commands import REOPENING, REOPENING_VERBS, Command, command_text
 from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning

@@ -12,7 +12,7 @@ from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Row, Script
 
 if TYPE_CHECKING:
-    from tidewheel.core.operator.notebooks import Notebook
+    from tidewheel.core.queue.lease import Notebook
 
 
 class NotebookOperations(ABC):
@@ -56,6 +56,6 @@ class NotebookOperations(ABC):
 
 
 def _notebook(rows: list[Row]) -> Notebook | None:
-    from tidewheel.core.operator.notebooks import Notebook
+    from tidewheel.core.queue.lease import Notebook
 
     return Notebook(*rows[0]) if rows else None

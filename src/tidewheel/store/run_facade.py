@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.operator.requests import (
-        Batch,
         Inbox,
         NewCommand,
+        RunBatch,
         RunClaim,
         RunLease,
         StoredRun,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         SubmissionView,
     )
     from tidewheel.core.queue.task import Instant, TaskId
+    from tidewheel.core.sched.persistence import PutMemory
     from tidewheel.core.sched.pool import Past
-    from tidewheel.core.sched.records import PutMemory
-    from tidewheel.core.sched.states import Memory
+    from tidewheel.core.sched.task_state import TaskHistory
 
 WritingScript = Callable[[Transaction, Effects], Result]
 
@@ -47,12 +47,12 @@ class StoredPast:
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
 
-    def recall(self, point: Point, name: str) -> Memory | None:
-        from tidewheel.core.sched.states import Memory
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
+        from tidewheel.core.sched.task_state import TaskHistory
         from tidewheel.store.operations import run_batch
 
         found = self._look_now(lambda tx: run_batch.remembered(tx, self._run, point, name))
-        assert found is None or isinstance(found, Memory)
+        assert found is None or isinstance(found, TaskHistory)
         return found
 
 
@@ -173,7 +173,7 @@ class RunOperations(ABC):
 
         return await self.look(lambda tx: run_batch.read_inbox(tx, number, count_max))
 
-    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+    async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
         from tidewheel.store.change_rows import changed_rows
         from tidewheel.store.operations import run_batch
 

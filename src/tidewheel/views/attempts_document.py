@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.ports.store import Store

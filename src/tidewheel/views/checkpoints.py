@@ -20,15 +20,15 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import ChangesView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
-    Ledger,
+    PoolLedger,
     PutMemory,
     PutTask,
 )
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.store.change_rows import read_changes
 
 CHANGES_BETWEEN = 2_000  # are played in a few hundredths of a second
@@ -62,7 +62,7 @@ class Forgotten:
             last = {key: row for key, row in layer.rows.items() if key[0] in points} | last
         return list(last.values())
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         row = self.row((point, name))
         return None if row is None else row.memory()
 
@@ -103,7 +103,7 @@ class Replay:
     """The rows as the store held them behind the last batch that was played."""
 
     def __init__(self, since: Checkpoint | None = None) -> None:
-        self.ledger = Ledger()
+        self.ledger = PoolLedger()
         self.forgotten = Forgotten(None if since is None else since.forgotten)
         self.batch, self.at = 0, Instant(0.0)
         self.recent: tuple[int, ...] = ()  # the newest batches that were played

@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.sched.conditions import holds, leaf_value, member_value
-from tidewheel.core.sched.plan import Any, ArrowPlan, Every, Expression, Leaf, NodePlan
-from tidewheel.core.sched.states import Flows, Key, Task, Value
+from tidewheel.core.sched.dependency_index import (
+    Any,
+    Every,
+    Expression,
+    IndexedArrow,
+    IndexedAtom,
+    IndexedNode,
+)
+from tidewheel.core.sched.evaluation import holds, leaf_value, member_value
+from tidewheel.core.sched.task_state import AtomValue, Flows, Key, PooledTask
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
 from tidewheel.views.task_words import words_of
@@ -16,10 +23,10 @@ from tidewheel.views.task_words import words_of
 MEMBERS_MAX = 50  # of a family, named one by one
 
 VALUE_WORDS = {
-    Value.TRUE: "true",
-    Value.OPEN: "open",
-    Value.LOST: "lost",
-    Value.NOT_TAKEN: "not taken",
+    AtomValue.TRUE: "true",
+    AtomValue.OPEN: "open",
+    AtomValue.LOST: "lost",
+    AtomValue.NOT_TAKEN: "not taken",
 }
 
 
@@ -30,7 +37,7 @@ def prerequisites(looked: Looked, key: Key) -> list[Document]:
     return [_arrow(looked, key, task, *pair) for pair in node.arrows_at(key[0])]
 
 
-def suicides(looked: Looked, node: NodePlan, point: Point) -> list[Document]:
+def suicides(looked: Looked, node: IndexedNode, point: Point) -> list[Document]:
     """The arrows that would remove it; all of them together."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     key = (point, node.name)
@@ -38,7 +45,7 @@ def suicides(looked: Looked, node: NodePlan, point: Point) -> list[Document]:
 
 
 def _arrow(
-    looked: Looked, key: Key, task: Task | None, arrow: ArrowPlan, base: int
+    looked: Looked, key: Key, task: PooledTask | None, arrow: IndexedArrow, base: int
 ) -> Document:
     atoms = [_atom(looked, key, task, leaf, base) for leaf in arrow.leaves]
     mask = sum(1 << number for number, one in enumerate(atoms) if one["state"] == "true")
@@ -65,17 +72,19 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
     return " & ".join(parts)
 
 
-def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) -> Document:
+def _atom(
+    looked: Looked, key: Key, task: PooledTask | None, leaf: IndexedAtom, base: int
+) -> Document:
     pool = looked.pool
     flows = flows_of(looked, key)
     value = value_of(looked, key[0], leaf, flows)
     satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
     parent = leaf.parent_point(key[0], pool.plan.initial)
-    state = Value.TRUE if satisfied else value
+    state = AtomValue.TRUE if satisfied else value
     common: Document = {
         "output": leaf.wanted,
         "state": VALUE_WORDS[state],
-        "by_hand": satisfied and value is not Value.TRUE,
+        "by_hand": satisfied and value is not AtomValue.TRUE,
         "before_start": parent < pool.run.start,
     }
     if leaf.group is not None:
@@ -96,27 +105,29 @@ def _atom(looked: Looked, key: Key, task: Task | None, leaf: Leaf, base: int) ->
     return {"id": name, "text": text, "parent": there, "members": []} | common
 
 
-def value_of(looked: Looked, point: Point, leaf: Leaf, flows: Flows) -> Value:
+def value_of(looked: Looked, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
     """Where an atom stands; a family that is no longer counted is counted again."""
     pool = looked.pool
     value = leaf_value(pool, leaf, point, flows)
-    if leaf.group is None or value is not Value.OPEN:
+    if leaf.group is None or value is not AtomValue.OPEN:
         return value
     parent = leaf.parent_point(point, pool.plan.initial)
     made = (
-        member_value(pool.recall(parent, member), leaf.group, flows) is Value.TRUE
+        member_value(pool.recall(parent, member), leaf.group, flows) is AtomValue.TRUE
         for member in leaf.group.members
     )
-    return Value.TRUE if (all(made) if leaf.group.every else any(made)) else value
+    return AtomValue.TRUE if (all(made) if leaf.group.every else any(made)) else value
 
 
-def _members(looked: Looked, leaf: Leaf, point: Point, flows: Flows) -> Iterator[Document]:
+def _members(
+    looked: Looked, leaf: IndexedAtom, point: Point, flows: Flows
+) -> Iterator[Document]:
     """Those that have not made it first: they are what is waited for."""
     assert leaf.group is not None
     found = []
     for member in leaf.group.members:
         memory = looked.pool.recall(*(point, member))
-        made = member_value(memory, leaf.group, flows) is Value.TRUE
+        made = member_value(memory, leaf.group, flows) is AtomValue.TRUE
         state = words_of(looked.pool, (point, member)).text
         found.append({"id": looked.id_of((point, member)), "made": made, "state": state})
     yield from sorted(found, key=lambda one: bool(one["made"]))

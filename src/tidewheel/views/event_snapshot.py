@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.views import TaskView
 from tidewheel.ports.store import Store
@@ -49,7 +49,7 @@ async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
 
 async def _open_tasks(store: Store, queue: str) -> list[TaskView]:
     which = TaskFilter(statuses=OPEN, queue=queue)
-    return await store.list_tasks(which, Page(count=TASKS_MAX))
+    return await store.list_tasks(which, KeysetPage(count=TASKS_MAX))
 
 
 def _told(found: Sequence[TaskView]) -> Document:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from tidewheel.core.sched.conditions import member_value
-from tidewheel.core.sched.plan import ArrowPlan, Leaf
-from tidewheel.core.sched.states import Flows, Key, Value
+from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedAtom
+from tidewheel.core.sched.evaluation import member_value
+from tidewheel.core.sched.task_state import AtomValue, Flows, Key
 from tidewheel.views.conditions import VALUE_WORDS, flows_of, value_of
 from tidewheel.views.event_documents import pooled_document
 from tidewheel.views.loading import Looked
@@ -89,7 +89,7 @@ class _Drawing:
                         yield from self._into(key, arrow, leaf, None)
 
     def _into(
-        self, key: Key, arrow: ArrowPlan, leaf: Leaf, base: int | None
+        self, key: Key, arrow: IndexedArrow, leaf: IndexedAtom, base: int | None
     ) -> Iterator[Document]:
         pool = self._looked.pool
         flows = flows_of(self._looked, key)
@@ -100,8 +100,8 @@ class _Drawing:
         facts: Document = {
             "to": self._looked.id_of(key),
             "output": leaf.wanted,
-            "state": VALUE_WORDS[Value.TRUE if met else value],
-            "by_hand": bool(met) and value is not Value.TRUE,
+            "state": VALUE_WORDS[AtomValue.TRUE if met else value],
+            "by_hand": bool(met) and value is not AtomValue.TRUE,
             "suicide": arrow.suicide,
             "arrow": arrow.index,
             "alternative": not arrow.is_conjunction,
@@ -119,7 +119,7 @@ class _Drawing:
             yield from self._through_group(leaf, members, flows, facts)
 
     def _through_group(
-        self, leaf: Leaf, members: list[Key], flows: Flows, facts: Document
+        self, leaf: IndexedAtom, members: list[Key], flows: Flows, facts: Document
     ) -> Iterator[Document]:
         group, looked = leaf.group, self._looked
         assert group is not None
@@ -131,7 +131,7 @@ class _Drawing:
                 one: member_value(looked.pool.recall(point, one), group, flows)
                 for one in group.members
             }
-            made = sum(1 for value in states.values() if value is Value.TRUE)
+            made = sum(1 for value in states.values() if value is AtomValue.TRUE)
             self.groups[name] = {
                 "id": name,
                 "point": looked.pool.plan.text(point),

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import IMPLIED, standard_name
-from tidewheel.core.operator.commands import Command, Remove, Set, Trigger, read_command
-from tidewheel.core.operator.point_texts import find_point
-from tidewheel.core.operator.setting_texts import XTRIGGER
-from tidewheel.core.operator.task_ids import read_id
+from tidewheel.core.operator.command_events import XTRIGGER
+from tidewheel.core.operator.selection import find_point, read_id
+from tidewheel.core.operator.verbs import Command, Remove, Set, Trigger, read_command
 from tidewheel.core.operator.views import CommandView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.setting import completing
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.set_outputs import completing
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.views.loading import Looked
 

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from tidewheel.core.operator.commands import read_command
-from tidewheel.core.operator.selecting import select
+from tidewheel.core.operator.selection import select
+from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import STATE, VIEWS, Arguments, no_view

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from tidewheel.core.operator.selecting import select
-from tidewheel.core.operator.task_ids import read_id
-from tidewheel.core.sched.states import Key
+from tidewheel.core.operator.selection import read_id, select
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_document import known_tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.formats.sip.names import OBJECT_PREFIX
 from tidewheel.views.loading import Looked
 

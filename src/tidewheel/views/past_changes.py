@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import ChangesView, RunView, SubmissionView
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
-    Ledger,
+    PooledTaskRow,
+    PoolLedger,
     PutMemory,
     PutRun,
     PutTask,
-    TaskRow,
     rebuild,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.ports.store import Store
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import Before
@@ -130,7 +130,7 @@ def changed_document(looked: Looked, before: Before) -> list[Document]:
     return found
 
 
-def _words(row: TaskRow | None, memory: PutMemory | None) -> TaskWords:
+def _words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
     if row is not None:
         return row_words(row)
     return TaskWords(FUTURE) if memory is None else memory_words(memory)
@@ -143,6 +143,6 @@ def _key(row: PutTask | PutMemory) -> Key:
 
 
 def _last_of_each(looked: Looked, changes: Iterable[Change]) -> list[Change]:
-    ledger = Ledger()
+    ledger = PoolLedger()
     ledger.write([PutRun(looked.pool.run), *changes])
     return list(ledger.rows.values())

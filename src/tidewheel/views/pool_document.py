@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.core.sched.states import Stage, Standing
+from tidewheel.core.sched.task_state import JobPhase, PoolState
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
 from tidewheel.views.task_words import pooled_state
@@ -22,9 +22,9 @@ def pool_document(looked: Looked) -> Document:
                 "name": task.plan.name,
                 "state": pooled_state(task),
                 "held": task.held,
-                "queued": task.standing is Standing.READY,
-                "runahead": task.stage is Stage.WAITING and not task.released,
-                "incomplete": task.standing is Standing.INCOMPLETE,
+                "queued": task.standing is PoolState.READY,
+                "runahead": task.stage is JobPhase.WAITING and not task.admitted,
+                "incomplete": task.standing is PoolState.INCOMPLETE,
                 "blocked": task.blocked,
                 "flows": sorted(task.flows),
                 "submit": task.submit,

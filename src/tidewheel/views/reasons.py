@@ -10,7 +10,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
@@ -97,7 +97,7 @@ def stall_document(looked: Looked) -> Document | None:
 async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
     task = looked.pool.tasks.get(key)
-    if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
+    if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
         return []
     if looked.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
         return []
@@ -111,7 +111,7 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
 async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
     """What an engine has to say about a job that it has and does not begin."""
     task = looked.pool.tasks.get(key)
-    if task is None or task.stage not in (Stage.SUBMITTED, Stage.RUNNING):
+    if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
     task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
     try:
@@ -128,7 +128,7 @@ async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Docum
 async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
     """What the last job of a task that ended otherwise than asked for says about its end."""
     task = looked.pool.tasks.get(key)
-    if task is None or task.stage is not Stage.INCOMPLETE:
+    if task is None or task.stage is not JobPhase.INCOMPLETE:
         return []
     name, ran = looked.view.name, looked.id_of(key)
     try:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.pool import FlowState, RunStatus
+from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Key, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.task_state import AtomValue, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.views.loading import Looked, due_times
 from tidewheel.views.reasons import reason_document, stall_document, waits
 from tidewheel.views.run_facts import Document, option_facts, run_facts
@@ -46,14 +46,14 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
     }
 
 
-def _causes(looked: Looked) -> list[Task]:
+def _causes(looked: Looked) -> list[PooledTask]:
     """What keeps the run from going on; while it does, those that never will by themselves."""
     if not looked.started:
         return []
     found = root_causes(looked.pool)
     if looked.pool.run.status in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
         return found
-    return [task for task in found if task.standing is Standing.INCOMPLETE or task.blocked]
+    return [task for task in found if task.standing is PoolState.INCOMPLETE or task.blocked]
 
 
 def _held(looked: Looked) -> list[Key]:
@@ -122,7 +122,7 @@ def _points_to_stop(looked: Looked) -> int | None:
     pool = looked.pool
     if pool.run.stop is None:
         return None
-    released = [task.point for task in pool.tasks.values() if task.released]
+    released = [task.point for task in pool.tasks.values() if task.admitted]
     if not released:
         return 0 if looked.started else None
     point: Point | None = max(released)
@@ -172,7 +172,7 @@ def _active(looked: Looked, submissions: Submissions) -> Iterator[Document]:
         }
 
 
-def _cause_document(looked: Looked, task: Task) -> Document:
+def _cause_document(looked: Looked, task: PooledTask) -> Document:
     words = words_of(looked.pool, task.key)
     reasons = why(looked.pool, task.key, due_times(looked))
     return {
@@ -190,6 +190,6 @@ def lost_chains(looked: Looked) -> Iterator[Document]:
             memory = looked.pool.recall(*key)
             verdicts = {} if memory is None else memory.verdicts
             for flow, verdict in sorted(verdicts.items()):
-                if verdict.kind is VerdictKind.PRUNED and verdict.death is Value.LOST:
+                if verdict.kind is VerdictKind.PRUNED and verdict.death is AtomValue.LOST:
                     chain = chain_text(looked.pool, key, flow)
                     yield {"id": looked.id_of(key), "flow": flow, "chain": chain}

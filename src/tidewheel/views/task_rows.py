@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.operator.views import SubmissionView
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.views.event_documents import pooled_document
 from tidewheel.views.loading import Looked
 from tidewheel.views.run_document import Submissions, known_tasks

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.end_reasons import undone_in
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.views.loading import Looked
 from tidewheel.views.reasons import stall_document
 from tidewheel.views.run_document import Submissions

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Key
 
 EDGES_MAX = 10  # how far one may look
 TASKS_MAX = 5_000  # of one window
 
 
-def window(pool: Pool, edges: int, middle: Iterable[Key] | None = None) -> dict[Key, int]:
+def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> dict[Key, int]:
     """Every task of the window with its distance from the pool; cut if there are too many.
 
     With a `middle` the distance is that from these tasks.
@@ -33,7 +33,7 @@ def window(pool: Pool, edges: int, middle: Iterable[Key] | None = None) -> dict[
     return found
 
 
-def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
+def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
     """The parents and the children of a task that lie within the run."""
     for other in (*parents(pool, key), *_children(pool, key)):
         point, name = other
@@ -43,7 +43,7 @@ def neighbours(pool: Pool, key: Key) -> Iterator[Key]:
             yield other
 
 
-def parents(pool: Pool, key: Key) -> Iterator[Key]:
+def parents(pool: TaskPool, key: Key) -> Iterator[Key]:
     """Every task that an arrow into this one names, also of points outside of the run."""
     for arrow, _ in pool.plan.nodes[key[1]].arrows_at(key[0]):
         for leaf in arrow.leaves:
@@ -53,7 +53,7 @@ def parents(pool: Pool, key: Key) -> Iterator[Key]:
                 yield (parent, member)
 
 
-def _children(pool: Pool, key: Key) -> Iterator[Key]:
+def _children(pool: TaskPool, key: Key) -> Iterator[Key]:
     node = pool.plan.nodes[key[1]]
     links = [link for found in node.links.values() for link in found]
     links += [link for found in node.groups.values() for group in found for link in group.links]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tidewheel.core.operator.views import CommandView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.spawning import CLOCK, EXPIRY, RETRY
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
+from tidewheel.core.sched.task_state import Key
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.views.hand_work import let_go_at
 from tidewheel.views.loading import Looked, due_times

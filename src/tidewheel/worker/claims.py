@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Abilities,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    Page,
+    KeysetPage,
     Report,
     TaskFilter,
     Wake,
 )
 from tidewheel.core.queue.resources import NO_RESOURCES
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.views import TaskView
@@ -232,7 +232,7 @@ class Claims(Service):
         """A claim whose answer got lost must not cost its tasks a lapse each."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._workplace.worker)
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, Page(count=count_max))
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
         unknown = [view for view in held if (view.id, view.attempt) not in self._workplace]
         if unknown:
             await self._store.report([self._yield_unstarted(view) for view in unknown])

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from tidewheel.core.queue.access import RUN_QUEUE, matches
-from tidewheel.core.queue.serving import Served
+from tidewheel.core.queue.access import RUN_QUEUE, Served, matches
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 
 REMEMBERED_MAX = 10_000  # priorities of queues

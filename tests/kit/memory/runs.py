@@ -13,7 +13,7 @@ from tests.kit.memory.stream import forget_run, tell_run
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.views import OPEN_STATUSES, REOPENED_STATUSES
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.sched.states import Stage
+from tidewheel.core.sched.task_state import JobPhase
 from tidewheel.store.run_rows import RunRow
 from tidewheel.store.transaction import Row
 
@@ -424,7 +424,7 @@ def verify_active(t: Tables) -> list[Row]:
         run = t.run.get(number)
         if run is None or json.loads(run["options"])["mode"] != "live":
             continue
-        if Stage.WAITING < row["stage"] < Stage.INCOMPLETE and run["status"] != "deleted":
+        if JobPhase.WAITING < row["stage"] < JobPhase.INCOMPLETE and run["status"] != "deleted":
             where = (number, f"/{name}/{row['submit']}")
             pooled[where] += 1
             first.setdefault(where, point)

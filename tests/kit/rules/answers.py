@@ -12,13 +12,13 @@ from typing import Any, cast
 
 from tests.kit.rules.claims import expected_claims
 from tests.kit.rules.facts import Call, Facts, TaskFacts, demand
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import (
     Beat,
     Cancelled,
     Claimed,
     ClaimRequest,
-    Message,
+    JobMessage,
     Report,
     Reported,
     Submitted,
@@ -91,12 +91,12 @@ def _plan_heartbeat(worker: str, beats: Sequence[Beat], everything: Facts) -> Pl
     for beat in beats:
         facts = everything.find(beat.task_id)
         if facts is None or not facts.held_by(worker, beat.attempt):
-            wanted.append(Answer.LOST)
+            wanted.append(LeaseAnswer.LOST)
             continue
         renewals.append((facts, beat))
-        wanted.append(Answer.CANCEL if facts.status == "cancelling" else Answer.GO_ON)
+        wanted.append(LeaseAnswer.CANCEL if facts.status == "cancelling" else LeaseAnswer.GO_ON)
 
-    def check(answers: list[Answer]) -> None:
+    def check(answers: list[LeaseAnswer]) -> None:
         demand(
             answers == wanted,
             "T4 a heartbeat of the owner alone counts",
@@ -154,7 +154,7 @@ def _plan_report(reports: Sequence[Report], everything: Facts, texts: Texts) -> 
     return Plan(messages=messages, check=check)
 
 
-def _check_repeated(facts: TaskFacts, sent: Sequence[Message], stored: list[str]) -> None:
+def _check_repeated(facts: TaskFacts, sent: Sequence[JobMessage], stored: list[str]) -> None:
     """A message that is taken for known must be the one that is known."""
     for message in sent:
         if message.number <= len(stored) and stored[message.number - 1] != message.text:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from tests.kit.rules.facts import NEVER, Call, Facts, TaskFacts, demand
-from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
@@ -116,9 +116,9 @@ class Executions:
                 self.heard.update((call.process, task.seq, task.attempt) for task in tasks)
             case "heartbeat":
                 beats = cast("Sequence[Beat]", call.args[1])
-                for beat, one in zip(beats, cast("list[Answer]", answer), strict=True):
-                    if one is not Answer.GO_ON:
-                        self._told_to_stop(call.process, beat, lost=one is Answer.LOST)
+                for beat, one in zip(beats, cast("list[LeaseAnswer]", answer), strict=True):
+                    if one is not LeaseAnswer.GO_ON:
+                        self._told_to_stop(call.process, beat, lost=one is LeaseAnswer.LOST)
             case "report":
                 reports = cast("Sequence[Report]", call.args[0])
                 for report, told in zip(reports, cast("list[Reported]", answer), strict=True):

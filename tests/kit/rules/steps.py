@@ -18,7 +18,7 @@ from tests.kit.rules.facts import (
     TaskFacts,
     demand,
 )
-from tidewheel.core.operator.requests import Batch
+from tidewheel.core.operator.requests import RunBatch
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import ClaimRequest, Report, TaskFilter
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
@@ -255,7 +255,7 @@ def cancels(call: Call, facts: TaskFacts) -> bool:
     if call.operation == "cancel":
         return facts.id in cast("Iterable[str]", call.args[0])
     if call.operation == "write_batch":
-        return facts.id in cast("Batch", call.args[1]).cancellations
+        return facts.id in cast("RunBatch", call.args[1]).cancellations
     if call.operation == "cancel_matching":
         which = cast("TaskFilter", call.args[0])
         return which.tag in (None, facts.asked.tag) and which.queue in (None, facts.asked.queue)

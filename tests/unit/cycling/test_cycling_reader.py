@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tidewheel.core.cycling.calendar import Calendar, Point
+from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
 from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.formats.cycling.reader import MODES, CyclingReader, split_recurrences
 
 GREGORIAN = CyclingReader("gregorian")

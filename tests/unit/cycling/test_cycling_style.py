@@ -17,8 +17,7 @@ from tests.unit.cycling.oracle import (
     moment,
     seconds,
 )
-from tidewheel.core.cycling.calendar import Calendar, Point
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
 from tidewheel.core.cycling.style import INTEGER_POINT_MAX, PointStyle
 
 FORMATS = [

@@ -40,7 +40,7 @@ def command(
     from tidewheel.cli.runs.acting import say_given, say_tried
     from tidewheel.cli.runs.door import Given, this_job, with_runs
     from tidewheel.cli.runs.reloading import save_new
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
 
     if this_job(session) is not None:
         return _reload_from_job(session, words, dry_run=dry_run)
@@ -66,7 +66,7 @@ def _reload_from_job(session: Session, words: tuple[str, ...], *, dry_run: bool)
     """The scheduler reads the folder: a job cannot put a definition into the store."""
     from tidewheel.cli.runs.acting import say_given, try_verb
     from tidewheel.cli.runs.door import give
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
 
     if dry_run:
         return try_verb(session, words, lambda _: Reload())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidewheel.cli.cylc.arguments import BadUsage, Option, Said, flag, takes
 from tidewheel.cli.cylc.broadcast_files import read_settings_file
 from tidewheel.cli.cylc.ids import Ids, read_ids
-from tidewheel.core.operator.commands import (
+from tidewheel.core.operator.verbs import (
     Broadcast,
     Command,
     ExtTrigger,

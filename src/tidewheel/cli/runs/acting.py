@@ -11,12 +11,12 @@ import click
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.verbs import TABLE, Verb, VerbOption
 from tidewheel.cli.session import Session, session_command
-from tidewheel.core.operator.commands import REOPENING_VERBS, VERBS
+from tidewheel.core.operator.verbs import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.door import Given
     from tidewheel.cli.runs.target import Target
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 ANSWER_SECONDS_MAX = 30.0
 TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")  # with --dry-run
@@ -181,7 +181,7 @@ def try_verb(
     import json
 
     from tidewheel.cli.runs.door import look
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     def arguments(target: Target) -> dict[str, object]:
         return {"command": json.loads(command_text(command(target)))}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.cli.printing import safe, say
 from tidewheel.cli.runs.words import SHOWN_MAX, more_text
-from tidewheel.core.operator.commands import Hold, Reload, Stop
+from tidewheel.core.operator.verbs import Hold, Reload, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.door import Given

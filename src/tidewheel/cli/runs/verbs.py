@@ -1,6 +1,6 @@
 """The verbs with which people act on a run, and their options: one table (SEMANTICS §8).
 
-An option fills one field of the command of that name in `core/operator/commands.py`, whose type
+An option fills one field of the command of that name in `core/operator/verbs.py`, whose type
 says whether it is a flag, a text, a number or several texts. Spellings of Cylc are accepted
 where they mean the same.
 """

@@ -3,12 +3,16 @@
 A point of date-time cycling is a number of seconds since 1970-01-01T00:00:00Z of its own
 calendar: proleptic, without leap seconds, with a year 0 and negative years before it. A local
 date is found by adding the UTC offset first. Every function here costs the same for any year.
+
+`BadCycling` refuses a text or value that no calendar, interval or sequence can be made of.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NewType
+
+from tidewheel.errors import Refused
 
 Point = NewType("Point", int)  # integer cycling: the number itself
 
@@ -158,3 +162,16 @@ _MONDAY: dict[Calendar, int] = {
     for calendar in Calendar
     if calendar is not Calendar.INTEGER
 }
+
+
+class BadCycling(Refused):
+    """A cycle point, interval, offset, recurrence or point format that cannot be used."""
+
+    code = "bad_cycling"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message, self.hint = message, hint
+        super().__init__(message, hint)
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.hint}" if self.hint else self.message

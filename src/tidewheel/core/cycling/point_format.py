@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from tidewheel.core.cycling.calendar import SECONDS_PER_MINUTE
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import SECONDS_PER_MINUTE, BadCycling
 
 FORMAT_LENGTH_MAX = 100
 EXPANDED_YEAR_DIGITS_MAX = 6
@@ -25,7 +24,7 @@ FORMATS_ACCEPTED = (
 )
 
 
-class Part(IntEnum):
+class FormatPart(IntEnum):
     """What can be written; the number is its place among the values of a point."""
 
     YEAR = 0  # of four digits, the whole years of 10,000 and the sign left out
@@ -46,26 +45,26 @@ class Part(IntEnum):
 
 
 # (part, how it is written, how it is read), by the letters that stand for it.
-_Piece = tuple[Part, str, str]
+_Piece = tuple[FormatPart, str, str]
 _TWO = r"(\d\d)"
 _DATE: dict[str, _Piece] = {
-    "+": (Part.SIGN, "%s", r"([-+])"),
-    "CCYY": (Part.YEAR, "%04d", r"(\d{4})"),
-    "MM": (Part.MONTH, "%02d", _TWO),
-    "DDD": (Part.ORDINAL, "%03d", r"(\d{3})"),
-    "DD": (Part.DAY, "%02d", _TWO),
-    "Www": (Part.WEEK, "W%02d", r"W(\d\d)"),
-    "D": (Part.WEEKDAY, "%d", r"(\d)"),
+    "+": (FormatPart.SIGN, "%s", r"([-+])"),
+    "CCYY": (FormatPart.YEAR, "%04d", r"(\d{4})"),
+    "MM": (FormatPart.MONTH, "%02d", _TWO),
+    "DDD": (FormatPart.ORDINAL, "%03d", r"(\d{3})"),
+    "DD": (FormatPart.DAY, "%02d", _TWO),
+    "Www": (FormatPart.WEEK, "W%02d", r"W(\d\d)"),
+    "D": (FormatPart.WEEKDAY, "%d", r"(\d)"),
 }
 _TIME: dict[str, _Piece] = {
-    "hh": (Part.HOUR, "%02d", _TWO),
-    "mm": (Part.MINUTE, "%02d", _TWO),
-    "ss": (Part.SECOND, "%02d", _TWO),
+    "hh": (FormatPart.HOUR, "%02d", _TWO),
+    "mm": (FormatPart.MINUTE, "%02d", _TWO),
+    "ss": (FormatPart.SECOND, "%02d", _TWO),
 }
 _ZONE: dict[str, _Piece] = {
-    "+": (Part.ZONE_SIGN, "%s", r"([-+])"),
-    "hh": (Part.ZONE_HOUR, "%02d", _TWO),
-    "mm": (Part.ZONE_MINUTE, "%02d", _TWO),
+    "+": (FormatPart.ZONE_SIGN, "%s", r"([-+])"),
+    "hh": (FormatPart.ZONE_HOUR, "%02d", _TWO),
+    "mm": (FormatPart.ZONE_MINUTE, "%02d", _TWO),
 }
 _STRFTIME: dict[str, tuple[str | _Piece, ...]] = {
     "%Y": (_DATE["CCYY"],),
@@ -78,7 +77,7 @@ _STRFTIME: dict[str, tuple[str | _Piece, ...]] = {
     "%F": (_DATE["CCYY"], "-", _DATE["MM"], "-", _DATE["DD"]),
     "%X": (_TIME["hh"], ":", _TIME["mm"], ":", _TIME["ss"]),
     "%z": (_ZONE["+"], _ZONE["hh"], _ZONE["mm"]),
-    "%s": ((Part.EPOCH, "%d", r"(-?\d{1,18})"),),
+    "%s": ((FormatPart.EPOCH, "%d", r"(-?\d{1,18})"),),
 }
 _DATE_LETTERS = re.compile(r"\+(?=X)|X|CCYY|CC|YY|MM|DDD|DD|Www|D|z")
 _TIME_LETTERS = re.compile(r"hh|mm|ss|ii|nn|tt")
@@ -86,10 +85,30 @@ _ZONE_LETTERS = re.compile(r"hh|mm|\+")
 _ZONE_AT_END = re.compile(r"(?P<zone>Z|[+-](?:hh(?::?mm)?|\d\d(?::?\d\d)?))$")
 _STRFTIME_LETTERS = re.compile(r"%.?")
 _CHAINS = (
-    (Part.YEAR, Part.MONTH, Part.DAY, Part.HOUR, Part.MINUTE, Part.SECOND),
-    (Part.YEAR, Part.ORDINAL, Part.HOUR, Part.MINUTE, Part.SECOND),
-    (Part.YEAR, Part.WEEK, Part.WEEKDAY, Part.HOUR, Part.MINUTE, Part.SECOND),
-    (Part.EPOCH,),
+    (
+        FormatPart.YEAR,
+        FormatPart.MONTH,
+        FormatPart.DAY,
+        FormatPart.HOUR,
+        FormatPart.MINUTE,
+        FormatPart.SECOND,
+    ),
+    (
+        FormatPart.YEAR,
+        FormatPart.ORDINAL,
+        FormatPart.HOUR,
+        FormatPart.MINUTE,
+        FormatPart.SECOND,
+    ),
+    (
+        FormatPart.YEAR,
+        FormatPart.WEEK,
+        FormatPart.WEEKDAY,
+        FormatPart.HOUR,
+        FormatPart.MINUTE,
+        FormatPart.SECOND,
+    ),
+    (FormatPart.EPOCH,),
 )
 _UNITS = frozenset(part for chain in _CHAINS for part in chain)
 
@@ -99,7 +118,7 @@ class PointFormat:
     """A template for `%`, the parts it takes in order, and the expression that reads it."""
 
     template: str
-    parts: tuple[Part, ...]
+    parts: tuple[FormatPart, ...]
     pattern: re.Pattern[str]
     zone_minutes: int | None  # written in this time zone, whatever the workflow's
 
@@ -164,7 +183,7 @@ def _iso_pieces(text: str, digits: int) -> tuple[list[str | _Piece], int | None]
 
 
 def _date_pieces(digits: int) -> dict[str, _Piece]:
-    return {**_DATE, "X": (Part.EXPANDED, f"%0{digits}d", rf"(\d{{{digits}}})")}
+    return {**_DATE, "X": (FormatPart.EXPANDED, f"%0{digits}d", rf"(\d{{{digits}}})")}
 
 
 def _split(
@@ -191,13 +210,13 @@ def _strftime_pieces(text: str) -> list[str | _Piece]:
     return [*pieces, text[end:]]
 
 
-def _check_readable(text: str, parts: tuple[Part, ...], digits: int) -> None:
+def _check_readable(text: str, parts: tuple[FormatPart, ...], digits: int) -> None:
     units = [part for part in parts if part in _UNITS]
     if len(set(parts)) != len(parts):
         raise _bad(text, "names a unit twice")
     if not any(set(units) == set(chain[: len(units)]) for chain in _CHAINS if units):
         raise _bad(text, "leaves out a unit, so that points could not be told apart")
-    signs = {Part.SIGN, Part.EXPANDED} & set(parts)
+    signs = {FormatPart.SIGN, FormatPart.EXPANDED} & set(parts)
     if len(signs) != (2 if digits else 0):
         raise _bad(
             text,

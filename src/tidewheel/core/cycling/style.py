@@ -16,6 +16,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
     Point,
     date_from_days,
@@ -28,12 +29,11 @@ from tidewheel.core.cycling.calendar import (
     weeks_in_year,
 )
 from tidewheel.core.cycling.point_format import (
-    Part,
+    FormatPart,
     PointFormat,
     compile_format,
     zone_minutes_from,
 )
-from tidewheel.core.cycling.refusal import BadCycling
 
 FORMAT_DEFAULT = "CCYYMMDDThhmmZ"
 INTEGER_POINT_MAX = 10**17  # well inside what every database stores exactly
@@ -68,7 +68,7 @@ class PointStyle:
         minutes = self.utc_offset_minutes if zone is None else zone
         put(self, "_format", compiled)
         put(self, "_shift", minutes * SECONDS_PER_MINUTE)
-        is_in_order = compiled.parts == tuple(Part)[: len(compiled.parts)]
+        is_in_order = compiled.parts == tuple(FormatPart)[: len(compiled.parts)]
         put(self, "_in_order", len(compiled.parts) if is_in_order else 0)
         put(self, "first_point", self._limit(first=True))
         put(self, "last_point", self._limit(first=False))
@@ -103,11 +103,12 @@ class PointStyle:
         if found is None:
             raise BadCycling(f"{text!r} is not written as {self.format}")
         values = dict(zip(self._format.parts, found.groups(), strict=True))
-        if Part.EPOCH in values:
-            return Point(int(values[Part.EPOCH]))
+        if FormatPart.EPOCH in values:
+            return Point(int(values[FormatPart.EPOCH]))
         days = self._read_date(text, values)
         hour, minute, second = (
-            int(values.get(part, 0)) for part in (Part.HOUR, Part.MINUTE, Part.SECOND)
+            int(values.get(part, 0))
+            for part in (FormatPart.HOUR, FormatPart.MINUTE, FormatPart.SECOND)
         )
         if hour >= HOURS_PER_DAY or max(minute, second) >= SECONDS_PER_MINUTE:
             raise BadCycling(f"{text!r} has no such time of day")
@@ -121,7 +122,7 @@ class PointStyle:
     def _text_of_all(self, point: Point, days: int, values: tuple[int, ...]) -> str:
         year, ordinal = day_of_year(self.calendar, days)
         week_year, week, weekday = week_date(self.calendar, days)
-        if Part.WEEK in self._format.parts:
+        if FormatPart.WEEK in self._format.parts:
             year = week_year
         expanded, written = divmod(abs(year), _YEARS_WRITTEN)
         zone_hour, zone_minute = divmod(abs(self.written_offset_minutes), SECONDS_PER_MINUTE)
@@ -148,21 +149,30 @@ class PointStyle:
             )
         return Point(int(text))
 
-    def _read_date(self, text: str, values: dict[Part, str]) -> int:
+    def _read_date(self, text: str, values: dict[FormatPart, str]) -> int:
         """Days since 1970-01-01."""
-        year = int(values[Part.YEAR]) + int(values.get(Part.EXPANDED) or 0) * _YEARS_WRITTEN
-        if values.get(Part.SIGN) == "-":
+        year = (
+            int(values[FormatPart.YEAR])
+            + int(values.get(FormatPart.EXPANDED) or 0) * _YEARS_WRITTEN
+        )
+        if values.get(FormatPart.SIGN) == "-":
             year = -year
-        if Part.ORDINAL in values:
-            first, day = days_from_date(self.calendar, year, 1, 1), int(values[Part.ORDINAL])
+        if FormatPart.ORDINAL in values:
+            first, day = (
+                days_from_date(self.calendar, year, 1, 1),
+                int(values[FormatPart.ORDINAL]),
+            )
             day_max = days_in_year(self.calendar, year)
-        elif Part.WEEK in values:
-            week, weekday = int(values[Part.WEEK]), int(values.get(Part.WEEKDAY, 1))
+        elif FormatPart.WEEK in values:
+            week, weekday = int(values[FormatPart.WEEK]), int(values.get(FormatPart.WEEKDAY, 1))
             first = first_day_of_week_year(self.calendar, year)
             day = (week - 1) * DAYS_PER_WEEK + weekday if 1 <= weekday <= DAYS_PER_WEEK else 0
             day_max = weeks_in_year(self.calendar, year) * DAYS_PER_WEEK
         else:
-            month, day = int(values.get(Part.MONTH, 1)), int(values.get(Part.DAY, 1))
+            month, day = (
+                int(values.get(FormatPart.MONTH, 1)),
+                int(values.get(FormatPart.DAY, 1)),
+            )
             if not 1 <= month <= MONTHS_PER_YEAR:
                 raise BadCycling(f"{text!r} has no such month")
             first = days_from_date(self.calendar, year, month, 1)
@@ -171,13 +181,13 @@ class PointStyle:
             raise BadCycling(f"{text!r} is no date of the {self.calendar.value} calendar")
         return first + day - 1
 
-    def _read_shift(self, values: dict[Part, str]) -> int:
-        if Part.ZONE_SIGN not in values:
+    def _read_shift(self, values: dict[FormatPart, str]) -> int:
+        if FormatPart.ZONE_SIGN not in values:
             return self._shift
         minutes = zone_minutes_from(
-            values[Part.ZONE_SIGN],
-            int(values.get(Part.ZONE_HOUR, 0)),
-            int(values.get(Part.ZONE_MINUTE, 0)),
+            values[FormatPart.ZONE_SIGN],
+            int(values.get(FormatPart.ZONE_HOUR, 0)),
+            int(values.get(FormatPart.ZONE_MINUTE, 0)),
         )
         return minutes * SECONDS_PER_MINUTE
 
@@ -186,12 +196,12 @@ class PointStyle:
         if self.calendar is Calendar.INTEGER:
             return Point(-INTEGER_POINT_MAX if first else INTEGER_POINT_MAX)
         years = _YEARS_WRITTEN * 10**self.expanded_year_digits
-        has_sign = Part.SIGN in self._format.parts
-        if Part.EPOCH in self._format.parts:
+        has_sign = FormatPart.SIGN in self._format.parts
+        if FormatPart.EPOCH in self._format.parts:
             years, has_sign = _YEARS_WRITTEN, False
         edge = (1 - years if has_sign else 0) if first else years
         days = days_from_date(self.calendar, edge, 1, 1)
-        if Part.WEEK in self._format.parts:
+        if FormatPart.WEEK in self._format.parts:
             # A week year begins and ends up to some days away from the year.
             days = first_day_of_week_year(self.calendar, edge)
         return Point(days * SECONDS_PER_DAY - self._shift - (0 if first else 1))

@@ -19,6 +19,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
     Point,
     date_from_days,
@@ -30,7 +31,6 @@ from tidewheel.core.cycling.calendar import (
     weeks_in_year,
 )
 from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.refusal import BadCycling
 
 # Leap days of one year of a century are 400 years apart: twice that finds whatever there is.
 _SLOTS_MAX = 2 * 400 + 1

@@ -25,7 +25,7 @@ from tidewheel.core.graph.condition import (
     Atom,
     Condition,
     Group,
-    Xtrigger,
+    XtriggerTerm,
     all_of,
     leaves,
 )
@@ -197,12 +197,12 @@ def _completion(
 
 def _without_xtriggers(condition: Condition) -> tuple[Condition | None, list[str]]:
     """Xtriggers are waited for beside the arrows, by the task itself: all of them."""
-    if isinstance(condition, Xtrigger):
+    if isinstance(condition, XtriggerTerm):
         return None, [condition.label]
     if not isinstance(condition, AllOf):
         return condition, []
-    labels = [term.label for term in condition.terms if isinstance(term, Xtrigger)]
-    rest = tuple(term for term in condition.terms if not isinstance(term, Xtrigger))
+    labels = [term.label for term in condition.terms if isinstance(term, XtriggerTerm)]
+    rest = tuple(term for term in condition.terms if not isinstance(term, XtriggerTerm))
     return (all_of(rest) if rest else None), labels
 
 

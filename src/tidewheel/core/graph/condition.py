@@ -32,7 +32,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Xtrigger:
+class XtriggerTerm:
     """Something outside of the workflow that must have happened."""
 
     label: str
@@ -52,8 +52,8 @@ class AnyOf:
     terms: tuple[Condition, ...]
 
 
-Condition = Atom | Group | Xtrigger | AllOf | AnyOf
-Leaf = Atom | Group | Xtrigger
+Condition = Atom | Group | XtriggerTerm | AllOf | AnyOf
+Leaf = Atom | Group | XtriggerTerm
 
 
 def all_of(terms: tuple[Condition, ...]) -> Condition:

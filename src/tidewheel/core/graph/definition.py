@@ -3,11 +3,15 @@
 A `WorkflowDef` is a value. Names have been expanded (families to their members on the right,
 parameters everywhere), texts have become points, intervals and sequences; nothing has been
 judged yet.
+
+Where Cylc 8 and tidewheel judge a definition differently, a `Policy` says so as values that
+travel with it: the checks and the scheduler read these; none of them asks "is this
+compatibility mode" (SEMANTICS §14).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,13 +20,40 @@ from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.condition import Condition
-from tidewheel.core.graph.findings import NOWHERE, Position
+from tidewheel.core.graph.findings import NOWHERE, Position, Severity
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 
 RUNAHEAD_POINTS_DEFAULT = 4
 LIMIT_DEFAULT = 100  # active tasks of a limit group
 ROOT_NODE = NodeDef(name="root")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a definition is judged."""
+
+    name: str
+    # Without it a task is judged by its marks only where it has one (SEMANTICS §3).
+    marks_apply_to_all: bool
+    # In the graph and not defined: a warning where root gives something to do, or an error.
+    implicit_nodes: Severity
+    # A parent that is on no sequence at the points where it is asked for.
+    parent_off_sequence: Severity
+
+
+TIDEWHEEL = Policy(
+    name="tidewheel",
+    marks_apply_to_all=False,
+    implicit_nodes=Severity.WARNING,
+    parent_off_sequence=Severity.ERROR,
+)
+CYLC8 = Policy(
+    name="cylc8",
+    marks_apply_to_all=True,
+    implicit_nodes=Severity.ERROR,
+    parent_off_sequence=Severity.WARNING,
+)
+POLICIES = {policy.name: policy for policy in (TIDEWHEEL, CYLC8)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +180,29 @@ class WorkflowDef:
     policy: Policy = TIDEWHEEL
     # Whether every line of the graph was understood: if not, nothing can be called missing.
     is_whole: bool = field(default=True, compare=False)
+
+
+DEFAULT_GROUP = "default"
+
+
+def limit_groups(
+    limits: Mapping[str, tuple[int, Iterable[str]]], families: Mapping[str, tuple[str, ...]]
+) -> tuple[LimitGroup, ...]:
+    """Limit and named members of each group, families replaced by their members.
+
+    A node is in the last group that names it; all others are in the default one.
+    """
+    limit_of = {DEFAULT_GROUP: LIMIT_DEFAULT} | {name: one[0] for name, one in limits.items()}
+    group_of = {
+        task: name
+        for name, (_, members) in limits.items()
+        for member in members
+        for task in families.get(member, (member,))
+    }
+    found: dict[str, list[str]] = {name: [] for name in limit_of}
+    for task, name in group_of.items():
+        if name != DEFAULT_GROUP:
+            found[name].append(task)
+    return tuple(
+        LimitGroup(name, limit, tuple(found[name])) for name, limit in limit_of.items()
+    )

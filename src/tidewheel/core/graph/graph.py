@@ -17,20 +17,20 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.completion import Completion
-from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, Xtrigger, leaves
+from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, XtriggerTerm, leaves
 from tidewheel.core.graph.definition import (
     CyclingDef,
     FamilyDef,
     LimitGroup,
+    Policy,
     SpecialNodes,
     XtriggerDef,
 )
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.policy import Policy
 
 
-class Child(NamedTuple):
+class ChildTask(NamedTuple):
     """A task that hears of an output, through which arrow."""
 
     node: str
@@ -111,7 +111,7 @@ class Graph:
     absolute_links: Mapping[tuple[str, Point, str], tuple[int, ...]]
     policy: Policy
 
-    def children(self, node: str, point: Point, output: str) -> Iterator[Child]:
+    def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
         """Every task that hears of this output at a point that depends on the parent's.
 
         Suicide arrows are among them; arrows with an absolute parent are in `absolute_links`.
@@ -123,11 +123,11 @@ class Graph:
             for link in self.groups[index].links:
                 yield from self._along(link, point)
 
-    def _along(self, link: Link, point: Point) -> Iterator[Child]:
+    def _along(self, link: Link, point: Point) -> Iterator[ChildTask]:
         arrow = self.arrows[link.arrow]
         for child_point in self.child_points(link.offset, point, arrow.sequence):
             for target in arrow.targets:
-                yield Child(target, child_point, link.arrow)
+                yield ChildTask(target, child_point, link.arrow)
 
     def child_points(
         self, offset: Offset | None, point: Point, sequence: Sequence
@@ -186,4 +186,4 @@ def atoms_of(condition: Condition, families: Mapping[str, FamilyDef]) -> Iterato
                 for output in leaf.outputs:
                     yield Atom(member, output, leaf.offset)
         else:
-            assert isinstance(leaf, Xtrigger)
+            assert isinstance(leaf, XtriggerTerm)

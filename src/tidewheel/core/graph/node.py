@@ -102,7 +102,7 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NodePlace:
     """Where and with which directives a job runs; the last four are Cylc 7's words for it."""
 
     platform: str = ""
@@ -121,7 +121,7 @@ DEFAULT_SIMULATION = Simulation()
 DEFAULT_SKIP = Skip()
 NO_POLLING = StatePolling()
 NO_RETRIES = Retries()
-ANYWHERE = Place()
+ANYWHERE = NodePlace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class NodeDef:
     run_mode: RunMode = RunMode.LIVE
     retries: Retries = NO_RETRIES
     time_limit_seconds: float | None = None
-    place: Place = ANYWHERE
+    place: NodePlace = ANYWHERE
     # What a worker must have free for it.
     resources: Resources = NO_RESOURCES
     meta: Pairs = ()

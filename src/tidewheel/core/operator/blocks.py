@@ -51,7 +51,7 @@ _OVER = frozenset({"completed", "stopped", "stalled", "error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class BlockNeed:
     """A block, by its id, and what must have become of it."""
 
     parent: str
@@ -64,7 +64,7 @@ class NewBlock:
 
     id: str
     run: NewRun
-    needs: tuple[Need, ...] = ()
+    needs: tuple[BlockNeed, ...] = ()
     body: str = "{}"  # as it was asked for, JSON
 
 

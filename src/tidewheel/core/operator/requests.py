@@ -18,7 +18,7 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.records import Change
+    from tidewheel.core.sched.persistence import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Inbox(NamedTuple):
 # ---- what a scheduler decided ----
 
 
-class Timer(NamedTuple):
+class RunTimer(NamedTuple):
     """Something is to happen at a time; without a task: to the run itself."""
 
     point: Point | None
@@ -133,7 +133,7 @@ class XtriggerResult(NamedTuple):
     result: str
 
 
-class Broadcast(NamedTuple):
+class StoredBroadcast(NamedTuple):
     """A setting of tasks to come; an empty value takes it back."""
 
     point: str  # as text, or "*"
@@ -151,7 +151,7 @@ class Undelivered(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Batch:
+class RunBatch:
     """All that follows from some happenings, written whole or not at all."""
 
     number: int  # one more than the last
@@ -162,11 +162,11 @@ class Batch:
     changes: Sequence[Change] = ()
     submissions: Sequence[NewTask] = ()
     cancellations: Sequence[TaskId] = ()
-    timers: Sequence[Timer] = ()
+    timers: Sequence[RunTimer] = ()
     timers_gone: Sequence[TimerKey] = ()
     answers: Sequence[CommandAnswer] = ()
     xtriggers: Sequence[XtriggerResult] = ()
-    broadcasts: Sequence[Broadcast] = ()
+    broadcasts: Sequence[StoredBroadcast] = ()
     outbox: Sequence[str] = ()  # events that somebody is to be told of, as JSON
     definition: str | None = None  # a reload: the digest of the new one
     options: RunOptions | None = None  # carried on with others than it had
@@ -192,6 +192,6 @@ class StoredRun:
     """All that a scheduler needs to go on with a run, or a person to look at it."""
 
     changes: Sequence[Change]
-    timers: Sequence[Timer] = ()
+    timers: Sequence[RunTimer] = ()
     xtriggers: Sequence[XtriggerResult] = ()
-    broadcasts: Sequence[Broadcast] = field(default=())
+    broadcasts: Sequence[StoredBroadcast] = field(default=())

@@ -18,29 +18,33 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
-from tidewheel.core.operator.commands import Command, Hold, Release
-from tidewheel.core.operator.flow_texts import flow_text
+from tidewheel.core.operator.command_events import flow_text
+from tidewheel.core.operator.verbs import ROWS, Command, Hold, Release
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import Event, JobEnd
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import EXPIRY
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.explain import trigger_line
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import EXPIRY
+from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
     Flows,
+    JobPhase,
     Key,
-    Stage,
-    Standing,
-    Task,
+    PooledTask,
+    PoolState,
     VerdictKind,
 )
-from tidewheel.core.sched.step import Outcome
-from tidewheel.core.sched.trigger_log import trigger_line
 
 DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 ERROR, CRITICAL = "ERROR", "CRITICAL"
 
-_STAGES = {Stage.PREPARING: "preparing", Stage.SUBMITTED: "submitted", Stage.RUNNING: "running"}
+_STAGES = {
+    JobPhase.PREPARING: "preparing",
+    JobPhase.SUBMITTED: "submitted",
+    JobPhase.RUNNING: "running",
+}
 _JOB_WORDS = tuple(_STAGES.values())
 _HEARD = {"submitted": "(internal)submitted", "running": "(received)started"}
 _WITHOUT_JOB = ("waiting", EXPIRED)  # these words are shown without a submit number
@@ -53,18 +57,11 @@ _LEVELS = {
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
 }
-_COMMANDS = {
-    "trigger": "force_trigger_tasks",
-    "remove": "remove_tasks",
-    "kill": "kill_tasks",
-    "poll": "poll_tasks",
-    "reload": "reload_workflow",
-}
 # What is told by a line of its own, in the shape that is known elsewhere.
 _TOLD = ("trigger", "expired")
 
 
-class Line(NamedTuple):
+class RunLogLine(NamedTuple):
     """`str(line)` is what follows the time in the log."""
 
     level: str
@@ -88,59 +85,61 @@ class RunLog:
 
     __slots__ = ("_pool", "_seen")
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: TaskPool) -> None:
         self._pool = pool
         self._seen = {key: glance(task) for key, task in pool.tasks.items()}
 
-    def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[Line]:
+    def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[RunLogLine]:
         """What a step is worth saying; `failure` is the signal with which a job ended."""
-        found: list[Line] = []
+        found: list[RunLogLine] = []
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
             self._changed(event.task, event, found)  # before what follows from it
             if event.how is JobEnd.KILLED:
-                found.append(Line(WARNING, f"[{self._shown(event.task)}] job killed"))
+                found.append(RunLogLine(WARNING, f"[{self._shown(event.task)}] job killed"))
         elif isinstance(event, events.OutputMade) and event.output not in STANDARD:
             name = self._shown(event.task)
-            found.append(Line(DEBUG, f"[{name}] completed output {event.output}"))
+            found.append(RunLogLine(DEBUG, f"[{name}] completed output {event.output}"))
         for key in outcome.touched.tasks:
             self._changed(key, event, found)
         pool = self._pool
         for effect in outcome.effects:
             if isinstance(effect, Submit):
-                found.append(Line(INFO, trigger_line(pool, effect)))
+                found.append(RunLogLine(INFO, trigger_line(pool, effect)))
             elif isinstance(effect, Notice) and effect.event not in _TOLD:
                 found += self._news(effect)
-        if isinstance(event, events.Reload):
+        if isinstance(event, events.RunReloaded):
             found += [
-                Line(INFO, f"[{shown(pool, key, now)}] reloaded task definition")
+                RunLogLine(INFO, f"[{shown(pool, key, now)}] reloaded task definition")
                 for key, now in self._seen.items()
             ]
-            found.append(Line(INFO, "Reload completed."))
+            found.append(RunLogLine(INFO, "Reload completed."))
         return found
 
-    def said(self, key: Key, text: str, level: str = INFO, how: str = "received") -> Line:
+    def said(self, key: Key, text: str, level: str = INFO, how: str = "received") -> RunLogLine:
         """A message of a job."""
-        return Line(level, f"[{self._shown(key)}] ({how}){text}")
+        return RunLogLine(level, f"[{self._shown(key)}] ({how}){text}")
 
     def _shown(self, key: Key) -> str:
         seen = self._seen.get(key)
         return _id(self._pool, key) if seen is None else shown(self._pool, key, seen)
 
-    def _end_of_job(self, event: events.JobEnded, failure: str, found: list[Line]) -> None:
+    def _end_of_job(
+        self, event: events.JobEnded, failure: str, found: list[RunLogLine]
+    ) -> None:
         before = self._seen.get(event.task)
         if before is None or before.word not in _JOB_WORDS or before.submit != event.submit:
             return  # too late: a notice says so
         name = shown(self._pool, event.task, before)
         if event.how is JobEnd.SUCCEEDED:
-            found.append(Line(INFO, f"[{name}] (received){SUCCEEDED}"))
+            found.append(RunLogLine(INFO, f"[{name}] (received){SUCCEEDED}"))
         elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
-            found.append(Line(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
-            found.append(Line(ERROR, f"[{name}] {FAILED}/{failure}"))
+            found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
+            found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
         else:
-            found.append(Line(ERROR, f"[{name}] {SUBMIT_FAILED}"))
+            found.append(RunLogLine(ERROR, f"[{name}] {SUBMIT_FAILED}"))
 
-    def _changed(self, key: Key, event: Event, found: list[Line]) -> None:
+    def _changed(self, key: Key, event: Event, found: list[RunLogLine]) -> None:
         pool = self._pool
         task = pool.tasks.get(key)
         before = self._seen.get(key)
@@ -154,18 +153,18 @@ class RunLog:
             return
         self._seen[key] = now
         if before is None:
-            found.append(Line(INFO, f"spawned {_id(pool, key)}{_flows(now.flows)}"))
+            found.append(RunLogLine(INFO, f"spawned {_id(pool, key)}{_flows(now.flows)}"))
             before = Glance("waiting", "", now.submit, now.flows)
             found += _came(pool, task, before, now)
         found += _steps(pool, key, before, now)
 
-    def _left(self, key: Key, before: Glance, event: Event) -> list[Line]:
+    def _left(self, key: Key, before: Glance, event: Event) -> list[RunLogLine]:
         pool = self._pool
         word = _end_word(pool, key, before, event)
         if not word:
-            asked = isinstance(event, (events.Remove, events.Trigger))
+            asked = isinstance(event, (events.TasksRemoved, events.TasksTriggered))
             return [
-                Line(INFO, f"[{shown(pool, key, before)}] removed from the pool"),
+                RunLogLine(INFO, f"[{shown(pool, key, before)}] removed from the pool"),
                 _gone(pool, key, before, "request" if asked else "suicide trigger"),
             ]
         gone = _gone(pool, key, before._replace(word=word, marks=""), "completed")
@@ -174,39 +173,41 @@ class RunLog:
             return [*_steps(pool, key, before, ran), *_end(pool, key, ran, word), gone]
         return [*_end(pool, key, before, word), gone]
 
-    def _news(self, notice: Notice) -> list[Line]:
+    def _news(self, notice: Notice) -> list[RunLogLine]:
         level = _LEVELS.get(notice.event, INFO)
         if notice.event == "stalled":
-            return [Line(level, "Workflow stalled"), Line(WARNING, notice.text)]
+            return [RunLogLine(level, "Workflow stalled"), RunLogLine(WARNING, notice.text)]
         if notice.event == "merged" and notice.task is not None:
             name = _id(self._pool, notice.task)
             text = f"[{self._shown(notice.task)}] {notice.text.removeprefix(name).strip()}"
-            return [Line(level, text)]
-        return [Line(level, notice.text)]
+            return [RunLogLine(level, text)]
+        return [RunLogLine(level, notice.text)]
 
 
-def _came(pool: Pool, task: Task, before: Glance, now: Glance) -> Iterator[Line]:
+def _came(
+    pool: TaskPool, task: PooledTask, before: Glance, now: Glance
+) -> Iterator[RunLogLine]:
     """A task came into the pool, perhaps to be held there."""
-    runahead = "" if task.released else "(runahead)"
+    runahead = "" if task.admitted else "(runahead)"
     name = shown(pool, task.key, before._replace(marks=runahead))
-    yield Line(DEBUG, f"[{name}] added to the n=0 window")
+    yield RunLogLine(DEBUG, f"[{name}] added to the n=0 window")
     if "(held)" in now.marks:
         after = pool.run.hold_after
         why = "as requested earlier"
         if after is not None and task.point > after:
             why = f"beyond workflow hold point: {pool.plan.text(after)}"
-        yield Line(INFO, f"[{name}] holding ({why})")
+        yield RunLogLine(INFO, f"[{name}] holding ({why})")
 
 
-def _gone(pool: Pool, key: Key, at: Glance, why: str) -> Line:
-    return Line(DEBUG, f"[{shown(pool, key, at)}] removed from the n=0 window: {why}")
+def _gone(pool: TaskPool, key: Key, at: Glance, why: str) -> RunLogLine:
+    return RunLogLine(DEBUG, f"[{shown(pool, key, at)}] removed from the n=0 window: {why}")
 
 
-def command_line(verb: str, refused: str = "") -> Line:
+def command_line(verb: str, refused: str = "") -> RunLogLine:
     """What became of an operator's command."""
     if refused:
-        return Line(WARNING, f'Command "{verb}" refused: {refused}')
-    return Line(INFO, f'Command "{verb}" actioned.')
+        return RunLogLine(WARNING, f'Command "{verb}" refused: {refused}')
+    return RunLogLine(INFO, f'Command "{verb}" actioned.')
 
 
 def command_name(command: Command) -> str:
@@ -215,14 +216,14 @@ def command_name(command: Command) -> str:
         return "set_hold_point"
     if isinstance(command, Release) and command.everything:
         return "release_hold_point"
-    return _COMMANDS.get(command.verb, command.verb)
+    return ROWS[command.verb].log_name or command.verb
 
 
-def glance(task: Task) -> Glance:
-    if task.stage is Stage.WAITING:
+def glance(task: PooledTask) -> Glance:
+    if task.stage is JobPhase.WAITING:
         word = "waiting"
-        queued = "(queued)" if task.standing is Standing.READY else ""
-        marks = queued if task.released else f"{queued}(runahead)"
+        queued = "(queued)" if task.standing is PoolState.READY else ""
+        marks = queued if task.admitted else f"{queued}(runahead)"
     else:
         word, marks = _STAGES.get(task.stage) or task.ended, ""
     if task.held:
@@ -230,24 +231,24 @@ def glance(task: Task) -> Glance:
     return Glance(word, marks, task.submit, task.flows)
 
 
-def shown(pool: Pool, key: Key, at: Glance) -> str:
+def shown(pool: TaskPool, key: Key, at: Glance) -> str:
     """`1/foo/01(flows=2):running`."""
     job = "" if at.word in _WITHOUT_JOB else f"/{at.submit:02d}"
     return f"{_id(pool, key)}{job}{_flows(at.flows)}:{at.word}{at.marks}"
 
 
-def _steps(pool: Pool, key: Key, before: Glance, now: Glance) -> list[Line]:
+def _steps(pool: TaskPool, key: Key, before: Glance, now: Glance) -> list[RunLogLine]:
     """One line for each state between two glances."""
     if before.word in _JOB_WORDS and now.word not in _JOB_WORDS and now.word != "waiting":
         ran = before if now.word == SUBMIT_FAILED else before._replace(word="running")
         return [*_steps(pool, key, before, ran), *_end(pool, key, ran, now.word, now.marks)]
-    found: list[Line] = []
+    found: list[RunLogLine] = []
     if now.word in _JOB_WORDS:
         first = 0
         if before.word in _JOB_WORDS and before.submit == now.submit:
             first = _JOB_WORDS.index(before.word) + 1
         if before.word == "waiting" and "(queued)" not in before.marks:
-            found.append(Line(DEBUG, f"[{shown(pool, key, before)}] => waiting(queued)"))
+            found.append(RunLogLine(DEBUG, f"[{shown(pool, key, before)}] => waiting(queued)"))
         for word in _JOB_WORDS[first : _JOB_WORDS.index(now.word)]:
             between = Glance(word, "", now.submit, now.flows)
             found += _end(pool, key, before, word)
@@ -257,14 +258,16 @@ def _steps(pool: Pool, key: Key, before: Glance, now: Glance) -> list[Line]:
     return found
 
 
-def _end(pool: Pool, key: Key, before: Glance, word: str, marks: str = "") -> list[Line]:
+def _end(
+    pool: TaskPool, key: Key, before: Glance, word: str, marks: str = ""
+) -> list[RunLogLine]:
     name = shown(pool, key, before)
-    found = [Line(INFO, f"[{name}] => {word}{marks}")]
+    found = [RunLogLine(INFO, f"[{name}] => {word}{marks}")]
     heard = _HEARD.get(word) if word != before.word else None  # else it is only held
-    return found if heard is None else [Line(DEBUG, f"[{name}] {heard}"), *found]
+    return found if heard is None else [RunLogLine(DEBUG, f"[{name}] {heard}"), *found]
 
 
-def _end_word(pool: Pool, key: Key, before: Glance, event: Event) -> str:
+def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
     """How a task that left the pool ended; "" if it did not."""
     memory = pool.recall(*key)
     for flow in sorted(before.flows):
@@ -284,5 +287,5 @@ def _flows(flows: Flows) -> str:
     return "" if flows == FIRST_FLOW else f"(flows={flow_text(flows)})"
 
 
-def _id(pool: Pool, key: Key) -> str:
+def _id(pool: TaskPool, key: Key) -> str:
     return f"{pool.plan.text(key[0])}/{key[1]}"

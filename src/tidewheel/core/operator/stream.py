@@ -26,7 +26,7 @@ from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
-    from tidewheel.core.sched.records import Change
+    from tidewheel.core.sched.persistence import Change
 
 STORE_LETTERS = 8  # of a store's id, enough to notice that it is another store
 NUMBER_MAX = 2**63 - 1
@@ -40,7 +40,7 @@ class EventKind(StrEnum):
     RUN = "run"
 
 
-class Place(NamedTuple):
+class EventPlace(NamedTuple):
     """Where an event stands among all events of its store."""
 
     major: int
@@ -51,7 +51,7 @@ class EventCursor(NamedTuple):
     """Everything up to a place was read; opaque to everybody but the store that gave it."""
 
     store: str
-    place: Place
+    place: EventPlace
 
     def __str__(self) -> str:
         return f"{self.store}-{self.place.major}-{self.place.minor}"
@@ -63,14 +63,14 @@ def read_cursor(text: str) -> EventCursor:
     numbers = [int(one) for one in found.groups()[1:]] if found else [NUMBER_MAX + 1]
     if found is None or max(numbers) > NUMBER_MAX:
         raise BadSetting("since", text[:100], "the id of an event, as the stream gave it")
-    return EventCursor(found[1], Place(*numbers))
+    return EventCursor(found[1], EventPlace(*numbers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEvent:
     """One step of a task."""
 
-    place: Place
+    place: EventPlace
     at: Instant
     task_id: TaskId
     queue: str
@@ -91,7 +91,7 @@ class TaskEvent:
 class RunEvent:
     """A batch of a run, or a change of its status."""
 
-    place: Place
+    place: EventPlace
     at: Instant
     number: int
     run: str

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.errors import Refused
 
 OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
 CARRY_ON_STATUSES = ("stopped", "stalled", "error")
@@ -125,3 +127,22 @@ class ChangesView:
     batch: int
     at: Instant
     changes: str
+
+
+RUNS_NAMED_MAX = 5
+
+
+def only_run(views: Sequence[RunView], now: Instant) -> RunView:
+    """Refused with the names if there are several."""
+    if not views:
+        raise Refused("there is no run in this store; start one: tidewheel run DIR")
+    driven = [view for view in views if view.is_driven(now)]
+    found = views if len(views) == 1 else driven
+    if len(found) == 1:
+        return found[0]
+    names = [view.name for view in found or views]
+    more = f" and {len(names) - RUNS_NAMED_MAX} more" if len(names) > RUNS_NAMED_MAX else ""
+    raise Refused(
+        f"which run? There are {', '.join(names[:RUNS_NAMED_MAX])}{more}; "
+        "name one as RUN: its name, its number or the beginning of its name"
+    )

@@ -1,7 +1,8 @@
 """Who may do what: tokens with scopes, each for some queues and some workflows.
 
 A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
-say where. Every scope but ``read`` includes reading, ``admin`` includes everything.
+say where. Every scope but ``read`` includes reading, ``admin`` includes everything. A worker
+names the queues that it serves by the same patterns (`Served`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import Instant
 
@@ -207,3 +209,42 @@ def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]
         accepted = f"{count_min} to {GLOBS_MAX}, * is everything"
         return [f"{what} has {len(given)} globs; give {accepted}"]
     return [finding for glob in given if (finding := name_finding(what, glob))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWords:
+    """What a job said with its own token; ``kept`` is the answer, if it may ask again."""
+
+    holder: Holder
+    text: str = ""
+    output: str | None = None
+    progress: float | None = None
+    kept: KeptAnswer | None = None
+
+
+ANY_TEXT = "*"
+
+
+def is_pattern(queue: str) -> bool:
+    """Whether it stands for more than the queue of that name."""
+    return ANY_TEXT in queue
+
+
+class Served:
+    """The queues that a worker was told to serve."""
+
+    __slots__ = ("names", "patterns")
+
+    def __init__(self, queues: Iterable[str]) -> None:
+        given = tuple(queues)
+        self.names = frozenset(queue for queue in given if not is_pattern(queue))
+        self.patterns = tuple(queue for queue in given if is_pattern(queue))
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self.names or any(matches(one, queue) for one in self.patterns)
+
+    def any_of(self, queues: frozenset[str]) -> bool:
+        """Whether one of these is served."""
+        if not self.names.isdisjoint(queues):
+            return True
+        return bool(self.patterns) and any(queue in self for queue in queues)

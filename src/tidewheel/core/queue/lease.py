@@ -1,9 +1,14 @@
-"""Who may report for a task, and what becomes of a lease that ran out."""
+"""Leases decide who may report for a task, and what becomes of it when its lease ran out.
+
+A `Notebook` is one text of a store that one service at a time writes under a lease, so that the
+next one knows.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
@@ -37,7 +42,7 @@ def check_progress(progress: float | None) -> None:
         raise BadSetting("progress", progress, "0 to 1")
 
 
-class Answer(Enum):
+class LeaseAnswer(Enum):
     """What a worker is told when it reports."""
 
     GO_ON = "go_on"
@@ -79,3 +84,19 @@ def lapse_signal(task: TaskState, now: Instant) -> Signal | None:
             return Signal.LAPSE
         case _:
             return None
+
+
+BODY_BYTES_MAX = 4 * 1024 * 1024
+
+
+class Notebook(NamedTuple):
+    """One text of a store, under a lease; the epoch is the fencing token."""
+
+    epoch: int
+    owner: str | None  # None: nobody holds it
+    deadline_at: Instant | None
+    body: str  # "" before anybody wrote
+    updated_at: Instant
+
+    def is_held(self, now: Instant) -> bool:
+        return self.deadline_at is not None and now < self.deadline_at

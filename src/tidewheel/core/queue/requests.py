@@ -62,7 +62,7 @@ class TaskFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class KeysetPage:
     """A page by key: the tasks older than ``before`` (newest first), at most ``count``."""
 
     count: int = 100
@@ -149,7 +149,7 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class JobMessage:
     """Something a job said, numbered 1, 2, … within its attempt; ``output`` names an output."""
 
     number: int
@@ -173,7 +173,7 @@ class Report:
 
     holder: Holder
     started: bool = False
-    messages: tuple[Message, ...] = ()
+    messages: tuple[JobMessage, ...] = ()
     usage: tuple[UsageSample, ...] = ()
     end: End | None = None
     frees: str | None = None  # the queue in which this end leaves a place that was limited

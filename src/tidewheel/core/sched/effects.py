@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.sched.task_state import Flows, Key
 
 
 class Submit(NamedTuple):

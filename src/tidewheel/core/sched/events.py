@@ -14,7 +14,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import Retries
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.states import Flows, Key
+from tidewheel.core.sched.task_state import Flows, Key
 
 
 class JobEnd(StrEnum):
@@ -101,7 +101,7 @@ class XtriggerSatisfied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
+class TasksTriggered:
     """Run these tasks now. With `FlowChoice.NEW` a new flow starts there (a reflow)."""
 
     tasks: tuple[Key, ...]
@@ -116,7 +116,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetOutputs:
+class OutputsSet:
     """Complete outputs by hand; none named: what completes the task."""
 
     task: Key
@@ -127,7 +127,7 @@ class SetOutputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetPrerequisites:
+class PrerequisitesSet:
     """Satisfy prerequisites by hand; `everything` is `--pre all`."""
 
     task: Key
@@ -139,7 +139,7 @@ class SetPrerequisites:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
+class TasksRemoved:
     """Take tasks out of flows, as if these had never come to them."""
 
     tasks: tuple[Key, ...]
@@ -150,7 +150,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class TasksHeld:
     """Keep tasks from being submitted."""
 
     tasks: tuple[Key, ...]
@@ -158,7 +158,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class TasksReleased:
     """Let held tasks go."""
 
     tasks: tuple[Key, ...]
@@ -166,7 +166,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class HoldAfter:
+class AllHeldAfter:
     """Hold every task beyond a point."""
 
     point: Point
@@ -174,14 +174,14 @@ class HoldAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseAll:
+class AllReleased:
     """Release every held task and forget the hold point."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class JobsKilled:
     """End the jobs of tasks."""
 
     tasks: tuple[Key, ...]
@@ -189,7 +189,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Poll:
+class JobsPolled:
     """Ask how the jobs of tasks are."""
 
     tasks: tuple[Key, ...]
@@ -197,21 +197,21 @@ class Poll:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class RunPaused:
     """Submit nothing more."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class RunResumed:
     """Go on submitting."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class RunStopped:
     """End the run, with its pool as it is then."""
 
     mode: StopMode
@@ -219,7 +219,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class StopAtPoint:
+class StopPointSet:
     """None: the stop point is taken back."""
 
     point: Point | None
@@ -227,7 +227,7 @@ class StopAtPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class StopAfterTask:
+class StopTaskSet:
     """Stop once this task has ended."""
 
     task: Key
@@ -235,7 +235,7 @@ class StopAfterTask:
 
 
 @dataclass(frozen=True, slots=True)
-class StopFlow:
+class FlowStopped:
     """Its waiting tasks go, its active ones finish without spawning."""
 
     flow: int
@@ -243,7 +243,7 @@ class StopFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Reload:
+class RunReloaded:
     """Go on with another definition."""
 
     graph: Graph
@@ -258,21 +258,21 @@ Event = (
     | JobEnded
     | TimerFired
     | XtriggerSatisfied
-    | Trigger
-    | SetOutputs
-    | SetPrerequisites
-    | Remove
-    | Hold
-    | Release
-    | HoldAfter
-    | ReleaseAll
-    | Kill
-    | Poll
-    | Pause
-    | Resume
-    | Stop
-    | StopAtPoint
-    | StopAfterTask
-    | StopFlow
-    | Reload
+    | TasksTriggered
+    | OutputsSet
+    | PrerequisitesSet
+    | TasksRemoved
+    | TasksHeld
+    | TasksReleased
+    | AllHeldAfter
+    | AllReleased
+    | JobsKilled
+    | JobsPolled
+    | RunPaused
+    | RunResumed
+    | RunStopped
+    | StopPointSet
+    | StopTaskSet
+    | FlowStopped
+    | RunReloaded
 )

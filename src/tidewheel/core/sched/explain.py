@@ -1,6 +1,9 @@
 """Why a task is not running: every reason, whether it passes by itself, and what would help.
 
 Answers come from the same data by which the scheduler decides, so they cannot disagree with it.
+
+`trigger_line` says off which parents a task was submitted, to be compared with other engines
+(§13).
 """
 
 from __future__ import annotations
@@ -11,14 +14,27 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import BAD_ENDS
-from tidewheel.core.sched.conditions import leaf_value, member_value, untrue_leaves
-from tidewheel.core.sched.ending import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.judgement import chain_text, failed_cause
-from tidewheel.core.sched.plan import Leaf, NodePlan
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.spawning import CLOCK, RETRY
-from tidewheel.core.sched.states import Flows, Key, Standing, Task, Value, VerdictKind
+from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
+from tidewheel.core.sched.dependency_index import (
+    IndexedAtom,
+    IndexedFamily,
+    IndexedNode,
+    PreviousInstance,
+)
+from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.reachability import chain_text, failed_cause
+from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    Key,
+    PooledTask,
+    PoolState,
+    VerdictKind,
+)
 
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
@@ -36,7 +52,7 @@ class Reason(NamedTuple):
     until: Instant | None = None  # when it passes by itself, where that is known
 
 
-def why(pool: Pool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
+def why(pool: TaskPool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
     """Everything that keeps a task from running, in the order in which it is looked at.
 
     Times are not kept in the pool: `due_at` knows those of clocks and retries.
@@ -54,16 +70,16 @@ def why(pool: Pool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
     return [one._replace(passes=False) for one in found]  # nothing goes on by itself any more
 
 
-def _name(pool: Pool, key: Key) -> str:
+def _name(pool: TaskPool, key: Key) -> str:
     return f"{pool.plan.text(key[0])}/{key[1]}"
 
 
-def _why_pooled(pool: Pool, task: Task, due_at: DueAt) -> Iterator[Reason]:
+def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Reason]:
     name = _name(pool, task.key)
-    if task.standing is Standing.ACTIVE:
+    if task.standing is PoolState.ACTIVE:
         yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
         return
-    if task.standing is Standing.INCOMPLETE:
+    if task.standing is PoolState.INCOMPLETE:
         yield _why_incomplete(pool, task)
         return
     if task.held:
@@ -72,13 +88,13 @@ def _why_pooled(pool: Pool, task: Task, due_at: DueAt) -> Iterator[Reason]:
         yield from _why_missing(pool, task)
     for wait in task.waits:
         yield _why_waiting(name, wait)._replace(until=due_at(task.key, wait))
-    if not task.released:
-        yield _why_unreleased(pool, task)
-    if task.standing is Standing.READY:
+    if not task.admitted:
+        yield _why_not_admitted(pool, task)
+    if task.standing is PoolState.READY:
         yield _why_not_submitted(pool, task)
 
 
-def _why_incomplete(pool: Pool, task: Task) -> Reason:
+def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
     name = _name(pool, task.key)
     choices = lacking(task)
     if not choices:
@@ -102,7 +118,7 @@ def _why_waiting(name: str, wait: str) -> Reason:
     return Reason(f"{name} waits for the xtrigger {wait}", passes=True, command=command)
 
 
-def _why_unreleased(pool: Pool, task: Task) -> Reason:
+def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
     stop = pool.run.stop
     name = _name(pool, task.key)
     if stop is not None and task.point > stop:
@@ -112,21 +128,21 @@ def _why_unreleased(pool: Pool, task: Task) -> Reason:
     oldest = [
         _name(pool, one.key)
         for one in pool.tasks.values()
-        if one.point == base and one.standing is not Standing.WAITING
+        if one.point == base and one.standing is not PoolState.WAITING
     ]
     limit = "none" if pool.limit is None else pool.plan.text(pool.limit)
     text = (
         f"{name} is beyond the runahead limit {limit}, set by {', '.join(sorted(oldest)[:3])}"
     )
     stuck = any(
-        one.standing in (Standing.INCOMPLETE, Standing.BLOCKED, Standing.HELD)
+        one.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
         for one in pool.tasks.values()
         if one.point == base
     )
     return Reason(text, passes=not stuck, command=f"trigger {name}")
 
 
-def _why_not_submitted(pool: Pool, task: Task) -> Reason:
+def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
     name = _name(pool, task.key)
     if pool.run.paused:
         return Reason("the run is paused", passes=False, command="resume")
@@ -139,7 +155,7 @@ def _why_not_submitted(pool: Pool, task: Task) -> Reason:
     return Reason(text, passes=True, command=f"trigger {name}")
 
 
-def _why_missing(pool: Pool, task: Task) -> Iterator[Reason]:
+def _why_missing(pool: TaskPool, task: PooledTask) -> Iterator[Reason]:
     missing = [
         arrow.leaves[number]
         for arrow, base in task.plan.arrows_at(task.point)
@@ -148,12 +164,16 @@ def _why_missing(pool: Pool, task: Task) -> Iterator[Reason]:
     yield from _why_open(pool, missing, task.key, task.flows)
 
 
-def _why_open(pool: Pool, leaves: list[Leaf], child: Key, flows: Flows) -> Iterator[Reason]:
+def _why_open(
+    pool: TaskPool, leaves: list[IndexedAtom], child: Key, flows: Flows
+) -> Iterator[Reason]:
     """Why each of these atoms is not true yet; ways that were not taken come last.
 
     Of `a:fail | b => c` nobody wants to hear first that `a` should have failed.
     """
-    not_taken = [leaf_value(pool, leaf, child[0], flows) is Value.NOT_TAKEN for leaf in leaves]
+    not_taken = [
+        leaf_value(pool, leaf, child[0], flows) is AtomValue.NOT_TAKEN for leaf in leaves
+    ]
     for leaf, _ in sorted(zip(leaves, not_taken, strict=True), key=lambda pair: pair[1]):
         parent = leaf.parent_point(child[0], pool.plan.initial)
         if leaf.group is None:
@@ -172,7 +192,9 @@ class _Atom(NamedTuple):
     flows: Flows
 
 
-def _why_family(pool: Pool, leaf: Leaf, point: Point, child: Key, flows: Flows) -> Reason:
+def _why_family(
+    pool: TaskPool, leaf: IndexedAtom, point: Point, child: Key, flows: Flows
+) -> Reason:
     """Name the member that keeps the family from it, the first that nothing will help alone."""
     group = leaf.group
     assert group is not None
@@ -183,7 +205,7 @@ def _why_family(pool: Pool, leaf: Leaf, point: Point, child: Key, flows: Flows) 
         return Reason(text, passes=False, command=f"trigger {_name(pool, child)}")
     for member in group.members:
         value = member_value(pool.recall(point, member), group, flows)
-        if value is not Value.TRUE:
+        if value is not AtomValue.TRUE:
             atom = _Atom(child, (point, member), leaf.output, flows)
             reason = _why_atom(pool, atom, value)
             if not reason.passes:
@@ -191,10 +213,10 @@ def _why_family(pool: Pool, leaf: Leaf, point: Point, child: Key, flows: Flows) 
     return Reason(text, passes=True)
 
 
-def _why_atom(pool: Pool, atom: _Atom, value: Value) -> Reason:
+def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
     needed = f"{_name(pool, atom.child)} needs {_name(pool, atom.parent)}:{atom.output}"
     command = f"set {_name(pool, atom.child)} --pre {_name(pool, atom.parent)}:{atom.output}"
-    if value > Value.LOST:
+    if value > AtomValue.LOST:
         return _why_parent(pool, atom, Reason(needed, passes=True, command=command))
     flow = min(atom.flows, default=1)
     text = f"{needed}: {chain_text(pool, atom.parent, flow)}"
@@ -204,11 +226,11 @@ def _why_atom(pool: Pool, atom: _Atom, value: Value) -> Reason:
     return Reason(text, passes=False, command=command)
 
 
-def _why_parent(pool: Pool, atom: _Atom, reason: Reason) -> Reason:
+def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
     _, parent, output, flows = atom
     task = pool.tasks.get(parent)
     if task is not None:
-        stuck = task.standing in (Standing.INCOMPLETE, Standing.BLOCKED, Standing.HELD)
+        stuck = task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
         word = task.ended or task.standing.name.lower()
         command = f"trigger {_name(pool, parent)}" if stuck else reason.command
         return Reason(f"{reason.text}, which is {word}", passes=not stuck, command=command)
@@ -227,7 +249,7 @@ def _why_parent(pool: Pool, atom: _Atom, reason: Reason) -> Reason:
     )
 
 
-def _why_absent(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
+def _why_absent(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
     name = _name(pool, key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
@@ -245,20 +267,73 @@ def _why_absent(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
     return found or _why_unspawned(pool, node, key)
 
 
-def _mending(pool: Pool, key: Key, flow: int) -> str:
+def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     """What failed comes first: once it succeeds, all that was lost because of it is back."""
     cause = failed_cause(pool, key, flow)
     first = "" if cause is None or cause == key else f"trigger {_name(pool, cause)}, or "
     return f"{first}trigger {_name(pool, key)}"
 
 
-def _why_unspawned(pool: Pool, node: NodePlan, key: Key) -> list[Reason]:
+def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
     flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
     missing = []
     for arrow, _ in node.arrows_at(key[0]):
         values = ((leaf, leaf_value(pool, leaf, key[0], flows)) for leaf in arrow.leaves)
-        true = sum(1 << leaf.number for leaf, value in values if value is Value.TRUE)
+        true = sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
     text = f"{_name(pool, key)} comes when the instance before it is released"
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
+
+
+def trigger_line(pool: TaskPool, submit: Submit) -> str:
+    """`POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after the step."""
+    task = pool.tasks[submit.task]
+    text = pool.plan.text
+    parents = [f"{text(point)}/{name}" for point, name in triggered_off(pool, task)]
+    flows = ",".join(map(str, sorted(submit.flows))) or "none"
+    name = f"{text(task.point)}/{task.plan.name}"
+    return f"{name} -triggered off {parents} in flow {flows}"
+
+
+def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
+    """The parents of every atom that is true, sorted, each once.
+
+    An arrow that is not true and does not keep the task was made true by an operator, with all
+    of its atoms.
+    """
+    arrows = task.plan.arrows
+    if not arrows:
+        return ()
+    point, true = task.point, task.true
+    initial = pool.plan.initial
+    found: set[Key] = set()
+    for arrow, base in arrows:
+        if not arrow.sequence.has(point):
+            continue
+        mask = true >> base if is_true(arrow, base, true) else arrow.full
+        for leaf in arrow.leaves:
+            if not mask >> leaf.number & 1:
+                continue
+            parent = leaf.parent_point(point, initial)
+            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+                continue  # the first instance has none before it
+            if leaf.group is None:
+                found.add((parent, leaf.node))
+            else:
+                by_hand = not true >> (base + leaf.number) & 1
+                found |= _members(pool, leaf.group, parent, task.flows, by_hand)
+    return tuple(sorted(found))
+
+
+def _members(
+    pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, by_hand: bool
+) -> set[Key]:
+    """Those that made a family's atom true: every one, or of `-any` those that did it."""
+    every = {(point, member) for member in group.members}
+    if group.every or by_hand or point < pool.run.start:
+        return every
+    made = {
+        key for key in every if member_value(pool.recall(*key), group, flows) is AtomValue.TRUE
+    }
+    return made or every

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidewheel.core.graph.policy import CYLC8, TIDEWHEEL
-from tidewheel.core.sched.states import Value
+from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL
+from tidewheel.core.sched.task_state import AtomValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +17,11 @@ class SchedulingPolicy:
 
     name: str
     # What `failed`, `submit-failed` and `expired` of a task before the start are worth.
-    bad_end_before_start: Value
+    bad_end_before_start: AtomValue
     # Tasks that are placed before the start by hand need each other as anywhere else.
     earned_before_the_start: bool
     # What anything beyond the final point is worth.
-    beyond_final: Value
+    beyond_final: AtomValue
     # Whether what can no longer happen is judged at all (SEMANTICS §5).
     deaths_are_judged: bool
     # A suicide condition applies whenever the task waits, not only when an output arrives.
@@ -58,9 +58,9 @@ class SchedulingPolicy:
 
 OURS = SchedulingPolicy(
     name=TIDEWHEEL.name,
-    bad_end_before_start=Value.NOT_TAKEN,
+    bad_end_before_start=AtomValue.NOT_TAKEN,
     earned_before_the_start=True,
-    beyond_final=Value.NOT_TAKEN,
+    beyond_final=AtomValue.NOT_TAKEN,
     deaths_are_judged=True,
     suicide_is_a_level=True,
     every_task_counts=False,
@@ -79,9 +79,9 @@ OURS = SchedulingPolicy(
 )
 AS_CYLC8 = SchedulingPolicy(
     name=CYLC8.name,
-    bad_end_before_start=Value.TRUE,
+    bad_end_before_start=AtomValue.TRUE,
     earned_before_the_start=False,
-    beyond_final=Value.OPEN,
+    beyond_final=AtomValue.OPEN,
     deaths_are_judged=False,
     suicide_is_a_level=False,
     every_task_counts=True,

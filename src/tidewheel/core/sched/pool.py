@@ -3,24 +3,25 @@
 Theory of operation. Only `Step` and the functions it is handed to change a pool. What is stored
 are the tasks, the memories, the chains, the absolute atoms, the flows and the run's own
 settings; everything else (counters, queues, group counts) is derived from these and rebuilt on
-restart (`records.rebuild`). Each counter exists so that a step need not look at tasks which it
-does not touch: `standings` for idleness, `counted` for the runahead base, `population` for what
-may be forgotten, `flow_counts` for flows that end.
+restart (`persistence.rebuild`). Each counter exists so that a step need not look at tasks which
+it does not touch: `standings` for idleness, `counted` for the runahead base, `population` for
+what may be evicted, `flow_counts` for flows that end. `PointCounter` counts by point, so that
+the earliest point which holds something is known without a search; `GroupCount` counts the
+members of a family by what they are worth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from heapq import heappush
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.counting import GroupCount, PointCounter
-from tidewheel.core.sched.plan import AtomMeaning, NodePlan, Plan
-from tidewheel.core.sched.states import Key, Memory, Standing, Task, Value
+from tidewheel.core.sched.dependency_index import AtomMeaning, DependencyIndex, IndexedNode
+from tidewheel.core.sched.task_state import AtomValue, Key, PooledTask, PoolState, TaskHistory
 
-_WAITING, _UNRELEASED = Standing.WAITING, Standing.UNRELEASED
+_WAITING, _UNRELEASED = PoolState.WAITING, PoolState.UNRELEASED
 
 AbsoluteKey = AtomMeaning  # of an atom at a fixed point
 
@@ -40,7 +41,7 @@ class RunStatus(StrEnum):
 class Past(Protocol):
     """What the store knows of tasks whose memory the pool has dropped. Asked, never told."""
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         """All that was last known of a task, for the pool to keep and change."""
         ...
 
@@ -48,7 +49,7 @@ class Past(Protocol):
 class NoPast:
     """Of a run that has forgotten nothing yet."""
 
-    def recall(self, point: Point, name: str) -> Memory | None:  # noqa: ARG002
+    def recall(self, point: Point, name: str) -> TaskHistory | None:  # noqa: ARG002
         return None
 
 
@@ -100,41 +101,41 @@ class LimitQueue:
         self.heap: list[tuple[Point, int, Key]] = []
 
 
-class Pool:
+class TaskPool:
     """All that a run is at one moment."""
 
-    def __init__(self, plan: Plan, run: RunState, past: Past | None = None) -> None:
+    def __init__(self, plan: DependencyIndex, run: RunState, past: Past | None = None) -> None:
         self.plan = plan
         self.run = run
         self.past: Past = past or NoPast()
         # Stored.
-        self.tasks: dict[Key, Task] = {}
-        self.memory: dict[Point, dict[str, Memory]] = {}
+        self.tasks: dict[Key, PooledTask] = {}
+        self.memory: dict[Point, dict[str, TaskHistory]] = {}
         self.chains: dict[tuple[str, int], Point] = {}
-        self.absolute: dict[AbsoluteKey, dict[int, Value]] = {}
+        self.absolute: dict[AbsoluteKey, dict[int, AtomValue]] = {}
         self.flows: dict[int, FlowState] = {1: FlowState(1)}
         # Derived.
         self.everyone_counts = plan.policy.every_task_counts
-        self.standings = [0] * len(Standing)
+        self.standings = [0] * len(PoolState)
         self.counted = PointCounter()
         self.population = PointCounter()
-        self.unreleased: dict[Point, dict[Key, Task]] = {}
-        self.unreleased_heap: list[Point] = []
-        self.may_release = True  # whether looking for tasks to release can find any
+        self.beyond_limit: dict[Point, dict[Key, PooledTask]] = {}
+        self.beyond_limit_heap: list[Point] = []
+        self.may_admit = True  # whether looking for tasks to release can find any
         self.flow_counts: dict[int, int] = {}
         self.waiting_for: dict[AbsoluteKey, dict[Key, None]] = {}
         self.groups: dict[tuple[int, Point], dict[int, GroupCount]] = {}
         self.queues = [LimitQueue(limit) for limit in plan.limits]
         self.base: Point | None = None
-        self.limit: Point | None = None  # the last point that may be released
-        self.scratch: object = None  # the draft of the last step, to be used again
+        self.limit: Point | None = None  # the last point that may be admitted
+        self.scratch: object = None  # the context of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
         # What was to be judged too far ahead, until the run comes there: (task, flow).
         self.ahead: dict[tuple[Key, int], None] = {}
         # The last point of each flow up to which dead atoms of fixed points were judged.
         self.fronts: dict[int, Point] = {}
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         """What is remembered of a task."""
         there = self.memory.get(point)
         memory = None if there is None else there.get(name)
@@ -142,7 +143,7 @@ class Pool:
             return self.past.recall(point, name)
         return memory
 
-    def remember(self, point: Point, name: str) -> Memory:
+    def remember(self, point: Point, name: str) -> TaskHistory:
         """The same, made if there is none."""
         there = self.memory.get(point)
         if there is None:
@@ -152,27 +153,27 @@ class Pool:
             horizon = self.run.horizon
             if horizon is not None and point < horizon:
                 memory = self.past.recall(point, name)
-            memory = there[name] = memory or Memory()
+            memory = there[name] = memory or TaskHistory()
         return memory
 
-    def stand(self, task: Task, standing: Standing) -> None:
+    def stand(self, task: PooledTask, standing: PoolState) -> None:
         """Count a task under another standing."""
         old = task.standing
         self.standings[old] -= 1
         self.standings[standing] += 1
         task.standing = standing
         if standing is _UNRELEASED:
-            self.may_release = True
+            self.may_admit = True
         if not self.everyone_counts:
             if old is _WAITING:
                 self.counted.add(task.point)
                 if self.base is not None and task.point < self.base:
-                    self.may_release = True
+                    self.may_admit = True
             elif standing is _WAITING:
                 self.counted.remove(task.point)
 
-    def admit(self, task: Task) -> None:
-        """Put a task into the pool, waiting and unreleased."""
+    def add(self, task: PooledTask) -> None:
+        """Put a task into the pool, waiting beyond the limit unless it was admitted."""
         point = task.point
         self.tasks[task.key] = task
         self.population.add(point)
@@ -182,18 +183,18 @@ class Pool:
         counts = self.flow_counts
         for flow in task.flows:
             counts[flow] = counts.get(flow, 0) + 1
-        if not task.released:
-            self.put_unreleased(task)
+        if not task.admitted:
+            self.put_beyond_limit(task)
 
-    def put_unreleased(self, task: Task) -> None:
-        there = self.unreleased.get(task.point)
+    def put_beyond_limit(self, task: PooledTask) -> None:
+        there = self.beyond_limit.get(task.point)
         if there is None:
-            there = self.unreleased[task.point] = {}
-            heappush(self.unreleased_heap, task.point)
+            there = self.beyond_limit[task.point] = {}
+            heappush(self.beyond_limit_heap, task.point)
         there[task.key] = task
-        self.may_release = True
+        self.may_admit = True
 
-    def dismiss(self, task: Task) -> None:
+    def dismiss(self, task: PooledTask) -> None:
         """Take a task out of the pool."""
         key = task.key
         del self.tasks[key]
@@ -203,23 +204,81 @@ class Pool:
             self.counted.remove(task.point)
         for flow in task.flows:
             self.flow_counts[flow] -= 1
-        if not task.released:
-            self.unreleased[task.point].pop(key, None)
+        if not task.admitted:
+            self.beyond_limit[task.point].pop(key, None)
         if task.plan.waits_for_absolute:
             for waiting in self.waiting_for.values():
                 waiting.pop(key, None)
 
-    def last_released(self) -> Point:
-        """The last point that holds a released task."""
-        unreleased = self.unreleased
+    def last_admitted(self) -> Point:
+        """The last point that holds a admitted task."""
+        beyond_limit = self.beyond_limit
         return max(
             (
                 point
                 for point, count in self.population.counts.items()
-                if count > len(unreleased.get(point, ()))
+                if count > len(beyond_limit.get(point, ()))
             ),
             default=self.run.start,
         )
 
-    def node(self, name: str) -> NodePlan:
+    def node(self, name: str) -> IndexedNode:
         return self.plan.nodes[name]
+
+
+class PointCounter:
+    """How many things lie at each point. The heap may hold points that have become empty."""
+
+    __slots__ = ("_heap", "counts", "emptied")
+
+    def __init__(self) -> None:
+        self.counts: dict[Point, int] = {}
+        self.emptied = False  # whether a point became empty since somebody looked
+        self._heap: list[Point] = []
+
+    def add(self, point: Point) -> None:
+        counts = self.counts
+        if point in counts:
+            counts[point] += 1
+        else:
+            counts[point] = 1
+            heappush(self._heap, point)
+
+    def remove(self, point: Point) -> None:
+        count = self.counts[point] - 1
+        if count:
+            self.counts[point] = count
+        else:
+            del self.counts[point]
+            self.emptied = True
+            if len(self._heap) > 2 * len(self.counts) + 64:
+                self._heap = list(self.counts)
+                heapify(self._heap)
+
+    def earliest(self) -> Point | None:
+        heap, counts = self._heap, self.counts
+        while heap:
+            if heap[0] in counts:
+                return heap[0]
+            heappop(heap)
+        return None
+
+
+class GroupCount:
+    """What the members of a family are worth at one point in one flow, counted by value."""
+
+    __slots__ = ("counts", "values")
+
+    def __init__(self, members: int) -> None:
+        self.values: dict[str, AtomValue] = {}
+        self.counts = [0, 0, members, 0]
+
+    def put(self, member: str, value: AtomValue) -> None:
+        self.counts[self.values.get(member, AtomValue.OPEN)] -= 1
+        self.counts[value] += 1
+        self.values[member] = value
+
+    def value(self, every: bool) -> AtomValue:
+        """The least of the members' values, or the greatest."""
+        order = (0, 1, 2, 3) if every else (3, 2, 1, 0)
+        return next((AtomValue(one) for one in order if self.counts[one]), AtomValue.OPEN)

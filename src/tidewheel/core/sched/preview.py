@@ -13,12 +13,12 @@ from typing import NamedTuple
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect, Notice, Submit
-from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Reload
+from tidewheel.core.sched.events import Event, JobEnd, JobEnded, RunReloaded
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import everything, rebuild
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.persistence import everything, rebuild
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.step import step
+from tidewheel.core.sched.task_state import JobPhase, Key
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead
 
@@ -27,12 +27,12 @@ class Tried(NamedTuple):
     """A copy of the pool after some events, what they touched, and what they want done."""
 
     graph: Graph
-    pool: Pool
+    pool: TaskPool
     touched: tuple[Key, ...]
     effects: tuple[Effect, ...]
 
 
-class Preview(NamedTuple):
+class InterventionPreview(NamedTuple):
     """What would run, in order; what would then wait and for what; what would be said."""
 
     runs: tuple[Submit, ...]
@@ -41,7 +41,7 @@ class Preview(NamedTuple):
     cut: bool
 
 
-def tried(pool: Pool, events: Iterable[Event]) -> Tried:
+def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
     """What is so at once, before any job has done anything."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
@@ -51,11 +51,11 @@ def tried(pool: Pool, events: Iterable[Event]) -> Tried:
         outcome = step(graph, copy, event)
         touched |= dict.fromkeys((*outcome.touched.tasks, *outcome.touched.memory))
         effects += outcome.effects
-        graph = event.graph if isinstance(event, Reload) else graph
+        graph = event.graph if isinstance(event, RunReloaded) else graph
     return Tried(graph, copy, tuple(sorted(touched)), tuple(effects))
 
 
-def look_ahead(pool: Pool, start: Tried, at: Instant) -> Preview:
+def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview:
     """What follows if every job succeeds; `pool` is as it was before. Changes `start.pool`."""
     copy = start.pool
     runs: list[Submit] = []
@@ -78,11 +78,11 @@ def look_ahead(pool: Pool, start: Tried, at: Instant) -> Preview:
     waits = {
         key: why(copy, key)
         for key, task in copy.tasks.items()
-        if task.stage is Stage.WAITING and key not in pool.tasks
+        if task.stage is JobPhase.WAITING and key not in pool.tasks
     }
-    return Preview(tuple(runs), waits, tuple(notices), cut=bool(todo))
+    return InterventionPreview(tuple(runs), waits, tuple(notices), cut=bool(todo))
 
 
-def preview(pool: Pool, event: Event) -> Preview:
+def preview(pool: TaskPool, event: Event) -> InterventionPreview:
     """Look ahead from one event."""
     return look_ahead(pool, tried(pool, (event,)), event.at)

@@ -11,69 +11,75 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.absolute import settle_absolute
-from tidewheel.core.sched.chains import start_chain
-from tidewheel.core.sched.children import Child, children
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.conditions import absolute_key, leaf_value, recorded_value
-from tidewheel.core.sched.deaths import reassess
-from tidewheel.core.sched.draft import Draft
-from tidewheel.core.sched.ending import conclude, is_complete
-from tidewheel.core.sched.events import Reload
-from tidewheel.core.sched.flow_choice import active_flows
-from tidewheel.core.sched.outputs import announce, reach
-from tidewheel.core.sched.plan import Leaf, LinkPlan, Plan, names_of, orphan
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import everything, rebuild
-from tidewheel.core.sched.spawning import leave, look_up, settle
-from tidewheel.core.sched.states import NO_FLOW, Flows, Stage, Task, Value
+from tidewheel.core.sched.absolute_triggers import settle_absolute
+from tidewheel.core.sched.completion import conclude, is_complete
+from tidewheel.core.sched.dependency_index import (
+    DependencyIndex,
+    IndexedAtom,
+    IndexedLink,
+    names_of,
+    orphan,
+)
+from tidewheel.core.sched.dependents import Dependent, dependents
+from tidewheel.core.sched.evaluation import absolute_key, leaf_value, recorded_value
+from tidewheel.core.sched.events import RunReloaded
+from tidewheel.core.sched.flows import active_flows
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.parentless import start_chain
+from tidewheel.core.sched.persistence import everything, rebuild
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.propagation import publish, satisfy_child
+from tidewheel.core.sched.reachability import reevaluate_dependents
+from tidewheel.core.sched.spawn import leave, look_up, settle
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, JobPhase, PooledTask
 
 # (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
 Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
 
 
-def reloaded(draft: Draft, event: Reload) -> None:
+def reloaded(context: StepContext, event: RunReloaded) -> None:
     """Go on with another graph."""
-    pool = draft.pool
+    pool = context.pool
     old = pool.plan
-    plan = plan_of(event.graph)
+    plan = build_index(event.graph)
     for name in sorted(old.nodes.keys() - plan.nodes.keys()):
         plan.nodes[name] = orphan(name, len(plan.nodes))
     known = {key: _true_atoms(old, task) for key, task in pool.tasks.items()}
     _replace(pool, rebuild(plan, everything(pool), pool.past))
-    draft.plan = plan
-    draft.touched.tasks.update(dict.fromkeys(pool.tasks))
-    _drop_removed(draft, plan)
+    context.plan = plan
+    context.touched.tasks.update(dict.fromkeys(pool.tasks))
+    _drop_removed(context, plan)
     settled = _settled_since(pool)
     kept = list(pool.tasks.values())
     for task in kept:
-        _look_up_again(draft, task, known[task.key])
+        _look_up_again(context, task, known[task.key])
     for link, flow, value in settled:
-        settle_absolute(draft, link, flow, value)
+        settle_absolute(context, link, flow, value)
     for task in kept:
-        _tell_of_outputs(draft, task)
+        _tell_of_outputs(context, task)
     if plan.policy.deaths_are_judged:
-        _judge_anew(draft)
-    _begin_chains(draft, old, plan)
+        _judge_anew(context)
+    _begin_chains(context, old, plan)
     if old.final is not None and _ended(old, plan):
-        _go_beyond(draft, old.final)
-    _leave_what_cannot_be_judged(draft)
-    draft.freed.update(dict.fromkeys(range(len(pool.queues))))
+        _go_beyond(context, old.final)
+    _leave_what_cannot_be_judged(context)
+    context.freed.update(dict.fromkeys(range(len(pool.queues))))
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
-        draft.touched.run = True
+        context.touched.run = True
 
 
-def _settled_since(pool: Pool) -> list[tuple[LinkPlan, int, Value]]:
+def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:
     """Atoms at fixed points that nobody waited for before have their values, too.
 
     They count at once; what follows from them comes when the tasks know what they wait for.
     """
-    found: list[tuple[LinkPlan, int, Value]] = [
+    found: list[tuple[IndexedLink, int, AtomValue]] = [
         (link, flow, value)
         for leaf, link in _fixed_leaves(pool.plan)
         for flow in _flows_known(pool, leaf)
-        if (value := recorded_value(pool, leaf, flow)) is not Value.OPEN
+        if (value := recorded_value(pool, leaf, flow)) is not AtomValue.OPEN
         and value is not pool.absolute.get(absolute_key(leaf), {}).get(flow)
     ]
     for link, flow, value in found:
@@ -81,14 +87,14 @@ def _settled_since(pool: Pool) -> list[tuple[LinkPlan, int, Value]]:
     return found
 
 
-def _fixed_leaves(plan: Plan) -> Iterator[tuple[Leaf, LinkPlan]]:
+def _fixed_leaves(plan: DependencyIndex) -> Iterator[tuple[IndexedAtom, IndexedLink]]:
     links = [link for group in plan.groups for link in group.links]
     for node in plan.nodes.values():
         links += (link for found in node.absolute.values() for link in found)
     return ((link.leaf, link) for link in links if link.leaf.absolute is not None)
 
 
-def _flows_known(pool: Pool, leaf: Leaf) -> Flows:
+def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
     """The flows in which anything is known of whom an atom at a fixed point asks for."""
     assert leaf.absolute is not None
     if leaf.absolute < pool.run.start:
@@ -100,9 +106,9 @@ def _flows_known(pool: Pool, leaf: Leaf) -> Flows:
     )
 
 
-def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
+def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
     """Of new nodes from the base on; of others where there are points beyond the old end."""
-    pool = draft.pool
+    pool = context.pool
     base = pool.counted.earliest()
     if base is None:
         base = pool.run.horizon or pool.run.start
@@ -115,44 +121,44 @@ def _begin_chains(draft: Draft, old: Plan, plan: Plan) -> None:
             continue
         for flow in sorted(active_flows(pool)):
             if (node.name, flow) not in pool.chains:
-                start_chain(draft, node, flow, first)
+                start_chain(context, node, flow, first)
 
 
-def _judge_anew(draft: Draft) -> None:
+def _judge_anew(context: StepContext) -> None:
     """What ended long ago may be what a task needs now."""
-    for point, there in list(draft.pool.memory.items()):
+    for point, there in list(context.pool.memory.items()):
         for name, memory in list(there.items()):
             if memory.verdicts:
                 flows = frozenset(memory.verdicts)
-                reassess(draft, draft.pool.node(name), point, flows)
+                reevaluate_dependents(context, context.pool.node(name), point, flows)
 
 
-def _leave_what_cannot_be_judged(draft: Draft) -> None:
+def _leave_what_cannot_be_judged(context: StepContext) -> None:
     """Where parents are forgotten, what is not in the pool was judged while they were known."""
-    pool = draft.pool
+    pool = context.pool
     horizon = pool.run.horizon
     if horizon is None:
         return
     first = horizon + pool.plan.reach_back
-    draft.to_judge = [
-        one for one in draft.to_judge if one[0][0] >= first or one[0] in pool.tasks
+    context.to_evaluate = [
+        one for one in context.to_evaluate if one[0][0] >= first or one[0] in pool.tasks
     ]
 
 
-def _replace(pool: Pool, other: Pool) -> None:
+def _replace(pool: TaskPool, other: TaskPool) -> None:
     """The pool keeps its identity: the service holds on to it."""
     scratch = pool.scratch
     pool.__dict__.update(other.__dict__)
     pool.scratch = scratch
 
 
-def _drop_removed(draft: Draft, plan: Plan) -> None:
-    for task in list(draft.pool.tasks.values()):
+def _drop_removed(context: StepContext, plan: DependencyIndex) -> None:
+    for task in list(context.pool.tasks.values()):
         if task.plan.name not in plan.graph.nodes and not task.is_active:
-            leave(draft, task)
+            leave(context, task)
 
 
-def _look_up_again(draft: Draft, task: Task, known: set[Atom]) -> None:
+def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> None:
     """What was true stays true where it is still asked for; the rest is looked up.
 
     A task that needed nothing more because an operator said so, or because it is tried again,
@@ -161,19 +167,19 @@ def _look_up_again(draft: Draft, task: Task, known: set[Atom]) -> None:
     task.true = 0
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
-            if _atom(draft.plan, leaf, task.point) in known:
+            if _atom(context.plan, leaf, task.point) in known:
                 task.true |= 1 << (base + leaf.number)
-    if task.stage is not Stage.WAITING:
+    if task.stage is not JobPhase.WAITING:
         return
     helped = task.outputs or task.satisfied_by_hand or task.manual
     if task.missing or not helped:
         task.blocked = False
-        look_up(draft.pool, task)
-        draft.to_judge.extend((task.key, flow) for flow in task.flows)
-    settle(draft, task)
+        look_up(context.pool, task)
+        context.evaluate(task.key, task.flows)
+    settle(context, task)
 
 
-def _true_atoms(old: Plan, task: Task) -> set[Atom]:
+def _true_atoms(old: DependencyIndex, task: PooledTask) -> set[Atom]:
     """The atoms of a task that were true; of a family also who its members were."""
     return {
         _atom(old, leaf, task.point)
@@ -183,7 +189,7 @@ def _true_atoms(old: Plan, task: Task) -> set[Atom]:
     }
 
 
-def _atom(plan: Plan, leaf: Leaf, point: Point) -> Atom:
+def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
     group = leaf.group
     names = (leaf.node,) if group is None else group.members
     outputs = (leaf.output,) if group is None else group.outputs
@@ -191,39 +197,39 @@ def _atom(plan: Plan, leaf: Leaf, point: Point) -> Atom:
     return (leaf.parent_point(point, plan.initial), names, outputs, every)
 
 
-def _tell_of_outputs(draft: Draft, task: Task) -> None:
+def _tell_of_outputs(context: StepContext, task: PooledTask) -> None:
     """Outputs that nobody waited for may be waited for now, and may be all that was missing."""
     if not task.flow_wait and task.flows:
         for output in list(task.outputs):
             if output in task.plan.heard and output not in task.memory.made:
-                announce(draft, task.plan, task.point, output, task.flows)
-    if task.stage is Stage.INCOMPLETE and is_complete(task):
-        conclude(draft, task)
+                publish(context, task.plan, task.point, output, task.flows)
+    if task.stage is JobPhase.INCOMPLETE and is_complete(task):
+        conclude(context, task)
 
 
-def _ended(old: Plan, plan: Plan) -> bool:
+def _ended(old: DependencyIndex, plan: DependencyIndex) -> bool:
     return old.final is not None and (plan.final is None or plan.final > old.final)
 
 
-def _go_beyond(draft: Draft, final: Point) -> None:
+def _go_beyond(context: StepContext, final: Point) -> None:
     """Outputs made before the old final point reach children beyond it now."""
-    pool = draft.pool
+    pool = context.pool
     for point, there in list(pool.memory.items()):
         for name, memory in list(there.items()):
             node = pool.node(name)
             for output, flows in list(memory.made.items()):
-                for child in list(children(pool, node, point, output)):
+                for child in list(dependents(pool, node, point, output)):
                     if child.point > final:
-                        _reach(draft, child, flows)
+                        _reach(context, child, flows)
 
 
-def _reach(draft: Draft, child: Child, flows: Flows) -> None:
+def _reach(context: StepContext, child: Dependent, flows: Flows) -> None:
     leaf = child.link.leaf
     bit = (child.node, child.base, leaf.number)
     true = frozenset(
         flow
         for flow in flows
-        if leaf_value(draft.pool, leaf, child.point, frozenset({flow})) is Value.TRUE
+        if leaf_value(context.pool, leaf, child.point, frozenset({flow})) is AtomValue.TRUE
     )
     if true:
-        reach(draft, child.link, bit, child.point, true)
+        satisfy_child(context, child.link, bit, child.point, true)

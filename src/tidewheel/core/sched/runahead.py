@@ -1,4 +1,4 @@
-"""How far ahead of the oldest unfinished point tasks may be released (SEMANTICS §4.2, 4.3).
+"""How far ahead of the oldest unfinished point tasks may be admitted (SEMANTICS §4.2, 4.3).
 
 The base is the earliest point that holds a task which counts; `Pool.counted` knows it without a
 search. The points from base to limit are kept as a window that slides with the base, so each
@@ -12,13 +12,13 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute import first_known, judge_dead_at, move_front
-from tidewheel.core.sched.chains import move_on
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.absolute_triggers import first_known, judge_dead_at, move_front
+from tidewheel.core.sched.completion import apply_level_to
+from tidewheel.core.sched.dependency_index import Ask
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
-from tidewheel.core.sched.plan import Ask
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import (
+from tidewheel.core.sched.parentless import move_on
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import (
     POINTS_MAX,
     POINTS_SEARCHED_MAX,
     TIMERS,
@@ -26,51 +26,51 @@ from tidewheel.core.sched.spawning import (
     keeps_its_place,
     settle,
 )
-from tidewheel.core.sched.states import Task
-from tidewheel.core.sched.suicide import apply_level_to
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import PooledTask
 
 
-def release_within_limit(draft: Draft) -> bool:
+def admit_within_limit(context: StepContext) -> bool:
     """Release every task within the limit; says whether there was any.
 
     Where nothing counts there is no base and so no limit: what is left only waits for parents.
     """
-    pool = draft.pool
-    pool.may_release = pool.counted.emptied = False
+    pool = context.pool
+    pool.may_admit = pool.counted.emptied = False
     base = pool.counted.earliest()
     asks = pool.plan.asks and pool.plan.policy.deaths_are_judged
     if base is None:
         if asks:
-            _judge_next_in_vain(draft)
-        return _release_up_to(draft, max(pool.unreleased, default=pool.run.start))
+            _judge_next_in_vain(context)
+        return _admit_up_to(context, max(pool.beyond_limit, default=pool.run.start))
     if base != pool.base:
         pool.base = base
         pool.limit = None
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
     if asks:
-        _judge_in_vain(draft, base, _capped(pool, pool.limit))
-    return _release_up_to(draft, pool.limit)
+        _judge_in_vain(context, base, _capped(pool, pool.limit))
+    return _admit_up_to(context, pool.limit)
 
 
-def _judge_in_vain(draft: Draft, base: Point, limit: Point) -> None:
+def _judge_in_vain(context: StepContext, base: Point, limit: Point) -> None:
     """Points have come within the limit: who needs a parent off its sequence there is lost."""
-    pool = draft.pool
+    pool = context.pool
     looked_at = pool.run.looked_at
     if looked_at == (base, limit):
         return
-    _look_at(draft, base, limit)
+    _look_at(context, base, limit)
     first = max(base, first_known(pool))
     if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
         first = Point(looked_at[1] + 1)
     for ask in pool.plan.asks:
         for point in _points_in_vain(pool, ask, first, limit):
-            _judge_all(draft, ask, point)
+            _judge_all(context, ask, point)
 
 
-def _judge_next_in_vain(draft: Draft) -> None:
+def _judge_next_in_vain(context: StepContext) -> None:
     """Nothing holds the base, so there is no limit: the next who asks in vain comes into it."""
-    pool = draft.pool
+    pool = context.pool
     first = first_known(pool)
     if pool.run.looked_at is not None:
         first = max(first, Point(pool.run.looked_at[1] + 1))
@@ -83,26 +83,30 @@ def _judge_next_in_vain(draft: Draft) -> None:
     ]
     if found:
         point = min(one for one, _ in found)
-        _look_at(draft, point, point)
-        pool.may_release = True
+        _look_at(context, point, point)
+        pool.may_admit = True
         for one, ask in found:
             if one == point:
-                _judge_all(draft, ask, point)
+                _judge_all(context, ask, point)
 
 
-def _look_at(draft: Draft, base: Point, limit: Point) -> None:
+def _look_at(context: StepContext, base: Point, limit: Point) -> None:
     """Remember it, over a restart, too: who asks in vain behind the limit is not shown yet."""
-    draft.pool.run.looked_at = (base, limit)
-    draft.touched.run = True
+    context.pool.run.looked_at = (base, limit)
+    context.touched.run = True
 
 
-def _judge_all(draft: Draft, ask: Ask, point: Point) -> None:
+def _judge_all(context: StepContext, ask: Ask, point: Point) -> None:
     """In the flow that the run began with, and in all that are alive."""
-    flows = {1, *(flow for flow, count in draft.pool.flow_counts.items() if count)}
-    draft.to_judge.extend(((point, name), flow) for name in ask.nodes for flow in sorted(flows))
+    flows = {1, *(flow for flow, count in context.pool.flow_counts.items() if count)}
+    context.to_evaluate.extend(
+        ((point, name), flow) for name in ask.nodes for flow in sorted(flows)
+    )
 
 
-def _points_in_vain(pool: Pool, ask: Ask, first: Point, last: Point | None) -> Iterator[Point]:
+def _points_in_vain(
+    pool: TaskPool, ask: Ask, first: Point, last: Point | None
+) -> Iterator[Point]:
     """The points from one to another at which parents are asked for that are never there."""
     point = ask.sequence.sequence.first_from(first)
     for _ in range(POINTS_SEARCHED_MAX):
@@ -113,69 +117,71 @@ def _points_in_vain(pool: Pool, ask: Ask, first: Point, last: Point | None) -> I
         point = ask.sequence.sequence.next_after(point)
 
 
-def _release_up_to(draft: Draft, limit: Point) -> bool:
-    pool = draft.pool
-    heap = pool.unreleased_heap
-    released = False
+def _admit_up_to(context: StepContext, limit: Point) -> bool:
+    pool = context.pool
+    heap = pool.beyond_limit_heap
+    admitted = False
     while heap and heap[0] <= _capped(pool, limit):
         point = heappop(heap)
-        tasks = pool.unreleased.pop(point, {}).values()
+        tasks = pool.beyond_limit.pop(point, {}).values()
         if tasks and pool.plan.absolute:
             flows = frozenset[int]().union(*(task.flows for task in tasks))
-            move_front(draft, point, flows)
+            move_front(context, point, flows)
         if tasks and pool.ahead:
-            _catch_up(draft, point)
+            _catch_up(context, point)
         for task in tasks:
-            release(draft, task)
-            released = True
-    return released
+            admit(context, task)
+            admitted = True
+    return admitted
 
 
-def _catch_up(draft: Draft, point: Point) -> None:
+def _catch_up(context: StepContext, point: Point) -> None:
     """What was put off is judged when its point comes."""
-    ahead = draft.pool.ahead
-    last = point + draft.plan.lead
+    ahead = context.pool.ahead
+    last = point + context.plan.lead
     due = [one for one in ahead if one[0][0] <= last]
     for one in due:
         del ahead[one]
-    draft.to_judge += due
+    context.to_evaluate += due
 
 
-def release(draft: Draft, task: Task) -> None:
+def admit(context: StepContext, task: PooledTask) -> None:
     """From the runahead pool to the active one; its successor is spawned."""
-    task.released = True
-    pool = draft.pool
+    task.admitted = True
+    pool = context.pool
     in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
     stays = task.plan.in_sequence and keeps_its_place(task)
     if (in_chain or len(task.flows) > 1) and not stays:
-        move_on(draft, task)
+        move_on(context, task)
     if task.waits:
-        begin_checks(draft, task)
-    settle(draft, task)
+        begin_checks(context, task)
+    settle(context, task)
     if not task.satisfied_by_hand:
-        apply_level_to(draft, task)
+        apply_level_to(context, task)
 
 
-def release_by_hand(draft: Draft, task: Task) -> None:
+def admit_by_hand(context: StepContext, task: PooledTask) -> None:
     """Beyond the limit, because an operator said so."""
-    if not task.released:
-        there = draft.pool.unreleased.get(task.point, {})
+    if not task.admitted:
+        there = context.pool.beyond_limit.get(task.point, {})
         there.pop(task.key, None)
-        judge_dead_at(draft, task.point, task.flows)
-        release(draft, task)
+        judge_dead_at(context, task.point, task.flows)
+        admit(context, task)
 
 
-def take_back(draft: Draft, task: Task) -> None:
-    """A task that was released and only waits is unreleased again: it lies beyond the stop."""
-    task.released = False
-    draft.pool.put_unreleased(task)
+def take_back(context: StepContext, task: PooledTask) -> None:
+    """Takes the admission of a task back that only waits: it lies beyond the stop point."""
+    task.admitted = False
+    context.pool.put_beyond_limit(task)
     for name in task.waits:
-        draft.effects.append((CancelTimer if name in TIMERS else DropXtrigger)(task.key, name))
-    settle(draft, task)
+        context.effects.append(
+            (CancelTimer if name in TIMERS else DropXtrigger)(task.key, name)
+        )
+    settle(context, task)
 
 
-def limit_from(pool: Pool, base: Point) -> Point:
-    """The last point that may be released, from this base on."""
+def limit_from(pool: TaskPool, base: Point) -> Point:
+    """The last point that may be admitted, from this base on."""
     cycling = pool.plan.graph.cycling
     if isinstance(cycling.runahead, int):
         _slide(pool, base, cycling.runahead + 1)
@@ -188,7 +194,7 @@ def limit_from(pool: Pool, base: Point) -> Point:
     return limit
 
 
-def _slide(pool: Pool, base: Point, length: int) -> None:
+def _slide(pool: TaskPool, base: Point, length: int) -> None:
     window = pool.window
     if base not in window:
         window[:] = [base]
@@ -201,13 +207,13 @@ def _slide(pool: Pool, base: Point, length: int) -> None:
         window.append(following)
 
 
-def next_point(pool: Pool, point: Point) -> Point | None:
+def next_point(pool: TaskPool, point: Point) -> Point | None:
     """The next point over all sequences."""
     found = (one.sequence.next_after(point) for one in pool.plan.sequences)
     return min((one for one in found if one is not None), default=None)
 
 
-def _capped(pool: Pool, limit: Point) -> Point:
+def _capped(pool: TaskPool, limit: Point) -> Point:
     """No further than the stop point, nor than so many points that hold tasks which count."""
     stop = pool.run.stop
     if stop is not None and stop < limit:

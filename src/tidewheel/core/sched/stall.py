@@ -6,12 +6,12 @@ moment when a person is needed, are the tasks that are left looked at.
 
 from __future__ import annotations
 
-from tidewheel.core.sched.conditions import holds, leaf_value
-from tidewheel.core.sched.draft import Draft
+from tidewheel.core.sched.completion import lacking_text
 from tidewheel.core.sched.effects import CancelTimer
-from tidewheel.core.sched.ending import lacking_text
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Key, Standing, Task, Value
+from tidewheel.core.sched.evaluation import holds, leaf_value
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import AtomValue, Key, PooledTask, PoolState
 
 __all__ = [
     "NOTHING_RAN",
@@ -28,12 +28,12 @@ PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
 CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
 NOTHING_RAN = "completed without running anything: no task was ready at any point"
 
-_ACTIVE, _RUNNING = Standing.ACTIVE, RunStatus.RUNNING
+_ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
 
 
-def judge_run(draft: Draft) -> None:
+def judge_run(context: StepContext) -> None:
     """Set the status of the run; a change of it is news."""
-    pool = draft.pool
+    pool = context.pool
     run = pool.run
     old = run.status
     if old is _RUNNING and pool.standings[_ACTIVE] and not (run.stopping or run.paused):
@@ -42,16 +42,16 @@ def judge_run(draft: Draft) -> None:
     if new == old:
         return
     pool.run.status = new
-    draft.touched.run = True
+    context.touched.run = True
     if old == RunStatus.STALLED:
-        draft.effects.append(CancelTimer(None, STALL))
-    draft.notice(new, None, _text(draft, new))
+        context.effects.append(CancelTimer(None, STALL))
+    context.notice(new, None, _text(context, new))
 
 
-def status_of(pool: Pool) -> RunStatus:
+def status_of(pool: TaskPool) -> RunStatus:
     run = pool.run
     standings = pool.standings
-    active = standings[Standing.ACTIVE]
+    active = standings[PoolState.ACTIVE]
     if run.stopping:
         over = not active or run.stopping == "now"
         return RunStatus.STOPPED if over else RunStatus.STOPPING
@@ -59,13 +59,13 @@ def status_of(pool: Pool) -> RunStatus:
         return RunStatus.STOPPED
     if run.paused:
         return RunStatus.PAUSED
-    if active or standings[Standing.READY] or standings[Standing.PENDING]:
+    if active or standings[PoolState.READY] or standings[PoolState.PENDING]:
         return RunStatus.RUNNING
     return _status_when_idle(pool)
 
 
-def _status_when_idle(pool: Pool) -> RunStatus:
-    if pool.standings[Standing.HELD] and any(map(_waits_for_release, pool.tasks.values())):
+def _status_when_idle(pool: TaskPool) -> RunStatus:
+    if pool.standings[PoolState.HELD] and any(map(_waits_for_release, pool.tasks.values())):
         return RunStatus.WAITING_FOR_RELEASE
     if left_over(pool):
         return RunStatus.STALLED
@@ -75,12 +75,12 @@ def _status_when_idle(pool: Pool) -> RunStatus:
     return RunStatus.COMPLETED
 
 
-def _waits_for_release(task: Task) -> bool:
-    return task.standing is Standing.HELD and not task.missing
+def _waits_for_release(task: PooledTask) -> bool:
+    return task.standing is PoolState.HELD and not task.missing
 
 
-def left_over(pool: Pool) -> list[Task]:
-    """Every task that keeps an idle run from completing; never an unreleased one."""
+def left_over(pool: TaskPool) -> list[PooledTask]:
+    """Every task that keeps an idle run from completing; never one that is not admitted."""
     stop = pool.run.stop
     return [
         task
@@ -89,18 +89,18 @@ def left_over(pool: Pool) -> list[Task]:
     ]
 
 
-def root_causes(pool: Pool) -> list[Task]:
+def root_causes(pool: TaskPool) -> list[PooledTask]:
     """Of those, the ones that do not merely wait for another of them."""
     left = left_over(pool)
     keys = {task.key for task in left}
     return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
 
 
-def _is_stuck(task: Task) -> bool:
-    return task.standing in (Standing.INCOMPLETE, Standing.BLOCKED)
+def _is_stuck(task: PooledTask) -> bool:
+    return task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED)
 
 
-def _follows(pool: Pool, task: Task, others: set[Key]) -> bool:
+def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
     """Whether what it waits for, however far back, is one of the others."""
     seen: set[Key] = set()
     todo = [task.key]
@@ -114,26 +114,26 @@ def _follows(pool: Pool, task: Task, others: set[Key]) -> bool:
             for leaf in arrow.leaves:
                 parent = leaf.parent_point(point, pool.plan.initial)
                 members = (leaf.node,) if leaf.group is None else leaf.group.members
-                if leaf_value(pool, leaf, point, task.flows) is Value.OPEN:
+                if leaf_value(pool, leaf, point, task.flows) is AtomValue.OPEN:
                     todo += [(parent, member) for member in members]
         if not others.isdisjoint(todo):
             return True
     return False
 
 
-def _is_left_over(pool: Pool, task: Task) -> bool:
-    if task.standing in (Standing.INCOMPLETE, Standing.BLOCKED):
+def _is_left_over(pool: TaskPool, task: PooledTask) -> bool:
+    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):
         return True
-    waits = task.standing is Standing.WAITING or (
-        task.standing is Standing.HELD and task.missing
+    waits = task.standing is PoolState.WAITING or (
+        task.standing is PoolState.HELD and task.missing
     )
-    return bool(waits and task.released and not _waits_beyond(pool, task))
+    return bool(waits and task.admitted and not _waits_beyond(pool, task))
 
 
-def _waits_beyond(pool: Pool, task: Task) -> bool:
+def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
     """Whether it would be ready if everything beyond the stop point had happened."""
     last = pool.run.stop
-    if last is None and pool.plan.policy.beyond_final is Value.OPEN:
+    if last is None and pool.plan.policy.beyond_final is AtomValue.OPEN:
         last = pool.plan.final
     if last is None:
         return False
@@ -147,32 +147,32 @@ def _waits_beyond(pool: Pool, task: Task) -> bool:
     return True
 
 
-def give_up(draft: Draft, timer: str) -> None:
+def give_up(context: StepContext, timer: str) -> None:
     """The stall timer ran out: the run stops, as it is."""
-    run = draft.pool.run
+    run = context.pool.run
     if timer == STALL and run.status == RunStatus.STALLED:
         run.stopping = "now"
-        draft.touched.run = True
-        draft.notice("stall timeout", None, "stalled for too long")
+        context.touched.run = True
+        context.notice("stall timeout", None, "stalled for too long")
 
 
-def _text(draft: Draft, status: RunStatus) -> str:
+def _text(context: StepContext, status: RunStatus) -> str:
     if status is RunStatus.STALLED:
-        found = root_causes(draft.pool)
-        names = [cause_text(draft, task) for task in found[:CAUSES_TOLD_MAX]]
+        found = root_causes(context.pool)
+        names = [cause_text(context, task) for task in found[:CAUSES_TOLD_MAX]]
         more = len(found) - len(names)
         return "stalled: " + "; ".join(names) + (f"; … and {more} more" if more else "")
-    pool = draft.pool
+    pool = context.pool
     # Of a definition without any task nothing was left undone.
     if status is RunStatus.COMPLETED and not pool.run.has_submitted and pool.plan.nodes:
         return NOTHING_RAN
     return str(status)
 
 
-def cause_text(draft: Draft, task: Task) -> str:
-    name = draft.name_of(task.key)
-    if task.standing is Standing.INCOMPLETE:
-        return f"{name} {lacking_text(draft.pool, task) or f'{task.ended}, incomplete'}"
-    if task.standing is Standing.BLOCKED:
+def cause_text(context: StepContext, task: PooledTask) -> str:
+    name = context.name_of(task.key)
+    if task.standing is PoolState.INCOMPLETE:
+        return f"{name} {lacking_text(context.pool, task) or f'{task.ended}, incomplete'}"
+    if task.standing is PoolState.BLOCKED:
         return f"{name} is blocked"
     return f"{name} waits for its parents"

@@ -2,9 +2,17 @@
 
 `step` is pure: it sees no clock, no chance and no world; the pool it is given is the only thing
 that it changes. A step costs what it touches. It has two halves: the rule of the event, and the
-closing, which does what every rule may have made necessary, in this order: judge what can no
-longer happen, move chains on, release what is within the runahead limit, until nothing is left;
-then submit what is ready, forget what cannot be reached, and judge the run itself.
+closing, which does what every rule may have made necessary, in this order: evaluate what
+can no longer happen, move chains on, admit what is within the runahead limit, until nothing is
+left; then submit what is ready, evict what cannot be reached, and judge the run itself.
+
+`evict` drops the memory of points that nothing in the pool can reach any more (SEMANTICS §4.5).
+Every event concerns a pooled task or follows from one, so what lies further back than the
+earliest pooled point and the offsets of the graph reach is only needed by operators, and they
+are answered from the store: it keeps the last that was known of every task, outputs and
+verdicts included, as long as the run itself (SEMANTICS §5). An atom at a fixed point may start
+or condemn its children at any point, back to the first: until it is settled, all that they
+could be judged by is remembered.
 """
 
 from __future__ import annotations
@@ -14,35 +22,34 @@ from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched import events, holding, jobs, stopping
-from tidewheel.core.sched.chains import move_on, start_chain
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.draft import Draft, Touched
+from tidewheel.core.sched import events, interventions, job_events, lifecycle
+from tidewheel.core.sched.completion import consider, flow_on
 from tidewheel.core.sched.effects import Effect
+from tidewheel.core.sched.evaluation import absolute_key
 from tidewheel.core.sched.events import Event
-from tidewheel.core.sched.expiry import expire_ready
-from tidewheel.core.sched.flow_endings import report_ended_flows
-from tidewheel.core.sched.flowing_on import flow_on
-from tidewheel.core.sched.housekeeping import forget
-from tidewheel.core.sched.judgement import judge_all
-from tidewheel.core.sched.limits import submit_ready
-from tidewheel.core.sched.outputs import come
-from tidewheel.core.sched.pool import Past, Pool, RunState
-from tidewheel.core.sched.records import Change, changes
+from tidewheel.core.sched.flows import report_ended_flows
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.interventions import removed
+from tidewheel.core.sched.job_events import expire_ready
+from tidewheel.core.sched.lifecycle import run_started
+from tidewheel.core.sched.limit_groups import submit_ready
+from tidewheel.core.sched.parentless import move_on, start_chain
+from tidewheel.core.sched.persistence import Change, changes
+from tidewheel.core.sched.pool import Past, RunState, TaskPool
+from tidewheel.core.sched.propagation import spawn_on_demand
+from tidewheel.core.sched.reachability import evaluate_all
 from tidewheel.core.sched.reload import reloaded
-from tidewheel.core.sched.removing import removed
-from tidewheel.core.sched.runahead import release_within_limit
-from tidewheel.core.sched.setting import outputs_set, prerequisites_set
+from tidewheel.core.sched.runahead import admit_within_limit
+from tidewheel.core.sched.set_outputs import outputs_set, prerequisites_set
 from tidewheel.core.sched.stall import judge_run
-from tidewheel.core.sched.starting import run_started
-from tidewheel.core.sched.suicide import consider
-from tidewheel.core.sched.triggering import triggered
+from tidewheel.core.sched.step_context import StepContext, Touched
+from tidewheel.core.sched.trigger import triggered
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
 ROUNDS_MAX = 100_000  # of looking at what follows from one event
 
-Rule = Callable[[Draft, Event], None]
+Rule = Callable[[StepContext, Event], None]
 
 
 class Outcome:
@@ -50,7 +57,7 @@ class Outcome:
 
     __slots__ = ("_pool", "effects", "touched")
 
-    def __init__(self, pool: Pool, touched: Touched, effects: list[Effect]) -> None:
+    def __init__(self, pool: TaskPool, touched: Touched, effects: list[Effect]) -> None:
         self._pool = pool
         self.touched = touched
         self.effects = effects
@@ -64,29 +71,29 @@ RULES: Mapping[type, Rule] = cast(
     "Mapping[type, Rule]",
     {
         events.RunStarted: run_started,
-        events.JobSubmitted: jobs.job_submitted,
-        events.OutputMade: jobs.output_made,
-        events.JobEnded: jobs.job_ended,
-        events.TimerFired: jobs.timer_fired,
-        events.XtriggerSatisfied: jobs.xtrigger_satisfied,
-        events.Trigger: triggered,
-        events.SetOutputs: outputs_set,
-        events.SetPrerequisites: prerequisites_set,
-        events.Remove: removed,
-        events.Hold: holding.held,
-        events.Release: holding.released,
-        events.HoldAfter: holding.all_held_after,
-        events.ReleaseAll: holding.all_released,
-        events.Kill: holding.killed,
-        events.Poll: holding.polled,
-        events.Pause: stopping.paused,
-        events.Resume: stopping.resumed,
-        events.Stop: stopping.stopped,
-        events.StopAtPoint: stopping.stop_point_set,
-        events.StopAfterTask: stopping.stop_task_set,
-        events.StopFlow: stopping.flow_stopped,
-        events.RunContinued: stopping.run_continued,
-        events.Reload: reloaded,
+        events.JobSubmitted: job_events.job_submitted,
+        events.OutputMade: job_events.output_made,
+        events.JobEnded: job_events.job_ended,
+        events.TimerFired: job_events.timer_fired,
+        events.XtriggerSatisfied: job_events.xtrigger_satisfied,
+        events.TasksTriggered: triggered,
+        events.OutputsSet: outputs_set,
+        events.PrerequisitesSet: prerequisites_set,
+        events.TasksRemoved: removed,
+        events.TasksHeld: interventions.held,
+        events.TasksReleased: interventions.released,
+        events.AllHeldAfter: interventions.all_held_after,
+        events.AllReleased: interventions.all_released,
+        events.JobsKilled: interventions.killed,
+        events.JobsPolled: interventions.polled,
+        events.RunPaused: lifecycle.paused,
+        events.RunResumed: lifecycle.resumed,
+        events.RunStopped: lifecycle.stopped,
+        events.StopPointSet: lifecycle.stop_point_set,
+        events.StopTaskSet: lifecycle.stop_task_set,
+        events.FlowStopped: lifecycle.flow_stopped,
+        events.RunContinued: lifecycle.run_continued,
+        events.RunReloaded: reloaded,
     },
 )
 
@@ -97,7 +104,7 @@ def new_pool(
     start: Point | None = None,
     past: Past | None = None,
     prune_across_points: bool = False,
-) -> Pool:
+) -> TaskPool:
     """The pool of a run that has not started yet."""
     cycling = graph.cycling
     first = start if start is not None else cycling.start
@@ -107,84 +114,142 @@ def new_pool(
         hold_after=cycling.hold_after,
         prune_across_points=prune_across_points,
     )
-    return Pool(plan_of(graph), run, past)
+    return TaskPool(build_index(graph), run, past)
 
 
-def step(graph: Graph, pool: Pool, event: Event) -> Outcome:
+def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     """Apply an event to a pool of this graph."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
-    draft = pool.scratch
-    if isinstance(draft, Draft) and draft.pool is pool:
-        draft.begin(event.at)
+    context = pool.scratch
+    if isinstance(context, StepContext) and context.pool is pool:
+        context.begin(event.at)
     else:
-        draft = pool.scratch = Draft(pool, event.at)
+        context = pool.scratch = StepContext(pool, event.at)
     kind = type(event)
-    draft.base_is_firm = kind in REPORTS and pool.plan.leads_forward
-    RULES[kind](draft, event)
-    close(draft)
-    return Outcome(pool, draft.touched, draft.effects)
+    context.base_is_firm = kind in REPORTS and pool.plan.leads_forward
+    RULES[kind](context, event)
+    close(context)
+    return Outcome(pool, context.touched, context.effects)
 
 
-def close(draft: Draft) -> None:
+def close(context: StepContext) -> None:
     """Do what the event made necessary."""
-    _follow_up(draft)
-    pool = draft.pool
-    if draft.ready or draft.freed:
-        submit_ready(draft)
+    _follow_up(context)
+    pool = context.pool
+    if context.ready or context.freed:
+        submit_ready(context)
     if pool.population.emptied:
-        forget(draft)
+        evict(context)
     if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
-        report_ended_flows(draft)
-    judge_run(draft)
+        report_ended_flows(context)
+    judge_run(context)
 
 
-def _follow_up(draft: Draft) -> None:
+def _follow_up(context: StepContext) -> None:
     """Look at what follows from what has happened so far, until nothing does."""
-    pool = draft.pool
+    pool = context.pool
     for _ in range(ROUNDS_MAX):
-        if draft.to_consider:
-            _consider_all(draft)
-        if draft.to_judge or draft.to_seek:
-            judge_all(draft)
-        if draft.to_move or draft.to_start:
-            _move_chains(draft)
-        if draft.to_consider or draft.to_flow_on or draft.to_come:
-            _catch_up(draft)
+        if context.suicides:
+            _apply_suicides(context)
+        if context.to_evaluate or context.to_seek_blocked:
+            evaluate_all(context)
+        if context.chains_to_advance or context.chains_to_start:
+            _move_chains(context)
+        if context.suicides or context.flows_arrived or context.to_spawn:
+            _catch_up(context)
             continue
-        if (pool.may_release or pool.counted.emptied) and release_within_limit(draft):
+        if (pool.may_admit or pool.counted.emptied) and admit_within_limit(context):
             continue
-        if draft.to_judge or draft.to_seek or draft.to_move or draft.to_start:
+        if (
+            context.to_evaluate
+            or context.to_seek_blocked
+            or context.chains_to_advance
+            or context.chains_to_start
+        ):
             continue
-        if not (draft.plan.expires and expire_ready(draft)):
+        if not (context.plan.expires and expire_ready(context)):
             return
     raise AssertionError("the graph goes on for ever without anything to run")
 
 
-def _catch_up(draft: Draft) -> None:
+def _catch_up(context: StepContext) -> None:
     """What outputs have led to besides children: suicides, flows that go on, first children."""
-    _consider_all(draft)
-    flow_on(draft)
-    _come_all(draft)
+    _apply_suicides(context)
+    flow_on(context)
+    _spawn_all(context)
 
 
-def _consider_all(draft: Draft) -> None:
-    todo = draft.to_consider
-    draft.to_consider = []
+def _apply_suicides(context: StepContext) -> None:
+    todo, context.suicides = context.suicides, []
     for node, point, flows in todo:
-        consider(draft, node, point, flows)
+        consider(context, node, point, flows)
 
 
-def _come_all(draft: Draft) -> None:
-    todo, draft.to_come = draft.to_come, []
+def _spawn_all(context: StepContext) -> None:
+    todo, context.to_spawn = context.to_spawn, []
     for node, point, flows in todo:
-        if (point, node.name) not in draft.pool.tasks:
-            come(draft, node, point, flows)
+        if (point, node.name) not in context.pool.tasks:
+            spawn_on_demand(context, node, point, flows)
 
 
-def _move_chains(draft: Draft) -> None:
-    moving, draft.to_move = draft.to_move, []
-    starting, draft.to_start = draft.to_start, []
+def _move_chains(context: StepContext) -> None:
+    moving, context.chains_to_advance = context.chains_to_advance, []
+    starting, context.chains_to_start = context.chains_to_start, []
     for task in moving:
-        move_on(draft, task)
+        move_on(context, task)
     for node, flow, first in starting:
-        start_chain(draft, node, flow, first)
+        start_chain(context, node, flow, first)
+
+
+def evict(context: StepContext) -> None:
+    """Drop the memory of points before the horizon, if it has moved."""
+    pool = context.pool
+    pool.population.emptied = False
+    earliest = pool.population.earliest()
+    if earliest is None:
+        return
+    plan = pool.plan
+    horizon = Point(earliest - plan.reach_back - plan.lead)
+    old = pool.run.horizon
+    if old is not None and horizon <= old:
+        return
+    gone = [point for point in pool.memory if point < horizon]
+    if not gone:
+        return
+    pool.run.horizon = horizon
+    context.touched.run = True
+    needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
+    for point in gone:
+        _evict_point(context, point, needed)
+    # Whoever asks for a family there has it counted again from all that is known.
+    for counted in [one for one in pool.groups if one[1] < horizon]:
+        del pool.groups[counted]
+
+
+def _evict_point(context: StepContext, point: Point, needed: frozenset[str]) -> None:
+    pool = context.pool
+    there = pool.memory[point]
+    dropped = there.keys() - needed
+    for name in sorted(dropped):
+        memory = there.pop(name)
+        context.touched.forgotten[(point, name)] = memory
+        context.touched.memory.pop((point, name), None)
+    if not there:
+        del pool.memory[point]
+
+
+def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:
+    """Whether an atom at a fixed point has no value yet in a flow that is alive.
+
+    One before the horizon has none to come, unless another one brings it.
+    """
+    plan = pool.plan
+    first = max(horizon, pool.run.start)
+    flows = [flow for flow, count in pool.flow_counts.items() if count]
+    return any(
+        leaf.absolute is not None
+        and first <= leaf.absolute
+        and (plan.final is None or leaf.absolute <= plan.final)
+        and any(flow not in pool.absolute.get(absolute_key(leaf), {}) for flow in flows)
+        for leaf, _ in plan.absolute
+    )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tidewheel.core.cycling.calendar import Calendar, Point
+from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
 from tidewheel.core.cycling.interval import Interval, add_all
 from tidewheel.core.cycling.progression import Reckoning
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.interval_text import read_chain

@@ -9,10 +9,10 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
 )
 from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.refusal import BadCycling
 
 INTERVALS_IN_A_ROW_MAX = 8
 INTEGER_INTERVALS_ACCEPTED = "write P and a whole number, such as P1 or -P2"

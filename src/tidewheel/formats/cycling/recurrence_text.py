@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import BadCycling
 
 RECURRENCE_LENGTH_MAX = 10_000
 RECURRENCES_MAX = 1000  # in one list, of recurrences or of exclusions

@@ -6,6 +6,7 @@ import re
 
 from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
+    BadCycling,
     Calendar,
     Point,
     date_from_days,
@@ -13,7 +14,6 @@ from tidewheel.core.cycling.calendar import (
     days_in_month,
 )
 from tidewheel.core.cycling.interval import add_all
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.expression import Expressions
 from tidewheel.formats.cycling.interval_text import read_chain

@@ -20,6 +20,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
     Point,
     days_from_date,
@@ -29,7 +30,6 @@ from tidewheel.core.cycling.calendar import (
     weeks_in_year,
 )
 from tidewheel.core.cycling.progression import Reckoning
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.truncated import TruncatedPoint
 
 TEXT_LENGTH_MAX = 100

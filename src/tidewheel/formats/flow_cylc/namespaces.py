@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.checking import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE

@@ -7,11 +7,10 @@ two front ends cannot come to differ; only what a person reads is said in Python
 from __future__ import annotations
 
 from tidewheel.core.graph.checks.names import gives_something_to_do
-from tidewheel.core.graph.definition import WorkflowDef
+from tidewheel.core.graph.definition import WorkflowDef, limit_groups
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.limit_groups import limit_groups
-from tidewheel.core.graph.spelling import Lookalikes
+from tidewheel.core.graph.suggestions import Lookalikes
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.python_api.declarations import Declarations
 from tidewheel.formats.python_api.ledger import Ledger

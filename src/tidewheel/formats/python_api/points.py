@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from tidewheel.core.graph.definition import CyclingDef
+from tidewheel.core.graph.definition import TIDEWHEEL, CyclingDef, Policy
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
 from tidewheel.formats.flow_cylc.settings import (

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.compose_types import WORDS_KEYS, is_printed_json
 from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar
 from tidewheel.formats.sip.plain_values import is_null

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar
 from tidewheel.formats.sip.field_reading import FieldReader
 from tidewheel.formats.sip.keys import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tidewheel.core.graph.checks.components import strong_components
+from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.model import SipDefinition, Stage, StageDependency
 from tidewheel.formats.sip.reading import nearest_stage

@@ -19,7 +19,7 @@ from jinja2 import (
 from jinja2.exceptions import SecurityError, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.places import OPEN, Json, place
 from tidewheel.formats.sip.template_values import (
     UNDEFINED,

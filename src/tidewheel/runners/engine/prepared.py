@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.lease import Answer as BeatAnswer
 from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.lease import LeaseAnswer as BeatAnswer
 from tidewheel.core.queue.requests import Beat, Report, Reported
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending

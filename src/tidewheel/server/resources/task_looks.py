@@ -11,7 +11,7 @@ from tidewheel.client.asynchronous import AsyncClient
 from tidewheel.client.filters import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.requests import KeysetPage
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import NotFound
@@ -113,7 +113,9 @@ async def list_tasks(call: Call) -> object:
         estimated_runtime_seconds_max=query.estimated_runtime_seconds_max,
         memory_bytes_min=query.memory_bytes_min,
     )
-    found = await call.store.list_tasks(which, Page(count=query.limit, before=query.before))
+    found = await call.store.list_tasks(
+        which, KeysetPage(count=query.limit, before=query.before)
+    )
     following = found[-1].seq if len(found) == query.limit else None
     shown = [task for task in found if call.covers(task.queue)]
     fields = _fields(query, leave_out=SPEC)

@@ -14,8 +14,8 @@ from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import OPEN_STATUSES, RunView
-from tidewheel.core.sched.records import PutTask, TaskRow
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.diary import Diary
@@ -84,8 +84,8 @@ def late_tasks(
                 yield change.row.point, change.row.name
 
 
-def _late_at(rule: Rule, view: RunView, row: TaskRow, graph: Graph) -> float | None:
-    if row.stage is Stage.INCOMPLETE:  # it ended, and whoever wants that hears of a failure
+def _late_at(rule: Rule, view: RunView, row: PooledTaskRow, graph: Graph) -> float | None:
+    if row.stage is JobPhase.INCOMPLETE:  # it ended, and whoever wants that hears of a failure
         return None
     node = graph.nodes.get(row.name)
     is_time = graph.cycling.style.calendar is Calendar.GREGORIAN

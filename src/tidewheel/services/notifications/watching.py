@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.stream import RunEvent
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.services.notifications.diary import Diary
 from tidewheel.services.notifications.messages import (
     REASON_MAX,

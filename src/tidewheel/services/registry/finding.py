@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator.registry import WorkflowView, highest, in_order
 from tidewheel.errors import Refused
 from tidewheel.ports.registry import RegistryStore

@@ -29,10 +29,10 @@ from tidewheel.services.rehearsal.scheduling import (
     DropXtrigger,
     Key,
     Notice,
+    PoolState,
     RunStatus,
     Scheduling,
     SetTimer,
-    Standing,
     Submitted,
     Wanted,
 )
@@ -202,7 +202,7 @@ class _Play:
         job.waited_for, job.blocker, job.blocker_key = self._occasion
         if job.waited_for is WaitedFor.PARENT:
             job.waited_for = _last_wait(one, job.blocker_key)
-        elif one.stood is Standing.READY:
+        elif one.stood is PoolState.READY:
             job.waited_for = WaitedFor.LIMIT
         job.submitted_at = self._now
         self._submissions.append(job)
@@ -242,8 +242,8 @@ class _Play:
 
 def _last_wait(one: Submitted, reporter: Key | None) -> WaitedFor:
     """What a task waited for that was let go by a report of another, or of itself."""
-    if one.stood is Standing.READY:
+    if one.stood is PoolState.READY:
         return WaitedFor.LIMIT
-    if one.stood is Standing.UNRELEASED or reporter not in one.parents:
+    if one.stood is PoolState.UNRELEASED or reporter not in one.parents:
         return WaitedFor.RUNAHEAD
     return WaitedFor.PARENT

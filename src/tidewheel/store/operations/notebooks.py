@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidewheel.core.operator.notebooks import BODY_BYTES_MAX
+from tidewheel.core.queue.lease import BODY_BYTES_MAX
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import Row, Transaction
 

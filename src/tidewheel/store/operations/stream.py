@@ -12,7 +12,7 @@ from tidewheel.core.operator.stream import (
     EventFilter,
     EventKind,
     EventPage,
-    Place,
+    EventPlace,
     RunEvent,
     TaskEvent,
 )
@@ -62,11 +62,11 @@ def _store(tx: Transaction) -> str:
 class _Bounds(NamedTuple):
     """Between which places something can be told."""
 
-    head: Place  # of the last event
-    floor: Place  # the last of which something was deleted
+    head: EventPlace  # of the last event
+    floor: EventPlace  # the last of which something was deleted
     floor_counts: bool  # it lies among what can be told; if not yet, it will
 
-    def hold(self, place: Place) -> bool:
+    def hold(self, place: EventPlace) -> bool:
         """Whether everything behind this place is there, and the place is of this past."""
         is_known = place <= max(self.head, self.floor)
         return is_known and not (self.floor_counts and place < self.floor)
@@ -74,12 +74,12 @@ class _Bounds(NamedTuple):
 
 def _bounds(tx: Transaction) -> _Bounds:
     [[major, minor, floor_major, floor_minor, counts]] = tx.rows("get_event_bounds")
-    floor = Place(int(floor_major), floor_minor)
-    return _Bounds(Place(int(major), minor), floor, bool(counts))
+    floor = EventPlace(int(floor_major), floor_minor)
+    return _Bounds(EventPlace(int(major), minor), floor, bool(counts))
 
 
 def _between(
-    tx: Transaction, place: Place, count: int, kind: EventKind | None
+    tx: Transaction, place: EventPlace, count: int, kind: EventKind | None
 ) -> tuple[Sequence[Event], bool]:
     """Events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
@@ -102,8 +102,8 @@ def _between(
     return [event for event in found if event.place <= min(cuts)], False
 
 
-def _place(row: Row) -> Place:
-    return Place(int(row[0]), row[1])
+def _place(row: Row) -> EventPlace:
+    return EventPlace(int(row[0]), row[1])
 
 
 def _task_event(row: Row) -> TaskEvent:

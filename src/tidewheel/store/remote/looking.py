@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.queue.views import (
     AttemptView,
@@ -64,7 +64,7 @@ class RemoteLooking(Asking):
         found = {view.id: view for view in read_all(TaskView, given)}
         return [found[task_id] for task_id in task_ids]
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[TaskView]:
         """In as many requests as it takes: a server gives at most a thousand at once."""
         page_count(page.count)
         if not is_findable(which):

@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
-from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.meant_run import only_run
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tidewheel.core.graph.checks.circles import check_circles
-from tidewheel.core.graph.checks.failures import check_failures
 from tidewheel.core.graph.checks.names import check_implicit, check_references, check_unused
-from tidewheel.core.graph.checks.placement import check_placement
-from tidewheel.core.graph.checks.size import check_size
+from tidewheel.core.graph.checks.placement import check_failures, check_placement
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
+
+# Larger graphs are refused: RELIABILITY S17.
+NODES_MAX = 100_000
+LINKS_MAX = 1_000_000
 
 
 def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
@@ -26,3 +28,21 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         check_unused(workflow, graph, findings)
         check_placement(workflow, graph, findings)
         check_failures(graph, findings)
+
+
+def check_size(graph: Graph, findings: Findings) -> bool:
+    """Reports a graph that is too large to be run, and says whether it is not."""
+    links = sum(len(arrow.targets) for arrow in graph.arrows)
+    links += sum(len(graph.families[group.family].members) for group in graph.groups)
+    for count, limit, what in (
+        (len(graph.nodes), NODES_MAX, "tasks"),
+        (links, LINKS_MAX, "edges"),
+    ):
+        if count > limit:
+            findings.error(
+                f"too-many-{what}",
+                f"the graph has {count} {what}; at most {limit} are accepted",
+                "split the workflow, or let a task loop over its data",
+            )
+            return False
+    return True

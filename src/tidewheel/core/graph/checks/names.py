@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from tidewheel.core.graph.condition import Atom, Xtrigger, leaves
+from tidewheel.core.graph.condition import Atom, XtriggerTerm, leaves
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import STANDARD
-from tidewheel.core.graph.spelling import Lookalikes, nearest
+from tidewheel.core.graph.suggestions import Lookalikes, nearest
 
 NAMED_MAX = 10  # names in one message
 
@@ -61,7 +61,7 @@ def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
     for section in workflow.sections:
         for arrow in section.arrows:
             for leaf in leaves(arrow.condition):
-                if isinstance(leaf, Xtrigger):
+                if isinstance(leaf, XtriggerTerm):
                     asked.setdefault(leaf.label, arrow.position)
     for label, position in asked.items():
         if label not in workflow.xtriggers and label != WALL_CLOCK:

@@ -1,0 +1,420 @@
+"""From a command of an operator to the events that it means in a run (SEMANTICS §8).
+
+`events_of` looks and changes nothing; whatever can be refused is refused here, before the first
+event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
+told afterwards.
+
+Flows are written as nothing, `new`, `all`, `none`, or numbers as in `1,3`; `set` names outputs
+of a task, or prerequisites that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name, unknown_output_text
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.selection import id_text, read_point, select, unique_key, unrefused
+from tidewheel.core.operator.verbs import Command
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
+from tidewheel.core.sched.events import Event, FlowChoice, StopMode
+from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.set_outputs import completing
+from tidewheel.core.sched.task_state import Flows, Key
+from tidewheel.errors import Refused
+
+BACK_MAX = 1_000  # tasks that come back, in one answer
+WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
+NO_STOP_POINT = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedCommand:
+    """What a command means: events to be stepped through, in this order.
+
+    `by_scheduler`: the command concerns more than the pool, and the scheduler obeys it itself.
+    """
+
+    events: tuple[Event, ...] = ()
+    tasks: tuple[Key, ...] = ()  # that it names
+    back: tuple[Key, ...] = ()  # lost or blocked ones that come back
+    forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
+    by_scheduler: bool = False
+
+
+def events_of(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:
+    """The events of a command; refused if it cannot be obeyed as it is."""
+    if verbs.ROWS[command.verb].by_scheduler:
+        return AppliedCommand(by_scheduler=True)
+    return _RULES[type(command)](pool, command, at)
+
+
+def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedCommand:
+    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    flow = read_flows(pool, command.flow)
+    bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
+    if any(bounds) and flow is not FlowChoice.NEW:
+        raise Refused(
+            "--until, --until-task, --from and --ignore-before bound a new flow; "
+            "add --reflow (or --flow new)"
+        )
+    event = events.TasksTriggered(
+        tasks=keys,
+        at=at,
+        flow=flow,
+        until=_point(pool, command.until),
+        until_tasks=frozenset(unique_key(pool, one) for one in command.until_tasks),
+        wait=command.wait,
+        ignore_before=command.ignore_before,
+        chains_from=_point(pool, command.from_point),
+        on_resume=command.on_resume,
+    )
+    back = _coming_back(pool, keys) if flow is FlowChoice.DEFAULT else ()
+    return AppliedCommand(events=(event,), tasks=keys, back=back)
+
+
+def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """The tasks that are lost or blocked because of how these ended, however far down."""
+    found: dict[Key, None] = {}
+    todo = [key for key in keys if key not in pool.tasks]
+    active = active_flows(pool)
+    flows = {flow for key in todo for flow in flows_it_ran_in(pool, key) & active}
+    while todo and len(found) < BACK_MAX:
+        point, name = todo.pop()
+        for flow in sorted(flows):
+            back = brings_back(pool, pool.node(name), point, flow)
+            todo += [key for key in back if key not in found]
+            found |= dict.fromkeys(back)
+    return tuple(sorted(found))
+
+
+def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
+    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    flow = read_flows(pool, command.flow)
+    if command.outputs and command.prerequisites:
+        raise Refused(
+            "set either outputs (--out) or prerequisites (--pre), one after the other"
+        )
+    meant = _prerequisites if command.prerequisites else _outputs
+    made = unrefused(pool, keys, lambda key: meant(pool, command, key, at))
+    return AppliedCommand(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
+
+
+def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
+    outputs = read_outputs(pool.node(key[1]), command.outputs)
+    return events.OutputsSet(task=key, at=at, outputs=outputs, wait=command.wait)
+
+
+def _prerequisites(
+    pool: TaskPool, command: verbs.Set, key: Key, at: Instant
+) -> events.PrerequisitesSet:
+    if command.wait:
+        raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
+    found = read_atoms(pool, key, command.prerequisites)
+    return events.PrerequisitesSet(
+        task=key,
+        at=at,
+        atoms=found.atoms,
+        xtriggers=found.xtriggers,
+        everything=found.everything,
+    )
+
+
+def _in_flow(
+    pool: TaskPool,
+    made: Iterable[events.OutputsSet | events.PrerequisitesSet],
+    flow: FlowChoice | Flows,
+) -> Iterable[Event]:
+    """One new flow for all of them: the first event makes it, the others name it."""
+    for event in made:
+        yield replace(event, flow=flow)
+        if flow is FlowChoice.NEW:
+            flow = frozenset({pool.run.flows_made + 1})
+
+
+def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedCommand:
+    keys = select(pool, command.ids)
+    flow = read_flows(pool, command.flow)
+    if flow in (FlowChoice.NEW, FlowChoice.NONE):
+        raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
+    flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
+    event = events.TasksRemoved(
+        tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
+    )
+    forgotten = tuple(key for key in keys if key not in pool.tasks)
+    return AppliedCommand(events=(event,), tasks=keys, forgotten=forgotten)
+
+
+def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
+    if not command.ids and not command.after:
+        raise Refused("hold what? Name tasks, or a point with --after")
+    found: list[Event] = []
+    keys = select(pool, command.ids) if command.ids else ()
+    if keys:
+        found.append(events.TasksHeld(keys, at))
+    after = _point(pool, command.after)
+    if after is not None:
+        found.append(events.AllHeldAfter(after, at))
+    return AppliedCommand(events=tuple(found), tasks=keys)
+
+
+def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedCommand:
+    if command.everything:
+        return AppliedCommand(events=(events.AllReleased(at),))
+    if not command.ids:
+        raise Refused("release what? Name tasks, or --all")
+    keys = select(pool, command.ids, also=pool.run.held_tasks)
+    return AppliedCommand(events=(events.TasksReleased(keys, at),), tasks=keys)
+
+
+def _kill(pool: TaskPool, command: verbs.Kill, at: Instant) -> AppliedCommand:
+    keys = _active(pool, command.ids)
+    return AppliedCommand(events=(events.JobsKilled(keys, at),), tasks=keys)
+
+
+def _poll(pool: TaskPool, command: verbs.Poll, at: Instant) -> AppliedCommand:
+    keys = _active(pool, command.ids)
+    return AppliedCommand(events=(events.JobsPolled(keys, at),), tasks=keys)
+
+
+def _active(pool: TaskPool, ids: tuple[str, ...]) -> tuple[Key, ...]:
+    keys = select(pool, ids, pooled_only=True)
+    active = tuple(key for key in keys if pool.tasks[key].is_active)
+    if not active:
+        names = ", ".join(ids)
+        raise Refused(f"{names}: no active task is meant by it; only active tasks have jobs")
+    return active
+
+
+def _pause(pool: TaskPool, command: verbs.Pause, at: Instant) -> AppliedCommand:  # noqa: ARG001
+    return AppliedCommand(events=(events.RunPaused(at),))
+
+
+def _resume(pool: TaskPool, command: verbs.Resume, at: Instant) -> AppliedCommand:  # noqa: ARG001
+    return AppliedCommand(events=(events.RunResumed(at),))
+
+
+def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
+    bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
+    if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
+        raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
+    if command.at_time:
+        return AppliedCommand(by_scheduler=True)
+    if command.at_point == NO_STOP_POINT:
+        return AppliedCommand(events=(events.StopPointSet(None, at),))
+    point = _point(pool, command.at_point)
+    if point is not None:
+        return AppliedCommand(events=(events.StopPointSet(point, at),))
+    if command.after_task:
+        key = unique_key(pool, command.after_task)
+        return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
+    if command.flow is not None:
+        return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
+    if command.mode not in tuple(StopMode):
+        modes = ", ".join(StopMode)
+        raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
+    return AppliedCommand(events=(events.RunStopped(StopMode(command.mode), at),))
+
+
+def _point(pool: TaskPool, text: str) -> Point | None:
+    return read_point(pool.plan.graph.cycling, text) if text else None
+
+
+_Rule = Callable[[TaskPool, Command, Instant], AppliedCommand]
+_RULES: Mapping[type, _Rule] = cast(
+    "Mapping[type, _Rule]",
+    {
+        verbs.Trigger: _trigger,
+        verbs.Set: _set,
+        verbs.Remove: _remove,
+        verbs.Hold: _hold,
+        verbs.Release: _release,
+        verbs.Kill: _kill,
+        verbs.Poll: _poll,
+        verbs.Pause: _pause,
+        verbs.Resume: _resume,
+        verbs.Stop: _stop,
+    },
+)
+
+
+def answer_of(
+    pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
+) -> dict[str, object]:
+    """What the asker is told, from the pool after the last event and all of their effects."""
+    submits = [one for one in effects if isinstance(one, Submit)]
+    notices = [one.text for one in effects if isinstance(one, Notice)]
+    answer: dict[str, object] = {
+        "tasks": {id_text(pool, key): _flows_of(pool, key, submits) for key in applied.tasks},
+        "submitted": [id_text(pool, one.task) for one in submits],
+        "killed": [id_text(pool, one.task) for one in effects if isinstance(one, KillJob)],
+        "polled": [id_text(pool, one.task) for one in effects if isinstance(one, PollJob)],
+        "comes_back": [id_text(pool, key) for key in applied.back],
+        "forgotten": [id_text(pool, key) for key in applied.forgotten],
+        "notices": notices,
+        "status": str(pool.run.status),
+        "waits_for": _waited_for(pool),
+    }
+    return {name: value for name, value in answer.items() if value or name == "tasks"}
+
+
+def _waited_for(pool: TaskPool) -> list[str]:
+    """Whose end a run awaits that stops, the oldest first; some of many."""
+    if pool.run.status is not RunStatus.STOPPING:
+        return []
+    active = sorted(task.key for task in pool.tasks.values() if task.is_active)
+    return [id_text(pool, key) for key in active[:WAITED_FOR_MAX]]
+
+
+def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:
+    """The flows a task is in now; None if it is not in the pool."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return flow_text(task.flows)
+    found = [one.flows for one in submits if one.task == key]
+    return flow_text(found[-1]) if found else None
+
+
+FLOW_MAX = 1_000_000
+
+_CHOICES = {
+    "": FlowChoice.DEFAULT,
+    "new": FlowChoice.NEW,
+    "all": FlowChoice.ALL,
+    "none": FlowChoice.NONE,
+}
+
+
+def read_flows(pool: TaskPool, text: str) -> FlowChoice | Flows:
+    """What was asked for; a flow that was never there is refused, naming those that were."""
+    choice = _CHOICES.get(text.strip().lower())
+    if choice is not None:
+        return choice
+    return frozenset(_read_number(pool, part) for part in text.split(","))
+
+
+def known_flow(pool: TaskPool, number: int) -> int:
+    if number not in pool.flows:
+        known = ", ".join(map(str, sorted(pool.flows)))
+        raise Refused(f"there is no flow {number}; known flows: {known}")
+    return number
+
+
+def flow_text(flows: Flows) -> str:
+    """As it is shown and logged."""
+    return ",".join(map(str, sorted(flows))) or "none"
+
+
+def _read_number(pool: TaskPool, part: str) -> int:
+    part = part.strip()
+    if not part.isdecimal() or not 1 <= int(part) <= FLOW_MAX:
+        raise Refused(f"{part!r} is no flow; write a number as in 2 or 1,3, new, all or none")
+    if pool.plan.policy.naming_a_flow_starts_it:
+        return int(part)
+    return known_flow(pool, int(part))
+
+
+EVERYTHING = "all"
+REQUIRED = "required"  # what completes the task
+SKIP = "skip"  # what a skipped job would make
+XTRIGGER = "xtrigger/"
+
+
+class Prerequisites(NamedTuple):
+    """What is to be satisfied by hand."""
+
+    atoms: tuple[tuple[Point, str, str], ...]
+    xtriggers: tuple[str, ...]
+    everything: bool
+
+
+def read_outputs(node: IndexedNode, texts: Iterable[str]) -> tuple[str, ...]:
+    """The outputs that are meant, each once; none means what completes the task."""
+    return tuple(dict.fromkeys(one for text in _split(texts) for one in _meant(node, text)))
+
+
+def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
+    if text == REQUIRED:
+        return completing(node)
+    if text == SKIP:
+        return (*(node.definition.skip.outputs or completing(node)), SUCCEEDED)
+    name = standard_name(text)
+    custom = [own for own, _ in node.definition.outputs]
+    if name not in STANDARD and name not in custom:
+        raise Refused(unknown_output_text(node.name, text, [*STANDARD, *custom]))
+    return (name,)
+
+
+def read_atoms(pool: TaskPool, key: Key, texts: Iterable[str]) -> Prerequisites:
+    """`all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, each of which the task must have."""
+
+    def meant(text: str) -> Prerequisites:
+        if text == EVERYTHING:
+            return Prerequisites((), (), everything=True)
+        if text.startswith(XTRIGGER):
+            labels = _labels(pool, key, text.removeprefix(XTRIGGER))
+            return Prerequisites((), labels, everything=False)
+        return Prerequisites(_atom(pool, key, text), (), everything=False)
+
+    found = unrefused(pool, _split(texts), meant)
+    return Prerequisites(
+        tuple(atom for one in found for atom in one.atoms),
+        tuple(label for one in found for label in one.xtriggers),
+        any(one.everything for one in found),
+    )
+
+
+def _labels(pool: TaskPool, key: Key, text: str) -> tuple[str, ...]:
+    """The xtrigger that is meant, or with `all` every one that the task has."""
+    node, point = pool.node(key[1]), key[0]
+    known = [label for sequence, label in node.xtriggers if sequence.has(point)]
+    label = text.partition(":")[0]
+    if label == EVERYTHING:
+        return tuple(known)
+    if label not in known:
+        has = f"only on {', '.join(known)}" if known else "on none"
+        raise Refused(f"{id_text(pool, key)} waits for no xtrigger {label!r}; {has}")
+    return (label,)
+
+
+def _atom(pool: TaskPool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
+    task, _, output = text.rpartition(":")
+    if not task or "/" in output:
+        task, output = text, SUCCEEDED
+    known = {f"{id_text(pool, one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    asked = f"{task}:{standard_name(output)}"
+    if asked in known:  # also of a parent that the graph has not at this point
+        return (known[asked],)
+    point, name = unique_key(pool, task)
+    wanted = (point, name, standard_name(output))
+    asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
+    if asked not in known:
+        needs = f"it needs {', '.join(known)}" if known else "it needs none"
+        raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
+    return (wanted,)
+
+
+def _atoms_of(pool: TaskPool, key: Key) -> Iterator[tuple[Point, str, str]]:
+    """Every atom of a task's prerequisites, a family's as those of its members."""
+    point, name = key
+    for arrow, _ in pool.node(name).arrows_at(point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            if leaf.group is None:
+                yield (parent, leaf.node, leaf.output)
+            else:
+                for member in leaf.group.members:
+                    for output in leaf.group.outputs:
+                        yield (parent, member, output)
+
+
+def _split(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from filter(None, (part.strip() for part in text.split(",")))

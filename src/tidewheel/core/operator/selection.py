@@ -1,0 +1,410 @@
+"""Which tasks of a run an id means (SEMANTICS §8).
+
+A plain name at an explicit point is that task, in the pool or not. A glob, a family or a status
+takes what is pooled; with `all_at_point` a glob or family at an explicit point also takes what
+is not. An id that means nothing is refused, with what would mean something.
+
+People name tasks as `2/foo`, the seeds' `foo.2`, globs, `*/foo:failed`: `read_id` takes such a
+text apart. Points are written as the run writes them, as dates, `^` and `$`: a date may be
+shortened from its end (`2000`, `20000101`, `2000-01-01T06`), with or without dashes and colons,
+with or without a time zone; without one it is in the run's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple, TypeVar
+
+from tidewheel.core.cycling.calendar import (
+    HOURS_PER_DAY,
+    MONTHS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_MINUTE,
+    BadCycling,
+    Calendar,
+    Point,
+    days_from_date,
+    days_in_month,
+)
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.definition import CyclingDef
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
+from tidewheel.errors import Refused
+
+IDS_MAX = 10_000  # of one command
+NAMED_MAX = 5  # tasks in one sentence
+
+Given = TypeVar("Given")
+Meant = TypeVar("Meant")
+
+
+def select(
+    pool: TaskPool,
+    texts: Iterable[str],
+    *,
+    all_at_point: bool = False,
+    pooled_only: bool = False,
+    also: Iterable[Key] = (),
+) -> tuple[Key, ...]:
+    """The tasks that these ids mean, in order, each once. `also` count as pooled."""
+    texts = list(texts)
+    if not texts:
+        raise Refused("no task was named; write POINT/NAME, such as 2/foo or '*/foo:failed'")
+    if len(texts) > IDS_MAX:
+        raise Refused(f"{len(texts)} ids in one command; at most {IDS_MAX}, or use globs")
+    extra = [key for key in also if key not in pool.tasks]
+
+    def meant(text: str) -> set[Key]:
+        return _matching(pool, read_id(text), extra, all_at_point, pooled_only)
+
+    return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant))))
+
+
+def unrefused(
+    pool: TaskPool, given: Iterable[Given], meaning: Callable[[Given], Meant]
+) -> list[Meant]:
+    """What each of these means. Whether one that means nothing is left out, the policy says."""
+    found, refusals = [], []
+    for one in given:
+        try:
+            found.append(meaning(one))
+        except Refused as refused:
+            if not pool.plan.policy.leaves_out_what_is_not_there:
+                raise
+            refusals.append(refused)
+    if refusals and not found:
+        raise refusals[0]
+    return found
+
+
+def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
+    """The one task that an id names: a plain name at an explicit point."""
+    written = read_id(text)
+    if not (written.has_plain_point and written.has_plain_name):
+        raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
+    return _plain(pool, written, pooled_only)
+
+
+def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
+    """The task that `POINT/NAME[/SUBMIT]` names, and its submit number if one was given."""
+    return unique_key(pool, text), read_id(text).submit
+
+
+def id_text(pool: TaskPool, key: Key) -> str:
+    return f"{pool.plan.text(key[0])}/{key[1]}"
+
+
+def _matching(
+    pool: TaskPool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
+) -> set[Key]:
+    _refuse_unknown_names(pool, written)
+    if written.has_plain_point and written.has_plain_name and written.name in pool.plan.nodes:
+        key = _plain(pool, written, pooled_only)
+        if not written.status or _has_status(pool, key, written.status):
+            return {key}
+        words = " and ".join(_words(pool, key)) or "not in the pool"
+        raise Refused(f"{written.text}: {id_text(pool, key)} is {words}")
+    found = set(_pooled(pool, written)) | set(_named(pool, written, extra))
+    if all_at_point and not pooled_only and not written.status and written.has_plain_point:
+        point = read_point(pool.plan.graph.cycling, written.point)
+        found |= {(point, node.name) for node in _nodes(pool, written) if node.is_at(point)}
+    if not found:
+        raise Refused(_nothing_matches(pool, written, all_at_point, pooled_only))
+    return found
+
+
+def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
+    point, name = read_point(pool.plan.graph.cycling, written.point), written.name
+    _refuse_unknown_names(pool, written)
+    node = pool.plan.nodes.get(name)
+    if node is None:
+        raise Refused(f"{written.text!r} names a family; one task is needed: POINT/NAME")
+    if (point, name) in pool.tasks:
+        return (point, name)
+    text = id_text(pool, (point, name))
+    if not node.is_at(point):
+        raise Refused(f"there is no {text}: {name} {_where(pool, node, point)}")
+    if pooled_only:
+        raise Refused(f"{text} is not in the pool: it has ended, or has not come yet")
+    return (point, name)
+
+
+def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
+    nodes, families = pool.plan.nodes, pool.plan.graph.families
+    if not written.name:
+        style = pool.plan.graph.cycling.style
+        is_point = is_glob(written.point) or written.point in (INITIAL, FINAL)
+        if is_point or find_point(style, written.point) is not None:
+            return
+        if written.point in nodes or written.point in families:
+            name = written.point
+            raise Refused(f"{name} names no point; write POINT/{name}, or '*/{name}'")
+        read_point(pool.plan.graph.cycling, written.point)
+    if not written.has_plain_name or written.name in nodes or written.name in families:
+        return
+    if written.name == "root":
+        return
+    like = nearest(written.name, [*nodes, *families])
+    hint = f"; did you mean {like}?" if like else f"; there are {_some(nodes)}"
+    raise Refused(f"there is no task {written.name} in this workflow{hint}")
+
+
+def _pooled(pool: TaskPool, written: WrittenId) -> Iterator[Key]:
+    names = {node.name for node in _nodes(pool, written)}
+    for key in _named(pool, written, pool.tasks, names):
+        words = status_words(pool.tasks[key])
+        if not written.status or any(fnmatchcase(word, written.status) for word in words):
+            yield key
+
+
+def _named(
+    pool: TaskPool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
+) -> Iterator[Key]:
+    """Of these tasks, those whose point and name fit."""
+    if names is None:
+        names = {node.name for node in _nodes(pool, written)}
+    at = None
+    if written.has_plain_point:
+        at = read_point(pool.plan.graph.cycling, written.point)
+    for key in keys:
+        if key[1] in names and (
+            key[0] == at
+            if at is not None
+            else fnmatchcase(pool.plan.text(key[0]), written.point)
+        ):
+            yield key
+
+
+def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
+    """Those whose name, or the name of a family they belong to, fits."""
+    pattern = written.name or "*"
+    for node in pool.plan.nodes.values():
+        lineage = node.definition.lineage
+        if any(fnmatchcase(one, pattern) for one in (node.name, *lineage, "root")):
+            yield node
+
+
+def _has_status(pool: TaskPool, key: Key, status: str) -> bool:
+    return any(fnmatchcase(word, status) for word in _words(pool, key))
+
+
+def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
+    """What fits a task, in the pool or not."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return status_words(task)
+    memory = pool.recall(*key)
+    if memory is None:
+        return ()
+    ended = (v.ended for v in memory.verdicts.values() if v.kind is VerdictKind.FINISHED)
+    return tuple(dict.fromkeys(ended))
+
+
+def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
+    """At which points near this one a node runs."""
+    before = [one.sequence.last_before(point) for one in node.sequences]
+    found = [max((one for one in before if one is not None), default=None), None]
+    found[1] = node.next_after(point)
+    texts = [pool.plan.text(one) for one in found if one is not None]
+    return f"runs at {' and '.join(texts)} next to it" if texts else "runs at no point"
+
+
+def _nothing_matches(
+    pool: TaskPool, written: WrittenId, all_at_point: bool, pooled_only: bool
+) -> str:
+    said = f"{written.text}: no task in the pool is meant by it"
+    names = {node.name for node in _nodes(pool, written)}
+    near = sorted(key for key in pool.tasks if key[1] in names)
+    if near:
+        said += f"; there {'is' if len(near) == 1 else 'are'} {_ids(pool, near)}"
+    hidden = not (all_at_point or pooled_only or written.status)
+    if hidden and written.has_plain_point:
+        said += "; --all-at-point takes tasks that are not in the pool, too"
+    return said
+
+
+def _ids(pool: TaskPool, keys: list[Key]) -> str:
+    named = [f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in keys]
+    return _some(named)
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more
+
+
+_SUBMIT_PARTS = 3  # POINT/NAME/SUBMIT
+
+# Every word by which tasks can be chosen, and what is accepted in its place.
+STATUS_WORDS = (
+    "waiting",
+    "held",
+    "runahead",
+    "ready",
+    "pending",
+    "blocked",
+    "active",
+    "preparing",
+    "submitted",
+    "running",
+    "incomplete",
+    "succeeded",
+    "failed",
+    "submit-failed",
+    "expired",
+)
+_OTHER_WORDS = {"queued": "ready", "unreleased": "runahead"}
+
+_OF_STANDING = {
+    PoolState.UNRELEASED: "runahead",
+    PoolState.PENDING: "pending",
+    PoolState.READY: "ready",
+    PoolState.BLOCKED: "blocked",
+}
+
+
+class WrittenId(NamedTuple):
+    """An id as it was written: `name` "" is every task of the point; `status` "" is any."""
+
+    text: str
+    point: str
+    name: str
+    status: str = ""
+    submit: int | None = None
+
+    @property
+    def has_plain_point(self) -> bool:
+        return not is_glob(self.point)
+
+    @property
+    def has_plain_name(self) -> bool:
+        return bool(self.name) and not is_glob(self.name)
+
+
+def is_glob(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
+
+
+def read_id(text: str) -> WrittenId:
+    """`POINT/NAME[:STATUS]`, `POINT/NAME/SUBMIT`, `NAME.POINT` or `POINT`."""
+    written = text.strip().removeprefix("//").rstrip("/")
+    if not written:
+        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo")
+    parts = written.split("/")
+    if len(parts) > _SUBMIT_PARTS or not all(parts):
+        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo or */foo")
+    if len(parts) == 1:
+        return _without_slash(text, written)
+    point, of_point = _selector(parts[0])
+    name, of_name = _selector(parts[1])
+    submit = _submit(text, parts[2]) if len(parts) == _SUBMIT_PARTS else None
+    return WrittenId(text, point, name, of_name or of_point, submit)
+
+
+def _without_slash(text: str, written: str) -> WrittenId:
+    bare, status = _selector(written)
+    name, dot, point = bare.rpartition(".")
+    if dot and name and point:
+        return WrittenId(text, point, name, status)
+    return WrittenId(text, bare, "", status)
+
+
+def _selector(part: str) -> tuple[str, str]:
+    """A point may have colons of its own, so only a word for a status is one."""
+    head, colon, word = part.rpartition(":")
+    if not colon or not head or word.isdigit() or word[:1].isdigit():
+        return part, ""
+    word = _OTHER_WORDS.get(word, word)
+    if word not in STATUS_WORDS and not is_glob(word):
+        words = ", ".join(STATUS_WORDS)
+        raise Refused(f"{part!r}: tasks can be chosen by {words}, not by {word!r}")
+    return head, word
+
+
+def _submit(text: str, part: str) -> int:
+    if not part.isdigit():
+        raise Refused(f"{text!r}: the third part of an id is a submit number, not {part!r}")
+    return int(part)
+
+
+def status_words(task: PooledTask) -> tuple[str, ...]:
+    """Every word that fits a pooled task."""
+    words = []
+    if task.stage is JobPhase.WAITING:
+        words.append("waiting")
+    elif task.stage is JobPhase.INCOMPLETE:
+        words += [task.ended, "incomplete"]
+    else:
+        words += [task.stage.name.lower(), "active"]
+    if task.held:
+        words.append("held")
+    word = _OF_STANDING.get(task.standing)
+    if word is not None:
+        words.append(word)
+    return tuple(words)
+
+
+INITIAL, FINAL = "^", "$"
+
+_DATE = re.compile(
+    r"(?P<year>[0-9]{4}|[-+][0-9]{5,})(?:-?(?P<month>[0-9]{2})(?:-?(?P<day>[0-9]{2}))?)?"
+    r"(?:T(?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2}))?)?)?"
+    r"(?P<zone>Z|[-+][0-9]{2}(?::?[0-9]{2})?)?"
+)
+
+
+def read_point(cycling: CyclingDef, text: str) -> Point:
+    """The point that is meant; refused if there is none."""
+    if text == INITIAL:
+        return cycling.initial
+    if text == FINAL:
+        if cycling.final is None:
+            raise Refused("$ is the final point, and this run has none; write the point itself")
+        return cycling.final
+    found = find_point(cycling.style, text)
+    if found is None:
+        example = cycling.style.text(cycling.initial)
+        raise Refused(f"{text!r} is no point of this run; points look like {example}, ^ or $")
+    return found
+
+
+def find_point(style: PointStyle, text: str) -> Point | None:
+    """The point of a text in the run's own form, or of a date; None if it is neither."""
+    try:
+        return style.read(text)
+    except BadCycling:
+        found = None if style.calendar is Calendar.INTEGER else _DATE.fullmatch(text)
+    return None if found is None else _dated(style, found)
+
+
+def _dated(style: PointStyle, found: re.Match[str]) -> Point | None:
+    year, month, day = (int(found[part] or 1) for part in ("year", "month", "day"))
+    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
+    calendar = style.calendar
+    if not 1 <= month <= MONTHS_PER_YEAR or not 1 <= day <= days_in_month(
+        calendar, year, month
+    ):
+        return None
+    if hour >= HOURS_PER_DAY or max(minute, second) >= SECONDS_PER_MINUTE:
+        return None
+    time = hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE + second
+    days = days_from_date(calendar, year, month, day)
+    shift = _zone_minutes(style, found["zone"]) * SECONDS_PER_MINUTE
+    point = Point(days * SECONDS_PER_DAY + time - shift)
+    return point if style.first_point <= point <= style.last_point else None
+
+
+def _zone_minutes(style: PointStyle, zone: str | None) -> int:
+    if zone is None:
+        return style.written_offset_minutes
+    if zone == "Z":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[3:].lstrip(":") or 0)
+    return -minutes if zone[0] == "-" else minutes

@@ -1,0 +1,403 @@
+"""The verbs of operators: one value each, the same for CLI, REST and jobs (SEMANTICS §8).
+
+Ids are texts as people write them (`2/foo`, `foo.2`, globs, families, `:status` selectors);
+they are resolved against the run when the command is applied, not before. `flow` is "" (what
+SEMANTICS says by default), "new", "all", "none" or numbers as in "1,3".
+
+`TABLE` has one row for each verb: its command, and the words that the command line, the audit,
+the run's log and the answers have for it. What a verb does to a run is its rule in
+`command_events`. Only the union `Command` repeats the types, for type checkers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, dataclass, fields
+from typing import ClassVar, NamedTuple
+
+from tidewheel.errors import Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """Run tasks now."""
+
+    verb: ClassVar[str] = "trigger"
+    ids: tuple[str, ...]
+    flow: str = ""
+    until: str = ""
+    until_tasks: tuple[str, ...] = ()
+    wait: bool = False
+    ignore_before: bool = False
+    from_point: str = ""
+    all_at_point: bool = False
+    on_resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set:
+    """Complete outputs, or satisfy prerequisites, by hand."""
+
+    verb: ClassVar[str] = "set"
+    ids: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    prerequisites: tuple[str, ...] = ()  # "1/a:succeeded", "all", "xtrigger/NAME"
+    flow: str = ""
+    wait: bool = False
+    all_at_point: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Take tasks out of flows."""
+
+    verb: ClassVar[str] = "remove"
+    ids: tuple[str, ...]
+    flow: str = ""
+    forget: bool = False
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Keep tasks from being submitted: these, or all beyond a point."""
+
+    verb: ClassVar[str] = "hold"
+    ids: tuple[str, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Let held tasks go: these, or everything."""
+
+    verb: ClassVar[str] = "release"
+    ids: tuple[str, ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """End the jobs of tasks."""
+
+    verb: ClassVar[str] = "kill"
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """Ask how the jobs of tasks are."""
+
+    verb: ClassVar[str] = "poll"
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Submit nothing more."""
+
+    verb: ClassVar[str] = "pause"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Go on submitting."""
+
+    verb: ClassVar[str] = "resume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """One of the bounds, or a mode: clean, now, kill."""
+
+    verb: ClassVar[str] = "stop"
+    mode: str = "clean"
+    at_point: str = ""
+    after_task: str = ""
+    at_time: str = ""
+    flow: int | None = None
+    reason: str = ""  # for people: why the run was stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reload:
+    """The new definition is stored already, under this digest."""
+
+    verb: ClassVar[str] = "reload"
+    definition: str = ""  # "": read the run's folder again, where the scheduler can
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broadcast:
+    """Change settings of tasks from now on."""
+
+    verb: ClassVar[str] = "broadcast"
+    points: tuple[str, ...] = ("*",)
+    namespaces: tuple[str, ...] = ("root",)
+    settings: tuple[str, ...] = ()  # "[environment]NAME=VALUE", "script=…"
+    cancel: tuple[str, ...] = ()  # settings without values
+    clear: bool = False
+    expire: str = ""  # a point: what is before it goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """In the name of a job that cannot speak for itself."""
+
+    verb: ClassVar[str] = "message"
+    id: str  # POINT/NAME or POINT/NAME/SUBMIT
+    texts: tuple[str, ...] = ()
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtTrigger:
+    """Tell tasks that wait for a word from outside."""
+
+    verb: ClassVar[str] = "ext-trigger"
+    message: str
+    trigger_id: str = ""
+    ids: tuple[str, ...] = ()
+
+
+Command = (
+    Trigger
+    | Set
+    | Remove
+    | Hold
+    | Release
+    | Kill
+    | Poll
+    | Pause
+    | Resume
+    | Stop
+    | Reload
+    | Broadcast
+    | Message
+    | ExtTrigger
+)
+
+
+class RunVerb(NamedTuple):
+    """One verb on a run, and all that is said of it.
+
+    `whom` and `unnamed` are said by the audit: in braces stand the names of the request's path,
+    and `what` is all that was named besides; `unnamed` is said where nothing was named.
+    """
+
+    command: type[Command]
+    help: str  # what it does, in a list of commands
+    wish: str  # the audit: somebody wanted to …
+    done: str  # the audit: somebody …
+    whom: str = "{what} in {run}"
+    unnamed: str = "tasks"
+    of_tasks: str = ""  # the answer: a task that it names …
+    of_run: str = ""  # the answer: the run …
+    log_name: str = ""  # in the run's log, as existing jobs look for it; "": its own name
+    reopens: bool = False  # a run that has ended; every other verb needs one that is driven
+    may_be_tried: bool = False  # with --dry-run
+    by_scheduler: bool = False  # it concerns more than the pool: the scheduler obeys it itself
+
+    @property
+    def name(self) -> str:
+        return self.command.verb
+
+
+TABLE = (
+    RunVerb(
+        Trigger,
+        help="Run tasks now, or see what that would do.",
+        wish="trigger",
+        done="triggered",
+        of_tasks="will run",
+        log_name="force_trigger_tasks",
+        reopens=True,
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Set,
+        help="Complete outputs by hand, or satisfy prerequisites.",
+        wish="set outputs or prerequisites of",
+        done="set outputs or prerequisites of",
+        of_tasks="was set",
+        reopens=True,
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Remove,
+        help="Take tasks out of the pool, or forget that they ran.",
+        wish="remove",
+        done="removed",
+        whom="{what} from {run}",
+        of_tasks="is removed",
+        log_name="remove_tasks",
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Hold,
+        help="Keep tasks from running.",
+        wish="hold",
+        done="held",
+        of_tasks="is held",
+        of_run="holds",
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Release,
+        help="Let held tasks run.",
+        wish="release",
+        done="released",
+        of_tasks="is released",
+        of_run="has released everything that was held",
+        reopens=True,
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Kill,
+        help="End the jobs of active tasks.",
+        wish="kill the jobs of",
+        done="killed the jobs of",
+        of_tasks="is being killed",
+        log_name="kill_tasks",
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Poll,
+        help="Check on the jobs of active tasks now.",
+        wish="poll the jobs of",
+        done="polled the jobs of",
+        of_tasks="is being polled",
+        log_name="poll_tasks",
+    ),
+    RunVerb(
+        Pause,
+        help="Start nothing new until the run is resumed.",
+        wish="pause",
+        done="paused",
+        whom="{run}",
+        of_run="is paused; go on with: tidewheel resume {run}",
+    ),
+    RunVerb(
+        Resume,
+        help="Let a paused run go on.",
+        wish="resume",
+        done="resumed",
+        whom="{run}",
+        of_run="goes on",
+    ),
+    RunVerb(
+        Stop,
+        help="Stop a run, now or later; `run` carries it on.",
+        wish="stop",
+        done="stopped",
+        whom="{run}",
+        of_tasks="is the last task: the run stops after it",
+        of_run="stops",
+        may_be_tried=True,
+    ),
+    RunVerb(
+        Reload,
+        help="Give a run its changed definition.",
+        wish="reload the definition of",
+        done="reloaded the definition of",
+        whom="{run}",
+        of_run="goes on with the new definition",
+        log_name="reload_workflow",
+        by_scheduler=True,
+    ),
+    RunVerb(
+        Broadcast,
+        help="Change settings of tasks that have not started yet.",
+        wish="broadcast settings to",
+        done="broadcast settings to",
+        whom="{run}",
+        of_run="changes settings of tasks that have not started yet",
+        by_scheduler=True,
+    ),
+    RunVerb(
+        Message,
+        help="Send a text or an output, from a job or on its behalf.",
+        wish="send a message as the job of",
+        done="sent a message as the job of",
+        unnamed="a task",
+        by_scheduler=True,
+    ),
+    RunVerb(
+        ExtTrigger,
+        help="Tell a run that something outside has happened.",
+        wish="send an external trigger to",
+        done="sent an external trigger to",
+        by_scheduler=True,
+    ),
+)
+ROWS = {row.name: row for row in TABLE}
+VERBS: dict[str, type[Command]] = {row.name: row.command for row in TABLE}
+REOPENING = tuple(row.command for row in TABLE if row.reopens)  # SEMANTICS §8
+REOPENING_VERBS = tuple(row.name for row in TABLE if row.reopens)
+TRIED = tuple(row.name for row in TABLE if row.may_be_tried)
+
+
+def command_text(command: Command) -> str:
+    """As it is stored and sent: JSON with its verb; what was not said is left out."""
+    said = {
+        field.name: getattr(command, field.name)
+        for field in fields(command)
+        if getattr(command, field.name) != field.default
+    }
+    return json.dumps({"verb": command.verb} | {k: _plain(v) for k, v in said.items()})
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_command(text: str) -> Command:
+    """Whatever is not a command is refused with what would be one."""
+    try:
+        said = json.loads(text)
+        verb = said.pop("verb")
+        kind = VERBS[verb]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        accepted = ", ".join(VERBS)
+        raise Refused(f'a command is a JSON object with a "verb": {accepted}') from None
+    return _built(verb, kind, said)
+
+
+def reopens(text: str) -> bool:
+    """Whether a command, as it is stored, makes a run go on that has ended."""
+    try:
+        return isinstance(read_command(text), REOPENING)
+    except Refused:
+        return False
+
+
+# How a field may look in JSON, by its annotation.
+_SHAPES: dict[str, tuple[type, str]] = {
+    "tuple[str, ...]": (list, "a list of texts"),
+    "str": (str, "a text"),
+    "bool": (bool, "true or false"),
+    "int | None": (int, "a number"),
+}
+
+
+def _built(verb: str, kind: type[Command], said: dict[str, object]) -> Command:
+    known = {field.name: str(field.type) for field in fields(kind)}
+    given: dict[str, object] = {}
+    for name, value in said.items():
+        if name not in known:
+            allowed = ", ".join(known) or "nothing else"
+            raise Refused(f"{verb} knows no {name!r}; it takes {allowed}")
+        shape, words = _SHAPES[known[name]]
+        texts = value if isinstance(value, list) else ()
+        if not isinstance(value, shape) or not all(isinstance(one, str) for one in texts):
+            raise Refused(f"{verb}: {name} must be {words}, not {json.dumps(value)}")
+        given[name] = tuple(value) if isinstance(value, list) else value
+    missing = [
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.name not in given
+    ]
+    if missing:
+        raise Refused(f"{verb} needs {', '.join(missing)}")
+    made: Command = kind(**given)  # type: ignore[arg-type]  # checked above
+    return made

@@ -1,0 +1,83 @@
+"""The tokens of people and workers, and those of jobs: their form and how they are proven (S6).
+
+Of a token of a person or a worker the store keeps a digest. Nothing is stored for a job's
+token, which speaks for one attempt of one task and for nothing else. It is proven by a code
+that is made from the digest of its worker's own token, which the store keeps and nobody else is
+told, and from what it speaks for. So it can be made by the process that registered the worker,
+or by a server for it, and ends with that token. That its attempt still has its lease is looked
+up whenever it is shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from typing import NamedTuple
+
+from tidewheel.core.queue.task import TaskId
+
+PREFIX = "twa."
+LENGTH_MAX = 2_000
+_FORM = re.compile(
+    r"twa\.([1-9][0-9]{0,18})\.([1-9][0-9]{0,9})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})"
+)
+
+
+class AttemptToken(NamedTuple):
+    """What is said by a token, true or not."""
+
+    parent: int  # the number of its worker's token
+    task_id: TaskId
+    attempt: int
+    code: str
+
+    def is_proven_by(self, digest: str, seq: int) -> bool:
+        """Whether it was made from the digest of that token, for the task of this number."""
+        expected = _code(digest, (self.parent, seq, self.attempt, self.task_id))
+        return hmac.compare_digest(self.code, expected)
+
+
+def attempt_token(parent: int, digest: str, task: tuple[TaskId, int], attempt: int) -> str:
+    """The token of an attempt; a task is (id, seq)."""
+    task_id, seq = task
+    name = _text(task_id.encode(errors="surrogatepass"))
+    return f"{PREFIX}{parent}.{attempt}.{name}.{_code(digest, (parent, seq, attempt, task_id))}"
+
+
+def read_attempt_token(text: str) -> AttemptToken | None:
+    """None if it has not the form of one."""
+    found = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if found is None:
+        return None
+    parent, attempt, name, code = found.groups()
+    try:
+        task_id = base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return AttemptToken(int(parent), TaskId(task_id), int(attempt), code)
+
+
+def _code(digest: str, what: tuple[object, ...]) -> str:
+    said = "\0".join(map(str, ("attempt token", *what))).encode(errors="surrogatepass")
+    return _text(hmac.new(digest.encode(), said, hashlib.sha256).digest())
+
+
+def _text(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+_TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
+
+
+def split_token(text: str) -> tuple[int, str] | None:
+    """Number and secret; None if it has not the form of a token."""
+    found = _TOKEN_FORM.fullmatch(text)
+    return (int(found[1]), found[2]) if found else None
+
+
+def secret_digest(secret: str) -> str:
+    """As it is stored. A random secret of 256 bits needs no slow hash: nobody can try them."""
+    return hashlib.sha256(secret.encode()).hexdigest()

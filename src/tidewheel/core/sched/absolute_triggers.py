@@ -1,0 +1,228 @@
+"""Atoms at a fixed point: one value per flow, kept while the run lives (SEMANTICS §4.6).
+
+Theory of operation. A dead one concerns points without end, and what a task is worth must not
+depend on who asks. So its children are judged at every point up to the *front*, the last one at
+which a task of the flow was admitted, when it dies, and at later points as the front moves on
+(`move_front`): whatever is admitted finds all its ancestors judged. Beyond the front lie
+parents at future offsets, as far as the graph leads ahead.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
+from tidewheel.core.sched.dependents import live_points
+from tidewheel.core.sched.evaluation import absolute_key, leaf_value
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import POINTS_SEARCHED_MAX, satisfy
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, VerdictKind
+
+
+def settle_absolute(
+    context: StepContext, link: IndexedLink, flow: int, value: AtomValue, *, spawns: bool = True
+) -> None:
+    """An absolute atom got a value in a flow: tell pooled children, begin chains, or judge."""
+    pool = context.pool
+    key = absolute_key(link.leaf)
+    values = pool.absolute.setdefault(key, {})
+    is_first = flow not in values
+    values[flow] = value
+    context.touched.absolute[key] = None
+    arrow = link.arrow
+    if arrow.suicide:
+        if value is AtomValue.TRUE:
+            context.suicides.extend(
+                (node, point, frozenset({flow}))
+                for point in sorted(live_points(pool, link))
+                for node, _ in arrow.targets
+            )
+        return
+    if not is_first:
+        _judge_forgotten(context, link, flow)
+    for node, base in arrow.targets:
+        if value is AtomValue.TRUE:
+            _tell(context, link, node, base, flow)
+            _judge_the_pruned(context, link, node, flow)
+            first = first_child_point(context, link, flow)
+            if first is None or not spawns:
+                continue
+            if context.plan.policy.absolute_spawns_first_child:
+                context.to_spawn.append((node, first, frozenset({flow})))
+            else:
+                context.chains_to_start.append((node, flow, _first_point(pool, flow)))
+        else:
+            _judge_where_it_matters(context, link, node, flow, is_first=is_first)
+
+
+def _judge_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
+    """An operator has changed what was settled: verdicts behind the horizon may follow from it.
+
+    Until it was settled for the first time nothing was forgotten that it concerns.
+    """
+    pool, horizon = context.pool, context.pool.run.horizon
+    first = first_child_point(context, link, flow)
+    if horizon is None or first is None:
+        return
+    for node, _ in link.arrow.targets:
+        for point in _points(node, first, Point(horizon - 1)):
+            memory = pool.recall(point, node.name)
+            verdict = None if memory is None else memory.verdicts.get(flow)
+            if verdict is not None and verdict.kind is VerdictKind.PRUNED:
+                context.to_evaluate.append(((point, node.name), flow))
+
+
+def _tell(
+    context: StepContext, link: IndexedLink, node: IndexedNode, base: int, flow: int
+) -> None:
+    pool = context.pool
+    waiting = pool.waiting_for.get(absolute_key(link.leaf), {})
+    for key in sorted(waiting):
+        task = pool.tasks.get(key)
+        if task is None or task.plan is not node or flow not in task.flows:
+            continue
+        # Arrows of other recurrences may ask for the same atom; this one must hold there, too.
+        if link.arrow.sequence.has(key[0]):
+            satisfy(context, task, link.arrow, base, link.leaf.number)
+
+
+def _judge_the_pruned(
+    context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
+) -> None:
+    """What was dead has come true after all: the verdicts that followed from it may go."""
+    memory = context.pool.memory
+    for point in sorted(live_points(context.pool, link)):
+        known = memory.get(point, {}).get(node.name)
+        verdict = None if known is None else known.verdicts.get(flow)
+        if verdict is not None and verdict.kind is VerdictKind.PRUNED:
+            context.to_evaluate.append(((point, node.name), flow))
+
+
+def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Point | None:
+    """The first child that an arrow has in a flow."""
+    return link.arrow.sequence.sequence.first_from(_first_point(context.pool, flow))
+
+
+def _first_point(pool: TaskPool, flow: int) -> Point:
+    """Where the chain of a child begins: the start, or the point asked for with `--from`."""
+    state = pool.flows.get(flow)
+    first = pool.run.start
+    if state is not None and state.chains_from is not None:
+        first = max(first, state.chains_from)
+    return first
+
+
+def _judge_where_it_matters(
+    context: StepContext, link: IndexedLink, node: IndexedNode, flow: int, *, is_first: bool
+) -> None:
+    """Judge the children that anything is known of, and those up to the front.
+
+    Others are judged when the front comes there, and the first one that is blocked shows it.
+    """
+    pool = context.pool
+    points = live_points(pool, link)
+    first = first_child_point(context, link, flow)
+    if first is not None:
+        points.add(first)
+        value = pool.absolute[absolute_key(link.leaf)][flow]
+        if value <= _prunes(pool):
+            front = pool.fronts[flow] = pool.last_admitted()
+            # What it concerns is remembered until it is settled, and then no longer.
+            begin = first if is_first else max(first, first_known(pool))
+            points.update(_points(node, begin, Point(front + pool.plan.lead)))
+            points.update(_fixed_points(pool, node))
+        if value is AtomValue.LOST:
+            context.to_seek_blocked.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
+    context.to_evaluate.extend(((point, node.name), flow) for point in sorted(points))
+
+
+def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
+    """Where a task is itself waited for at a fixed point, however far ahead that is."""
+    fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
+    return {
+        point
+        for point in fixed
+        if point is not None and point >= pool.run.start and node.is_at(point)
+    }
+
+
+def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
+    """Tasks of these flows are admitted at a point: what is dead is judged up to there."""
+    pool = context.pool
+    plan = pool.plan
+    if not plan.absolute or not plan.policy.deaths_are_judged:
+        return
+    for flow in sorted(flows):
+        front = pool.fronts.get(flow)
+        if front is not None and front >= admitted:
+            continue
+        pool.fronts[flow] = admitted
+        begin = first_known(pool) if front is None else Point(front + plan.lead + 1)
+        _judge_dead(context, flow, begin, Point(admitted + plan.lead))
+
+
+def judge_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
+    """A task of these flows is admitted by hand, perhaps far ahead: the front stays behind."""
+    plan = context.plan
+    if plan.absolute and plan.policy.deaths_are_judged:
+        for flow in sorted(flows):
+            _judge_dead(context, flow, point, Point(point + plan.lead))
+
+
+def seek_blocked(context: StepContext) -> None:
+    """Judge the next point at which a lost atom may block a child, unless one shows it.
+
+    Whoever is pruned before it shows nothing, and what is dead there has to be known first.
+    """
+    node, flow, judged, left = context.to_seek_blocked.pop()
+    point = node.next_after(judged)
+    if point is None or not left or is_shown(context.pool, node, point, frozenset({flow})):
+        return
+    move_front(context, point, frozenset({flow}))
+    if context.to_evaluate:
+        context.to_seek_blocked.append((node, flow, judged, left))
+        return
+    context.to_evaluate.append(((point, node.name), flow))
+    context.to_seek_blocked.append((node, flow, point, left - 1))
+
+
+def is_shown(pool: TaskPool, node: IndexedNode, before: Point, flows: Flows) -> bool:
+    """Whether one that is blocked lies before a point: what fixed atoms block shows once."""
+    return pool.standings[PoolState.BLOCKED] > 0 and any(
+        task.blocked and task.plan is node and task.point < before and flows <= task.flows
+        for task in pool.tasks.values()
+    )
+
+
+def _judge_dead(context: StepContext, flow: int, begin: Point, last: Point) -> None:
+    pool = context.pool
+    prunes, flows = _prunes(pool), frozenset({flow})
+    for leaf, nodes in pool.plan.absolute:
+        if nodes and leaf_value(pool, leaf, pool.run.start, flows) <= prunes:
+            context.to_evaluate.extend(
+                ((point, node.name), flow)
+                for node in nodes
+                for point in _points(node, begin, last)
+            )
+
+
+def _prunes(pool: TaskPool) -> AtomValue:
+    """What an atom of another point must be worth for a task to be pruned."""
+    return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
+
+
+def _points(node: IndexedNode, begin: Point, last: Point) -> list[Point]:
+    found: list[Point] = []
+    point = node.next_after(Point(begin - 1))
+    while point is not None and point <= last and len(found) < POINTS_SEARCHED_MAX:
+        found.append(point)
+        point = node.next_after(point)
+    return found
+
+
+def first_known(pool: TaskPool) -> Point:
+    """The first point of which all parents are remembered."""
+    horizon = pool.run.horizon
+    if horizon is None:
+        return pool.run.start
+    return max(pool.run.start, Point(horizon + pool.plan.reach_back))

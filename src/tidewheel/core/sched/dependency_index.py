@@ -1,0 +1,348 @@
+"""The graph as the scheduler reads it: who hears of an output, and through which bit.
+
+Theory of operation. The compiled `Graph` says which arrows wait for an output. A step needs one
+thing more: *which atom* of the child that is. So every leaf of an arrow gets a number, every
+arrow into a node a base, and `base + number` is the bit of that atom in `Task.true`. Leaves
+belong to arrows and not to targets, so an arrow of N atoms into M tasks is N + M here, too. A
+family on the left is one leaf, however many members it has (SEMANTICS §2).
+
+Bits live in memory only: another version may number the same graph otherwise. What is stored of
+a task are its atoms by what they mean (`NodePlan.atoms_of` and `mask_of`): the point and the
+name of a task, and its output; for a family its name, and what of all or any of its members.
+
+Whether a point lies on a sequence is asked several times per task and always about the same few
+points; the answers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.offset import Offset, Relative
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.completion import Completion
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.outputs import ENDS, FINISHED, SUCCEEDED
+from tidewheel.core.sched.policy import SchedulingPolicy
+
+POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
+# What is waited for, by what it means: point of the parent, task or family, output or outputs.
+AtomMeaning = tuple[Point, str, str]
+ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
+
+
+class IndexedSequence:
+    """A sequence that remembers which points lie on it."""
+
+    __slots__ = ("_known", "sequence")
+
+    def __init__(self, sequence: Sequence) -> None:
+        self.sequence = sequence
+        self._known: dict[Point, bool] = {}
+
+    def has(self, point: Point) -> bool:
+        known = self._known.get(point)
+        if known is None:
+            if len(self._known) >= POINTS_KNOWN_MAX:
+                self._known.clear()
+            known = self._known[point] = self.sequence.contains(point)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousInstance:
+    """The instance before, on the node's own sequences: what `sequential` tasks wait for."""
+
+    sequences: tuple[Sequence, ...]
+
+    def parent_point(self, child_point: Point, initial: Point) -> Point:
+        found = (one.last_before(child_point) for one in self.sequences)
+        return max((one for one in found if one is not None), default=Point(initial - 1))
+
+    def child_points(
+        self,
+        parent_point: Point,
+        sequence: Sequence,  # noqa: ARG002
+        initial: Point | None = None,  # noqa: ARG002
+    ) -> Iterator[Point]:
+        found = (one.next_after(parent_point) for one in self.sequences)
+        yield from sorted({one for one in found if one is not None})[:1]
+
+
+@dataclass(slots=True, eq=False)
+class IndexedAtom:
+    """One atom or family term of an arrow."""
+
+    number: int  # of its bit within the arrow
+    node: str  # empty for a group
+    output: str
+    offset: Offset | PreviousInstance | None
+    # Where the parent lies, seen from the child, if that is the same everywhere.
+    shift: int | None
+    absolute: Point | None = None
+    group: IndexedFamily | None = None
+    # What it means besides the point of the parent: (task, output), or a family's.
+    term: tuple[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        term = (self.node, self.output) if self.group is None else self.group.term
+        self.term = term if self.absolute is None else fixed_term(*term)
+
+    @property
+    def wanted(self) -> str:
+        """Returns what is waited for, in a word: of a family's `:finish` that is either end."""
+        return (
+            FINISHED if self.group is not None and len(self.group.outputs) > 1 else self.output
+        )
+
+    def parent_point(self, point: Point, initial: Point) -> Point:
+        if self.shift is not None:
+            return Point(point + self.shift)
+        assert self.offset is not None
+        return self.offset.parent_point(point, initial)
+
+
+def names_of(leaf: IndexedAtom) -> tuple[str, ...]:
+    """The tasks that a leaf asks for."""
+    return (leaf.node,) if leaf.group is None else leaf.group.members
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """True if every term is."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """True if one of the terms is."""
+
+    terms: tuple[Expression, ...]
+
+
+Expression = int | Every | Any  # an int is the number of a leaf
+
+
+@dataclass(slots=True, eq=False)
+class IndexedArrow:
+    """A condition with numbered leaves, and its targets."""
+
+    index: int
+    sequence: IndexedSequence
+    leaves: tuple[IndexedAtom, ...]
+    expression: Expression
+    is_conjunction: bool
+    suicide: bool
+    full: int = 0  # the mask of all leaves
+    targets: list[tuple[IndexedNode, int]] = field(default_factory=list)  # with bases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedLink:
+    """From an output to an arrow that waits for it."""
+
+    arrow: IndexedArrow
+    leaf: IndexedAtom
+
+
+@dataclass(slots=True, eq=False)
+class IndexedFamily:
+    """A family of which each or any member must make one of the outputs."""
+
+    index: int
+    family: str
+    members: tuple[str, ...]
+    outputs: tuple[str, ...]
+    every: bool
+    links: list[IndexedLink] = field(default_factory=list)
+
+    @property
+    def term(self) -> tuple[str, str]:
+        """What it means, in a form that no task and no output of one has."""
+        return group_term(self.family, self.outputs, every=self.every)
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """At which points the same parents are asked for in the same way, and by whom.
+
+    Where the parents are not on their sequences, whoever asks for them is lost.
+    """
+
+    sequence: IndexedSequence
+    leaf: IndexedAtom
+    parents: tuple[IndexedSequence, ...]
+    nodes: dict[str, IndexedNode] = field(default_factory=dict)
+
+    def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
+        """Whether the parents of a task at this point would have to be where they never are."""
+        parent = self.leaf.parent_point(point, plan.initial)
+        inside = parent >= start and (plan.final is None or parent <= plan.final)
+        return inside and not any(one.has(parent) for one in self.parents)
+
+
+@dataclass(slots=True, eq=False)
+class IndexedNode:
+    """A node with everything that happens because of it."""
+
+    name: str
+    definition: NodeDef
+    completion: Completion
+    sequences: tuple[IndexedSequence, ...]
+    rank: int  # position in the definition: the last word where order must be decided
+    success_suffices: bool
+    limit: int = 0  # its limit group
+    atoms: int = 0  # leaves of all arrows into it
+    arrows: list[tuple[IndexedArrow, int]] = field(default_factory=list)  # with bases
+    suicides: list[IndexedArrow] = field(default_factory=list)
+    links: dict[str, list[IndexedLink]] = field(default_factory=dict)
+    groups: dict[str, list[IndexedFamily]] = field(default_factory=dict)
+    # Of its outputs, those that are waited for at a fixed point: (point, output) -> links.
+    absolute: dict[tuple[Point, str], list[IndexedLink]] = field(default_factory=dict)
+    heard: dict[str, None] = field(default_factory=dict)  # outputs somebody waits for
+    xtriggers: list[tuple[IndexedSequence, str]] = field(default_factory=list)
+    # Those of them that must be met before the next instance comes.
+    in_sequence: frozenset[str] = frozenset()
+    clock: Interval | None = None
+    expiry: Interval | None = None
+    message: str = ""  # of an external trigger
+    # Whether an atom of it may be dead although no parent of it ended.
+    may_be_born_dead: bool = False
+    # The mask with which nothing is missing at any of its points; 0 if that depends on more.
+    suffices: int = 0
+    waits_for_absolute: bool = False
+
+    def is_at(self, point: Point) -> bool:
+        return any(sequence.has(point) for sequence in self.sequences)
+
+    def arrows_at(self, point: Point) -> list[tuple[IndexedArrow, int]]:
+        """The arrows into it that hold at a point."""
+        return [pair for pair in self.arrows if pair[0].sequence.has(point)]
+
+    def next_after(self, point: Point) -> Point | None:
+        found = (one.sequence.next_after(point) for one in self.sequences)
+        return min((one for one in found if one is not None), default=None)
+
+    def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
+        """What the bits of a task at this point mean."""
+        found: dict[AtomMeaning, None] = {}
+        for arrow, base in self.arrows:
+            mask = true >> base & arrow.full
+            if not mask:
+                continue
+            for leaf in arrow.leaves:
+                if mask >> leaf.number & 1:
+                    shift = leaf.shift
+                    parent = (
+                        leaf.parent_point(point, initial) if shift is None else point + shift
+                    )
+                    found[(Point(parent), *leaf.term)] = None
+        return tuple(found)
+
+    def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
+        """The bits of these atoms; those that nothing here asks for have none."""
+        wanted = frozenset(atoms)
+        mask = 0
+        if wanted:
+            for arrow, base in self.arrows_at(point):
+                for leaf in arrow.leaves:
+                    if (leaf.parent_point(point, initial), *leaf.term) in wanted:
+                        mask |= 1 << (base + leaf.number)
+        return mask
+
+
+@dataclass(slots=True, eq=False)
+class DependencyIndex:
+    """A whole graph, ready to be stepped through. Never changes once made."""
+
+    graph: Graph
+    policy: SchedulingPolicy
+    nodes: dict[str, IndexedNode]
+    groups: list[IndexedFamily]
+    sequences: list[IndexedSequence]
+    limits: list[int]  # how many members of each limit group may be active; 0: any number
+    # How far a parent may lie before and beyond its child.
+    reach_back: int
+    reach_ahead: int
+    # How far beyond a task another may lie that matters to it through others.
+    lead: int
+    # What is waited for at fixed points: each atom once, with the nodes that wait for it.
+    absolute: list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]
+    # The nodes that an atom at a fixed point may still concern, and those that they wait for.
+    concerned: frozenset[str]
+    # In which ways parents at other points are asked for.
+    asks: list[Ask]
+    expires: bool  # whether any task does
+    # Whether no task has a child at an earlier point.
+    leads_forward: bool
+    final: Point | None
+
+    @property
+    def initial(self) -> Point:
+        return self.graph.cycling.initial
+
+    def text(self, point: Point) -> str:
+        return _point_text(self.graph.cycling.style, point)
+
+    def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
+        """Where the children of a parent at this point lie."""
+        shift = link.leaf.shift
+        if shift is not None:
+            child = Point(point - shift)
+            if link.arrow.sequence.has(child):
+                yield child
+        else:
+            assert link.leaf.offset is not None
+            yield from link.leaf.offset.child_points(
+                point, link.arrow.sequence.sequence, self.initial
+            )
+
+
+@lru_cache(maxsize=4096)
+def _point_text(style: PointStyle, point: Point) -> str:
+    return style.text(point)
+
+
+def fixed_term(name: str, output: str) -> tuple[str, str]:
+    """The same at a fixed point: such an atom has a value of its own (SEMANTICS §4.6)."""
+    return (name, f"fixed:{output}")
+
+
+def group_term(family: str, outputs: tuple[str, ...], *, every: bool) -> tuple[str, str]:
+    """The name and the outputs of a family's atom, as they are stored."""
+    return (family, f"{'all' if every else 'any'}:{'|'.join(sorted(outputs))}")
+
+
+def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
+    """The distance from child to parent, if it is the same at every point."""
+    if offset is None:
+        return 0
+    if isinstance(offset, Relative) and offset.is_exact:
+        return sum(interval.units for interval in offset.intervals)
+    return None
+
+
+def is_success_enough(completion: Completion) -> bool:
+    return frozenset({SUCCEEDED}) in completion.alternatives
+
+
+def orphan(name: str, rank: int) -> IndexedNode:
+    """A node that a reload took out of the graph: what is active ends, and nothing follows.
+
+    Made from its name alone, since after a restart nothing else is known of it.
+    """
+    return IndexedNode(
+        name=name,
+        definition=NodeDef(name=name),
+        completion=ANY_END,
+        sequences=(),
+        rank=rank,
+        success_suffices=True,
+    )

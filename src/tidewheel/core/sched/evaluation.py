@@ -1,0 +1,296 @@
+"""What atoms, conditions and tasks are worth to a child in its flows (SEMANTICS §1, §2, §5).
+
+Everything here only reads. An atom is true if its output was made in any flow of the child,
+dead only if it is dead in every one of them; a task without flows sees nothing die.
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import IMPLIED
+from tidewheel.core.sched.dependency_index import (
+    Any,
+    Expression,
+    IndexedArrow,
+    IndexedAtom,
+    IndexedFamily,
+    IndexedNode,
+)
+from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, TaskPool
+from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask, TaskHistory, Verdict
+
+TRUE, OPEN, LOST, NOT_TAKEN = (
+    AtomValue.TRUE,
+    AtomValue.OPEN,
+    AtomValue.LOST,
+    AtomValue.NOT_TAKEN,
+)
+
+
+def holds(expression: Expression, mask: int) -> bool:
+    """Whether a condition is true, given which of its leaves are."""
+    if isinstance(expression, int):
+        return bool(mask >> expression & 1)
+    if isinstance(expression, Any):
+        return any(holds(term, mask) for term in expression.terms)
+    return all(holds(term, mask) for term in expression.terms)
+
+
+def untrue_leaves(expression: Expression, mask: int) -> list[int]:
+    """The leaves that keep a condition from being true; of terms that are true, none."""
+    if holds(expression, mask):
+        return []
+    if isinstance(expression, int):
+        return [expression]
+    found = (untrue_leaves(term, mask) for term in expression.terms)
+    return list(dict.fromkeys(number for numbers in found for number in numbers))
+
+
+def is_true(arrow: IndexedArrow, base: int, true: int) -> bool:
+    mask = true >> base & arrow.full
+    if arrow.is_conjunction:
+        return mask == arrow.full
+    return holds(arrow.expression, mask)
+
+
+def missing_arrows(task: PooledTask) -> int:
+    """How many arrows into a task are not true."""
+    arrows = task.plan.arrows_at(task.point)
+    return sum(not is_true(arrow, base, task.true) for arrow, base in arrows)
+
+
+def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
+    """AND is the minimum, OR the maximum."""
+    if isinstance(expression, int):
+        return values[expression]
+    found = (worth(term, values) for term in expression.terms)
+    return max(found) if isinstance(expression, Any) else min(found)
+
+
+def death_of(verdict: Verdict, output: str) -> AtomValue:
+    """What an unmade output of an ended task is worth."""
+    return NOT_TAKEN if output in BAD_ENDS else verdict.death
+
+
+def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomValue:
+    """What an output of one task is worth to a child in these flows."""
+    if memory is None:
+        return OPEN
+    made = memory.made.get(output)
+    if made is not None and not made.isdisjoint(flows):
+        return TRUE
+    verdicts = memory.verdicts
+    if not verdicts or not flows:
+        return OPEN
+    value = NOT_TAKEN
+    for flow in flows:
+        verdict = verdicts.get(flow)
+        if verdict is None:
+            value = OPEN
+            continue
+        if output == verdict.ended or output in IMPLIED.get(verdict.ended, ()):
+            return TRUE  # nobody waited for it then: a reload has changed that
+        value = max(value, death_of(verdict, output))
+    return value
+
+
+def member_value(memory: TaskHistory | None, group: IndexedFamily, flows: Flows) -> AtomValue:
+    return max(output_value(memory, output, flows) for output in group.outputs)
+
+
+def absolute_key(leaf: IndexedAtom) -> AbsoluteKey:
+    assert leaf.absolute is not None
+    if leaf.group is None:
+        return (leaf.absolute, leaf.node, leaf.output)
+    return (leaf.absolute, *leaf.group.term)
+
+
+def outside_value(
+    pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
+) -> AtomValue | None:
+    """What lies before the start or beyond the final point is worth the same for ever."""
+    if parent < pool.run.start:
+        return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
+    if len(pool.flows) > 1:
+        ignoring = _ignoring(pool, parent, flows)
+        if ignoring and leaf.output not in BAD_ENDS:
+            return TRUE
+        if ignoring and ignoring == flows:
+            return pool.plan.policy.bad_end_before_start
+    final = pool.plan.final
+    if final is not None and parent > final:
+        return pool.plan.policy.beyond_final
+    return None
+
+
+def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
+    """The flows that were started with the option to ignore what lies before them."""
+    states = ((flow, pool.flows.get(flow)) for flow in flows)
+    return frozenset(
+        flow
+        for flow, state in states
+        if state is not None
+        and state.ignore_before is not None
+        and parent < state.ignore_before
+    )
+
+
+def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) -> AtomValue:
+    """What one leaf of an arrow is worth to a child at this point."""
+    parent = leaf.parent_point(point, pool.plan.initial)
+    if point >= pool.run.start or not _is_to_be_earned(pool, leaf, parent):
+        outside = outside_value(pool, leaf, parent, flows)
+        if outside is not None:
+            return outside
+    if len(pool.flows) > 1:
+        flows -= _ignoring(pool, parent, flows)
+    if leaf.absolute is not None:
+        return _absolute_value(pool, leaf, flows)
+    if leaf.group is not None:
+        return group_value(pool, leaf.group, parent, flows)
+    memory = pool.recall(parent, leaf.node)
+    if memory is None and leaf.shift != 0 and not pool.node(leaf.node).is_at(parent):
+        return LOST
+    return output_value(memory, leaf.output, flows)
+
+
+def _is_to_be_earned(pool: TaskPool, leaf: IndexedAtom, parent: Point) -> bool:
+    """Of a task that was placed before the start by hand: what could have run there."""
+    plan = pool.plan
+    return (
+        plan.policy.earned_before_the_start and leaf.absolute is None and parent >= plan.initial
+    )
+
+
+def _absolute_value(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> AtomValue:
+    values = pool.absolute.get(absolute_key(leaf))
+    if not values or not flows:
+        return OPEN
+    found = [values.get(flow, OPEN) for flow in flows]
+    return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
+
+
+def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:
+    """What an atom at a fixed point is worth by what is remembered of whom it asks for."""
+    assert leaf.absolute is not None
+    flows = frozenset({flow})
+    if leaf.group is not None:
+        return group_value(pool, leaf.group, leaf.absolute, flows)
+    return output_value(pool.recall(leaf.absolute, leaf.node), leaf.output, flows)
+
+
+def group_value(pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows) -> AtomValue:
+    if len(flows) == 1:
+        (flow,) = flows
+        return group_count(pool, group, point, flow).value(group.every)
+    # Several flows together know more than each for itself; this is rare, so it is looked up.
+    values = []
+    for member in group.members:
+        at = pool.node(member).is_at(point)
+        values.append(member_value(pool.recall(point, member), group, flows) if at else LOST)
+    return min(values) if group.every else max(values)
+
+
+def group_count(
+    pool: TaskPool, group: IndexedFamily, point: Point, flow: int, changing: str = ""
+) -> GroupCount:
+    """The counts of a family at a point in a flow, begun if there are none.
+
+    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile:
+    then all are counted by what is known of them, one that is `changing` as it was before.
+    """
+    by_flow = pool.groups.setdefault((group.index, point), {})
+    count = by_flow.get(flow)
+    if count is None:
+        count = by_flow[flow] = GroupCount(len(group.members))
+        horizon, flows = pool.run.horizon, frozenset({flow})
+        is_forgotten = horizon is not None and point < horizon
+        for member in group.members:
+            if not pool.node(member).is_at(point):
+                count.put(member, LOST)
+            elif is_forgotten:
+                source = pool.past if member == changing else pool
+                count.put(member, member_value(source.recall(point, member), group, flows))
+    return count
+
+
+def count_remembered(pool: TaskPool, point: Point) -> None:
+    """What families are worth at a point follows from what is remembered of their members."""
+    for name, memory in pool.memory.get(point, {}).items():
+        node = pool.plan.nodes.get(name)
+        if node is None or not node.groups:
+            continue
+        flows = memory.verdicts.keys() | {f for made in memory.made.values() for f in made}
+        for group in dict.fromkeys(g for found in node.groups.values() for g in found):
+            for flow in flows:
+                value = member_value(memory, group, frozenset({flow}))
+                if value is TRUE or pool.plan.policy.deaths_are_judged:
+                    group_count(pool, group, point, flow).put(name, value)
+
+
+def task_values(
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, true: int = 0
+) -> tuple[AtomValue, AtomValue]:
+    """What a task is worth counting the atoms of all points, and counting only its own point's.
+
+    In the second, lost atoms of other points are taken as open (SEMANTICS §5).
+    """
+    overall, own = TRUE, TRUE
+    final = pool.plan.final
+    for arrow, base in node.arrows_at(point):
+        values, own_values = [], []
+        for leaf in arrow.leaves:
+            known = true >> (base + leaf.number) & 1
+            value = TRUE if known else leaf_value(pool, leaf, point, flows)
+            values.append(value)
+            if value is LOST:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                inside = parent == point or (final is not None and parent > final)
+                value = LOST if inside else OPEN
+            own_values.append(value)
+        overall = min(overall, worth(arrow.expression, values))
+        own = min(own, worth(arrow.expression, own_values))
+    return overall, own
+
+
+def suicide_holds(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
+    """Whether all suicide arrows into a task are true; before the start nothing is."""
+    arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
+    if not arrows:
+        return False
+    for arrow in arrows:
+        mask = 0
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            outside = outside_value(pool, leaf, parent, flows)
+            if outside is None and leaf_value(pool, leaf, point, flows) is TRUE:
+                mask |= 1 << leaf.number
+        if not holds(arrow.expression, mask):
+            return False
+    return True
+
+
+def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
+    """Whether a task is not spawned because it needs something beyond the last point."""
+    plan = pool.plan
+    if plan.policy.spawns_what_needs_beyond_the_end:
+        return False
+    last = plan.final if pool.run.stop is None else pool.run.stop
+    if last is None or point > last:
+        return False
+    return any(
+        leaf.parent_point(point, plan.initial) > last
+        for arrow, _ in node.arrows_at(point)
+        for leaf in arrow.leaves
+    )
+
+
+def prune_value(pool: TaskPool, overall: AtomValue, own: AtomValue) -> AtomValue | None:
+    """What a task with these values is pruned as; None if it is not."""
+    if overall is AtomValue.NOT_TAKEN:
+        return AtomValue.NOT_TAKEN
+    across = pool.run.prune_across_points
+    if own <= AtomValue.LOST or (across and overall is AtomValue.LOST):
+        return AtomValue.LOST
+    return None

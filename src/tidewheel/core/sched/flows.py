@@ -1,0 +1,146 @@
+"""The flows of a run: where interventions go, how far each flow may go, when it has ended.
+
+SEMANTICS §8; seed 001, "Reflow restrictions".
+"""
+
+from __future__ import annotations
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.dependents import all_dependents, evicted_dependents
+from tidewheel.core.sched.evaluation import leaf_value
+from tidewheel.core.sched.events import FlowChoice, TasksTriggered
+from tidewheel.core.sched.pool import FlowState, TaskPool
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, VerdictKind
+
+
+def active_flows(pool: TaskPool) -> Flows:
+    """Those of pooled tasks; if there are none, the latest."""
+    found = frozenset(
+        flow
+        for flow, count in pool.flow_counts.items()
+        if count and not (flow in pool.flows and pool.flows[flow].stopped)
+    )
+    return found or frozenset({pool.run.flows_made})
+
+
+def new_flow(context: StepContext, event: TasksTriggered | None = None) -> int:
+    """A number that was never used, with the bounds that were asked for."""
+    state = FlowState(context.pool.run.flows_made + 1)
+    if event is not None:
+        state.until = event.until
+        state.until_tasks = event.until_tasks
+        state.chains_from = event.chains_from
+        if event.ignore_before:
+            state.ignore_before = min(point for point, _ in event.tasks)
+    _begin(context, state)
+    return state.number
+
+
+def _begin(context: StepContext, state: FlowState) -> None:
+    number = state.number
+    run = context.pool.run
+    run.flows_made = max(run.flows_made, number)
+    context.pool.flows[number] = state
+    context.touched.flows[number] = None
+    context.touched.run = True
+    context.notice("flow started", None, f"flow {number} was started")
+
+
+def named_flows(context: StepContext, choice: FlowChoice | Flows) -> Flows | None:
+    """The flows that were asked for; None if that was left open."""
+    if isinstance(choice, frozenset):
+        for number in sorted(choice - context.pool.flows.keys()):
+            _begin(context, FlowState(number))
+        return choice
+    if choice is FlowChoice.ALL:
+        return active_flows(context.pool)
+    if choice is FlowChoice.NONE:
+        return NO_FLOW
+    return None
+
+
+def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> Flows:
+    """Where a task that is not pooled goes if nothing was said (SEMANTICS §8, `trigger`)."""
+    pool = context.pool
+    active = active_flows(pool)
+    if point < pool.run.start:
+        return NO_FLOW
+    if pool.plan.policy.trigger_joins_active_flows:
+        return active
+    ran = flows_it_ran_in(pool, (point, node.name)) & active
+    if not ran:
+        return active
+    return frozenset(flow for flow in ran if brings_back(pool, node, point, flow))
+
+
+def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
+    """Those in which a task was run, or counts as if it had been."""
+    memory = pool.recall(*key)
+    if memory is None:
+        return NO_FLOW
+    finished = {
+        flow
+        for flow, verdict in memory.verdicts.items()
+        if verdict.kind is VerdictKind.FINISHED
+    }
+    # Taken out of the pool without a verdict: one that was never submitted never ran.
+    left = memory.spawned - memory.verdicts.keys()
+    if not finished and memory.submits:
+        return left
+    made = NO_FLOW.union(*memory.made.values())
+    return left & (made if not memory.held_back else left) | finished
+
+
+def brings_back(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> list[Key]:
+    """The tasks that are lost or blocked because of how this one ended."""
+    flows = frozenset({flow})
+    found = {
+        child.key: None
+        for child in (
+            *all_dependents(pool, node, point),
+            *evicted_dependents(pool, node, point),
+        )
+        if leaf_value(pool, child.link.leaf, child.point, flows) is AtomValue.LOST
+        and _is_lost_or_blocked(pool, child.key, flow)
+    }
+    return list(found)
+
+
+def _is_lost_or_blocked(pool: TaskPool, key: Key, flow: int) -> bool:
+    task = pool.tasks.get(key)
+    if task is not None:
+        return task.blocked
+    memory = pool.recall(*key)
+    verdict = None if memory is None else memory.verdicts.get(flow)
+    return verdict is not None and verdict.kind is VerdictKind.PRUNED
+
+
+def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
+    """Whether a task may be spawned at a point in a flow."""
+    if point < pool.run.start:
+        return False
+    state = pool.flows.get(flow)
+    if state is None:
+        return True
+    return not state.stopped and (state.until is None or point <= state.until)
+
+
+def going_on(pool: TaskPool, flows: Flows, parent: Key) -> Flows:
+    """Of a parent's flows, those that do not end with it."""
+    states = pool.flows
+    if len(states) == 1:
+        return flows
+    return frozenset(
+        flow for flow in flows if flow not in states or parent not in states[flow].until_tasks
+    )
+
+
+def report_ended_flows(context: StepContext) -> None:
+    """A flow without pooled tasks has ended; its counter goes, its number is not used again."""
+    pool = context.pool
+    for flow in [flow for flow, count in pool.flow_counts.items() if not count]:
+        del pool.flow_counts[flow]
+        if flow != 1:
+            context.notice("flow ended", None, f"flow {flow} has ended")

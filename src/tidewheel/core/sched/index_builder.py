@@ -1,0 +1,341 @@
+"""Builds the scheduler's dependency index of a compiled graph.
+
+In which order arrows and their terms get their numbers is of no consequence: numbers never
+leave the process. Tests make plans with another `Order` and go on with runs under them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
+from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.offset import Offset, Relative, Truncated
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, XtriggerTerm
+from tidewheel.core.graph.definition import DEFAULT_GROUP
+from tidewheel.core.graph.graph import CompiledArrow, Graph
+from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.sched.dependency_index import (
+    Any,
+    Ask,
+    AtomMeaning,
+    DependencyIndex,
+    Every,
+    Expression,
+    IndexedArrow,
+    IndexedAtom,
+    IndexedFamily,
+    IndexedLink,
+    IndexedNode,
+    IndexedSequence,
+    PreviousInstance,
+    is_success_enough,
+    names_of,
+    shift_of,
+)
+from tidewheel.core.sched.policy import POLICIES
+
+BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
+# No month and no year is longer, in whichever calendar.
+_DAYS_PER_MONTH_MAX = 31
+_DAYS_PER_YEAR_MAX = 366
+
+One = TypeVar("One")
+
+
+class Order(Protocol):
+    """In which order things of one kind are numbered."""
+
+    def __call__(self, things: tuple[One, ...], /) -> Iterable[One]: ...
+
+
+class _Planner:
+    """Holds what is shared between arrows while they are read."""
+
+    def __init__(self, graph: Graph, order: Order) -> None:
+        self.graph = graph
+        self.order = order
+        self.sequences: dict[Sequence, IndexedSequence] = {}
+        self.groups: dict[tuple[str, tuple[str, ...], bool], IndexedFamily] = {}
+        self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
+        self.arrows: list[IndexedArrow] = []
+        self.reach_back = 0
+        self.reach_ahead = 0
+        # How far beyond each node the furthest of its parents lies.
+        self.ahead: dict[str, int] = {}
+
+    def sequence(self, sequence: Sequence) -> IndexedSequence:
+        if sequence not in self.sequences:
+            self.sequences[sequence] = IndexedSequence(sequence)
+        return self.sequences[sequence]
+
+    def _node(self, name: str, rank: int) -> IndexedNode:
+        node = self.graph.nodes[name]
+        special = self.graph.special
+        return IndexedNode(
+            name=name,
+            definition=node.definition,
+            completion=node.completion,
+            sequences=tuple(self.sequence(one) for one in node.sequences),
+            rank=rank,
+            success_suffices=is_success_enough(node.completion),
+            xtriggers=[(self.sequence(one), label) for one, label in node.xtriggers],
+            in_sequence=frozenset(
+                label for _, label in node.xtriggers if self._is_sequential(label)
+            ),
+            clock=special.wait_for_clock.get(name),
+            expiry=special.expire_after.get(name),
+            message=special.wait_for_message.get(name, ""),
+        )
+
+    def _is_sequential(self, label: str) -> bool:
+        """What nobody defines is the wall clock itself, and that only goes forward."""
+        known = self.graph.xtriggers.get(label)
+        return known is None or known.sequential
+
+    def read_arrow(self, index: int, arrow: CompiledArrow) -> None:
+        found: dict[Atom | Group, IndexedAtom] = {}
+        expression = self._expression(arrow.condition, found)
+        self.add_arrow(
+            IndexedArrow(
+                index=index,
+                sequence=self.sequence(arrow.sequence),
+                leaves=tuple(found.values()),
+                expression=expression,
+                is_conjunction=_is_conjunction(arrow.condition),
+                suicide=arrow.suicide,
+            ),
+            arrow.targets,
+        )
+
+    def add_arrow(self, plan: IndexedArrow, targets: tuple[str, ...]) -> None:
+        plan.full = (1 << len(plan.leaves)) - 1
+        self.arrows.append(plan)
+        ahead = 0
+        for leaf in plan.leaves:
+            self._link(IndexedLink(plan, leaf))
+            ahead = max(ahead, self._measure(leaf.offset))
+        for target in targets:
+            node = self.nodes[target]
+            if ahead:
+                self.ahead[target] = max(ahead, self.ahead.get(target, 0))
+            if plan.suicide:
+                node.suicides.append(plan)
+                plan.targets.append((node, 0))
+            else:
+                base = node.atoms
+                node.atoms += len(plan.leaves)
+                node.arrows.append((plan, base))
+                plan.targets.append((node, base))
+                node.may_be_born_dead |= any(map(_may_be_born_dead, plan.leaves))
+                node.waits_for_absolute |= any(
+                    leaf.absolute is not None for leaf in plan.leaves
+                )
+
+    def _expression(
+        self, condition: Condition, found: dict[Atom | Group, IndexedAtom]
+    ) -> Expression:
+        if isinstance(condition, Atom | Group):
+            if condition not in found:
+                found[condition] = self._leaf(condition, len(found))
+            return found[condition].number
+        assert not isinstance(condition, XtriggerTerm), (
+            "xtriggers are waited for beside the arrows"
+        )
+        terms = tuple(self._expression(term, found) for term in self.order(condition.terms))
+        return Every(terms) if isinstance(condition, AllOf) else Any(terms)
+
+    def _leaf(self, term: Atom | Group, number: int) -> IndexedAtom:
+        initial = self.graph.cycling.initial
+        offset = term.offset
+        absolute = None
+        if offset is not None and offset.is_absolute:
+            absolute = offset.parent_point(initial, initial)
+        if isinstance(term, Atom):
+            return IndexedAtom(
+                number, term.node, term.output, offset, shift_of(offset), absolute
+            )
+        group = self._group(term)
+        return IndexedAtom(
+            number, "", term.outputs[0], offset, shift_of(offset), absolute, group
+        )
+
+    def _group(self, term: Group) -> IndexedFamily:
+        key = (term.family, term.outputs, term.every)
+        if key not in self.groups:
+            members = self.graph.families[term.family].members
+            group = IndexedFamily(
+                len(self.groups), term.family, members, term.outputs, term.every
+            )
+            self.groups[key] = group
+            for member in members:
+                for output in term.outputs:
+                    self.nodes[member].groups.setdefault(output, []).append(group)
+                    self.nodes[member].heard[output] = None
+        return self.groups[key]
+
+    def _link(self, link: IndexedLink) -> None:
+        leaf = link.leaf
+        if leaf.group is not None:
+            leaf.group.links.append(link)
+            return
+        parent = self.nodes[leaf.node]
+        parent.heard[leaf.output] = None
+        if leaf.absolute is not None:
+            parent.absolute.setdefault((leaf.absolute, leaf.output), []).append(link)
+        else:
+            parent.links.setdefault(leaf.output, []).append(link)
+
+    def _measure(self, offset: Offset | PreviousInstance | None) -> int:
+        """How far beyond its child a parent may lie."""
+        if not isinstance(offset, Relative | Truncated):
+            return 0
+        reaches = _reaches(offset)
+        ahead = max(*reaches, 0)
+        self.reach_back = max(self.reach_back, *(-units for units in reaches))
+        self.reach_ahead = max(self.reach_ahead, ahead)
+        return ahead
+
+
+def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
+    """The plan of a graph; a run makes it once, and again after a reload."""
+    planner = _Planner(graph, order)
+    for index, arrow in order(tuple(enumerate(graph.arrows))):
+        planner.read_arrow(index, arrow)
+    for name in sorted(graph.special.sequential & planner.nodes.keys()):
+        _make_sequential(planner, name)
+    absolute = _absolute(planner)
+    for node in planner.nodes.values():
+        if all(arrow.is_conjunction for arrow, _ in node.arrows):
+            node.suffices = (1 << node.atoms) - 1
+    limits = _limits(planner)
+    return DependencyIndex(
+        graph=graph,
+        policy=POLICIES[graph.policy.name],
+        nodes=planner.nodes,
+        groups=list(planner.groups.values()),
+        sequences=[planner.sequence(one) for one in graph.sequences()],
+        limits=limits,
+        reach_back=planner.reach_back,
+        reach_ahead=planner.reach_ahead,
+        expires=bool(graph.special.expire_after),
+        lead=sum(planner.ahead.values()),
+        absolute=absolute,
+        concerned=_concerned(planner),
+        asks=_asks(planner),
+        leads_forward=not planner.reach_ahead and not absolute,
+        final=graph.cycling.final,
+    )
+
+
+def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:
+    """What is waited for at fixed points, and by whom."""
+    found: dict[AtomMeaning, tuple[IndexedAtom, dict[str, IndexedNode]]] = {}
+    for arrow in planner.arrows:
+        for leaf in arrow.leaves:
+            if leaf.absolute is None:
+                continue
+            _, nodes = found.setdefault((leaf.absolute, *leaf.term), (leaf, {}))
+            if not arrow.suicide:
+                nodes.update((node.name, node) for node, _ in arrow.targets)
+    return [(leaf, tuple(nodes.values())) for leaf, nodes in found.values()]
+
+
+def _asks(planner: _Planner) -> list[Ask]:
+    """Many nodes stand on the same sequences and ask alike: one look serves them all."""
+    found: dict[tuple[object, ...], Ask] = {}
+    for arrow in planner.arrows:
+        for leaf in arrow.leaves if not arrow.suicide else ():
+            if not isinstance(leaf.offset, Relative | Truncated) or leaf.absolute is not None:
+                continue
+            for name in names_of(leaf):
+                parents = planner.nodes[name].sequences
+                key = (id(arrow.sequence), leaf.offset, *map(id, parents))
+                ask = found.setdefault(key, Ask(arrow.sequence, leaf, parents))
+                ask.nodes.update((node.name, node) for node, _ in arrow.targets)
+    return list(found.values())
+
+
+def _concerned(planner: _Planner) -> frozenset[str]:
+    """Who may be judged when an atom at a fixed point is settled, and what that depends on."""
+    todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
+    seen = {id(arrow) for arrow in todo}
+    judged: dict[str, IndexedNode] = {}
+    while todo:
+        for node, _ in todo.pop().targets:
+            if node.name in judged:
+                continue
+            judged[node.name] = node
+            for link in _links_from(node):
+                if not link.arrow.suicide and id(link.arrow) not in seen:
+                    seen.add(id(link.arrow))
+                    todo.append(link.arrow)
+    into = {
+        id(arrow): arrow
+        for node in judged.values()
+        for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
+    }
+    parents = {
+        name for arrow in into.values() for leaf in arrow.leaves for name in names_of(leaf)
+    }
+    return frozenset(judged.keys() | parents)
+
+
+def _is_absolute(leaf: IndexedAtom) -> bool:
+    return leaf.absolute is not None
+
+
+def _links_from(node: IndexedNode) -> list[IndexedLink]:
+    """Along which its outputs are heard, as one of a family, too."""
+    found = [link for links in node.links.values() for link in links]
+    found += [link for links in node.absolute.values() for link in links]
+    groups = dict.fromkeys(group for found in node.groups.values() for group in found)
+    return found + [link for group in groups for link in group.links]
+
+
+def _limits(planner: _Planner) -> list[int]:
+    """The limit of each group; the first is of nodes that are in none."""
+    limits = [0]
+    for number, group in enumerate(planner.graph.limit_groups, 1):
+        limits.append(group.limit)
+        everyone = planner.nodes if group.name == DEFAULT_GROUP else ()
+        for member in (*everyone, *group.members):
+            if member in planner.nodes:
+                planner.nodes[member].limit = number
+    return limits
+
+
+def _make_sequential(planner: _Planner, name: str) -> None:
+    sequences = planner.graph.nodes[name].sequences
+    for sequence in sequences:
+        leaf = IndexedAtom(0, name, SUCCEEDED, PreviousInstance(sequences), None)
+        plan = IndexedArrow(-1, planner.sequence(sequence), (leaf,), 0, True, False)
+        planner.add_arrow(plan, (name,))
+
+
+def _is_conjunction(condition: Condition) -> bool:
+    if isinstance(condition, AllOf):
+        return all(map(_is_conjunction, condition.terms))
+    return isinstance(condition, Atom | Group)
+
+
+def _may_be_born_dead(leaf: IndexedAtom) -> bool:
+    """Beyond the final point, off its sequence, or a failure before the start."""
+    return leaf.offset is not None or leaf.group is not None
+
+
+def _reaches(offset: Relative | Truncated) -> list[int]:
+    """At most how far it leads, each interval counted for itself and all together."""
+    total = 0
+    for interval in offset.intervals:
+        total += _units(interval)
+    if isinstance(offset, Truncated):
+        return [total, total + _DAYS_PER_YEAR_MAX * SECONDS_PER_DAY]
+    return [total]
+
+
+def _units(interval: Interval) -> int:
+    days = interval.years * _DAYS_PER_YEAR_MAX + interval.months * _DAYS_PER_MONTH_MAX
+    return interval.units + days * SECONDS_PER_DAY

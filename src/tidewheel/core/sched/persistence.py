@@ -1,0 +1,475 @@
+"""A run as stored rows: what a step changed, and the pool made from rows again (SEMANTICS §10).
+
+Changes are the persistence format. A row is a frozen value that holds all of one thing; writing
+the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
+counts are not stored: they follow. Nothing in a row is a number that the compiler gave: what a
+task has of its prerequisites are atoms by what they mean, so that a version which numbers them
+otherwise goes on with the same run.
+
+Rows of format 1 had bits (`old_atoms`; frozen, nothing there follows the compiler of today).
+Until format 2 a row of the pool held its true prerequisites as a mask, and
+an atom of a family at a fixed point was called `family:number`; both were numbers that
+the compiler of that time gave while it read a graph. They are given here as it gave them:
+
+- Arrows are read in the order of the graph. The terms of an arrow are read from left to right,
+  depth first, and each different one gets the next bit when it is met first.
+- The bits of a node are those of its arrows in that order, suicide arrows left out; then one
+  for each sequence of a node that runs one instance after the other.
+- Families are numbered over all arrows, by (family, outputs, all or any).
+
+This holds as long as a stored definition is compiled to the arrows and terms of that time, in
+that order: `tests/spec/test_sched_old_rows.py` has rows that the old version wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from heapq import heappush
+from typing import NamedTuple, assert_never
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.condition import Atom, Condition, Group, XtriggerTerm
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.sched.dependency_index import (
+    AtomMeaning,
+    DependencyIndex,
+    PreviousInstance,
+    fixed_term,
+    group_term,
+    orphan,
+)
+from tidewheel.core.sched.dependents import relative_dependents
+from tidewheel.core.sched.evaluation import (
+    absolute_key,
+    count_remembered,
+    leaf_value,
+    missing_arrows,
+)
+from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool
+from tidewheel.core.sched.spawn import standing_of
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    PoolState,
+    TaskHistory,
+    Verdict,
+)
+
+
+class PooledTaskRow(NamedTuple):
+    """An entry of the pool. Defaults are not stored, and what a stored row lacks has them."""
+
+    point: Point
+    name: str
+    flows: Flows
+    stage: JobPhase = JobPhase.WAITING
+    true: tuple[AtomMeaning, ...] = ()  # of its prerequisites, those that are true
+    missing: bool = False  # whether it waits for others
+    waits: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+    released: bool = False
+    held: bool = False
+    blocked: bool = False
+    manual: bool = False
+    satisfied_by_hand: bool = False
+    flow_wait: bool = False
+    ended: str = ""
+    submit: int = 0
+    try_number: int = 1
+    submit_try: int = 1
+    order: int = 0
+    bits: int | None = None  # instead of `true` in a row of format 1; never written
+
+    @property
+    def admitted(self) -> bool:
+        """Says whether it is past the runahead limit; the stored field has an older name."""
+        return self.released
+
+
+class PutTask(NamedTuple):
+    row: PooledTaskRow
+
+
+class DropTask(NamedTuple):
+    key: Key
+
+
+class PutMemory(NamedTuple):
+    """What is remembered of a (point, name): spawn memory, outputs and verdicts by flow."""
+
+    key: Key
+    spawned: Flows
+    made: tuple[tuple[str, Flows], ...]
+    verdicts: tuple[tuple[int, Verdict], ...]
+    submits: int
+    held_back: tuple[str, ...] = ()
+
+    def memory(self) -> TaskHistory:
+        memory = TaskHistory()
+        memory.spawned, memory.submits = self.spawned, self.submits
+        memory.made, memory.verdicts = dict(self.made), dict(self.verdicts)
+        memory.held_back = self.held_back
+        return memory
+
+
+class ForgetMemory(NamedTuple):
+    """It left the pool's memory; the store keeps its last row as history."""
+
+    row: PutMemory
+
+
+class PutChain(NamedTuple):
+    """Where the chain of a node has got to in a flow; None: nowhere any more."""
+
+    name: str
+    flow: int
+    point: Point | None
+
+
+class PutAbsolute(NamedTuple):
+    """The values of an atom at a fixed point by flow; none: it is no longer spoken of."""
+
+    key: AbsoluteKey
+    values: tuple[tuple[int, AtomValue], ...]
+
+
+class PutFlow(NamedTuple):
+    flow: FlowState
+
+
+class PutRun(NamedTuple):
+    run: RunState
+
+
+Change = (
+    PutTask | DropTask | PutMemory | ForgetMemory | PutChain | PutAbsolute | PutFlow | PutRun
+)
+
+
+def changes(pool: TaskPool, touched: Touched) -> list[Change]:
+    """Rows for everything that was touched, as it is now."""
+    found: list[Change] = []
+    tasks, initial = pool.tasks, pool.plan.initial
+    for key in touched.tasks:
+        task = tasks.get(key)
+        found.append(DropTask(key) if task is None else PutTask(row_of(task, initial)))
+    for key, memory in touched.forgotten.items():
+        found.append(ForgetMemory(_memory_row(key, memory)))
+    for key in touched.memory:
+        found.append(_memory_row(key, pool.remember(*key)))
+    for name, flow in touched.chains:
+        found.append(PutChain(name, flow, pool.chains.get((name, flow))))
+    for absolute in touched.absolute:
+        values = pool.absolute.get(absolute, {})
+        found.append(PutAbsolute(absolute, tuple(values.items())))
+    for number in touched.flows:
+        found.append(PutFlow(replace(pool.flows[number])))
+    if touched.run:
+        found.append(PutRun(replace(pool.run, held_tasks=dict(pool.run.held_tasks))))
+    return found
+
+
+def everything(pool: TaskPool) -> list[Change]:
+    """Rows for the whole pool."""
+    touched = Touched()
+    touched.tasks = dict.fromkeys(pool.tasks)
+    touched.memory = {
+        (point, name): None for point, there in pool.memory.items() for name in there
+    }
+    touched.chains = dict.fromkeys(pool.chains)
+    touched.absolute = dict.fromkeys(pool.absolute)
+    touched.flows = dict.fromkeys(pool.flows)
+    touched.run = True
+    return changes(pool, touched)
+
+
+def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
+    true = task.true
+    return PooledTaskRow(
+        task.point,
+        task.plan.name,
+        task.flows,
+        task.stage,
+        task.plan.atoms_of(task.point, true, initial) if true else (),
+        task.missing > 0,
+        tuple(task.waits),
+        tuple(task.outputs),
+        task.by_hand,
+        task.admitted,
+        task.held,
+        task.blocked,
+        task.manual,
+        task.satisfied_by_hand,
+        task.flow_wait,
+        task.ended,
+        task.submit,
+        task.try_number,
+        task.submit_try,
+        task.order,
+    )
+
+
+def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
+    return PutMemory(
+        key,
+        memory.spawned,
+        tuple(memory.made.items()),
+        tuple(memory.verdicts.items()),
+        memory.submits,
+        memory.held_back,
+    )
+
+
+class PoolLedger:
+    """The rows as a store holds them: the last of each thing."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: dict[object, Change] = {}
+
+    def write(self, written: Iterable[Change]) -> None:
+        for change in written:
+            self._write_one(change)
+
+    def _write_one(self, change: Change) -> None:
+        match change:
+            case PutTask(row):
+                self.rows["task", row.point, row.name] = change
+            case DropTask((point, name)):
+                self.rows.pop(("task", point, name), None)
+            case PutMemory(key=(point, name)):
+                self.rows["memory", point, name] = change
+            case ForgetMemory(PutMemory(key=(point, name))):
+                self.rows.pop(("memory", point, name), None)
+            case PutChain(name, flow):
+                self.rows["chain", name, flow] = change
+            case PutAbsolute(key, values):
+                if values:
+                    self.rows["absolute", key] = change
+                else:
+                    self.rows.pop(("absolute", key), None)
+            case PutFlow(flow_state):
+                self.rows["flow", flow_state.number] = change
+            case PutRun():
+                self.rows["run"] = change
+            case _:
+                assert_never(change)
+
+
+def rebuild(
+    plan: DependencyIndex, rows: Iterable[Change], past: Past | None = None
+) -> TaskPool:
+    """The pool that these rows describe."""
+    rows = list(rows)
+    run = next((row.run for row in rows if isinstance(row, PutRun)), None)
+    assert run is not None, "a run without a row of its own was never started"
+    pool = TaskPool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
+    gone = _names(rows) - plan.nodes.keys()
+    for name in sorted(gone):
+        plan.nodes[name] = orphan(name, len(plan.nodes))
+    for row in rows:
+        _put(pool, row)
+    for task in map(partial(_task, pool), _task_rows(rows)):
+        if task.plan.name in gone and not task.is_active:
+            continue
+        _admit(pool, task)
+    for point in pool.memory:
+        if run.horizon is None or point >= run.horizon:
+            count_remembered(pool, point)
+    pool.base = pool.counted.earliest()
+    _look_ahead(pool)
+    return pool
+
+
+def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
+    """What stands in rows of an old format: written once more, it does not."""
+    touched = Touched()
+    for row in rows:
+        match row:
+            case PutTask(PooledTaskRow(bits=int()) as old):
+                touched.tasks[old.point, old.name] = None
+            case PutAbsolute(key) if is_old_key(key):
+                touched.absolute[key] = None
+                touched.absolute[new_absolute_key(plan.graph, key)] = None
+            case _:
+                pass
+    return touched
+
+
+def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
+    """Whether a task that waits has other prerequisites here than in the version that wrote it.
+
+    Then an atom of its row is asked for by nothing, or one is recorded that its row has not.
+    """
+    initial = pool.plan.initial
+    for row in _task_rows(rows):
+        task = pool.tasks.get((row.point, row.name))
+        if task is None or task.stage is not JobPhase.WAITING:
+            continue
+        known = task.plan.atoms_of(task.point, task.true, initial)
+        if set(known) != set(_atoms(pool.plan, row)):
+            return True
+        if task.missing and not task.outputs and _missed_one(pool, task):
+            return True
+    return False
+
+
+def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
+    return missing_arrows(task) == 0 or any(
+        not task.true >> (base + leaf.number) & 1
+        and leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
+        for arrow, base in task.plan.arrows_at(task.point)
+        for leaf in arrow.leaves
+    )
+
+
+def _look_ahead(pool: TaskPool) -> None:
+    """What was put off follows from verdicts: their children of which nothing is known."""
+    if not pool.plan.policy.deaths_are_judged:
+        return
+    last = pool.last_admitted() + pool.plan.lead
+    for point, there in pool.memory.items():
+        if point + pool.plan.reach_back <= last:
+            continue
+        for name, memory in there.items():
+            node = pool.plan.nodes[name]
+            for child in relative_dependents(pool, node, point) if memory.verdicts else ():
+                if child.point > last and pool.recall(*child.key) is None:
+                    pool.ahead.update(((child.key, flow), None) for flow in memory.verdicts)
+
+
+def _names(rows: list[Change]) -> set[str]:
+    """Of all nodes that are spoken of, those that a reload has removed included."""
+    tasks = {change.row.name for change in rows if isinstance(change, PutTask)}
+    return tasks | {change.key[1] for change in rows if isinstance(change, PutMemory)}
+
+
+def _put(pool: TaskPool, row: Change) -> None:
+    match row:
+        case PutMemory((point, name)):
+            pool.memory.setdefault(point, {})[name] = row.memory()
+        case PutChain(name, flow, point):
+            if point is not None:
+                pool.chains[(name, flow)] = point
+        case PutAbsolute(key, values):
+            pool.absolute[new_absolute_key(pool.plan.graph, key)] = dict(values)
+        case PutFlow(flow_state):
+            pool.flows[flow_state.number] = replace(flow_state)
+        case _:
+            pass
+
+
+def _task_rows(rows: Iterable[Change]) -> Iterator[PooledTaskRow]:
+    return (change.row for change in rows if isinstance(change, PutTask))
+
+
+def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
+    """The task that a row describes."""
+    memory = pool.remember(row.point, row.name)
+    task = PooledTask(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
+    task.stage = row.stage
+    task.true = task.plan.mask_of(row.point, _atoms(pool.plan, row), pool.plan.initial)
+    # Were nothing missing now, it would be ready without anybody having said so.
+    task.missing = max(1, missing_arrows(task)) if row.missing else 0
+    task.waits = dict.fromkeys(row.waits)
+    task.outputs = dict.fromkeys(row.outputs)
+    task.by_hand = row.by_hand
+    task.admitted, task.held, task.blocked = row.released, row.held, row.blocked
+    task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
+    task.flow_wait, task.ended = row.flow_wait, row.ended
+    task.submit, task.try_number, task.submit_try = row.submit, row.try_number, row.submit_try
+    task.order = row.order
+    return task
+
+
+def _atoms(plan: DependencyIndex, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
+    return row.true if row.bits is None else old_atoms(plan.graph, row)
+
+
+def _admit(pool: TaskPool, task: PooledTask) -> None:
+    task.standing = standing_of(task)
+    pool.add(task)
+    queue = pool.queues[task.plan.limit]
+    if task.standing is PoolState.ACTIVE:
+        queue.active += 1
+    elif task.standing is PoolState.READY:
+        heappush(queue.heap, (task.point, task.order, task.key))
+    if task.admitted:
+        for flow in task.flows:
+            pool.fronts[flow] = max(task.point, pool.fronts.get(flow, task.point))
+    if task.plan.waits_for_absolute:
+        for arrow, base in task.plan.arrows_at(task.point):
+            for leaf in arrow.leaves:
+                if leaf.absolute is not None and not task.true >> (base + leaf.number) & 1:
+                    pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
+
+
+def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
+    """The atoms that the bits of a row stand for."""
+    bits, point = row.bits or 0, row.point
+    atoms = _old_terms(graph, row.name, point) if bits else iter(())
+    return tuple(dict.fromkeys(atom for bit, atom in enumerate(atoms) if bits >> bit & 1))
+
+
+def is_old_key(key: AtomMeaning) -> bool:
+    """Whether this is what a family at a fixed point was called; no name has a colon."""
+    return key[1].rpartition(":")[2].isdigit() and ":" in key[1]
+
+
+def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
+    """What an atom at a fixed point is called now."""
+    if not is_old_key(key):
+        return key
+    family, _, number = key[1].rpartition(":")
+    groups = list(dict.fromkeys(_old_groups(graph)))
+    if int(number) >= len(groups) or groups[int(number)][0] != family:
+        return key  # nothing asks for it
+    _, outputs, every = groups[int(number)]
+    return (key[0], *group_term(family, outputs, every=every))
+
+
+def _old_terms(graph: Graph, name: str, point: Point) -> Iterator[AtomMeaning]:
+    """Those of a node in the order of their bits, at this point."""
+    initial = graph.cycling.initial
+    for arrow in graph.arrows:
+        for target in () if arrow.suicide else arrow.targets:
+            if target == name:
+                for term in dict.fromkeys(_terms_of(arrow.condition)):
+                    yield (graph.parent_point(term.offset, point), *_old_meaning(term))
+    node = graph.nodes.get(name)
+    if node is not None and name in graph.special.sequential:
+        before = PreviousInstance(node.sequences).parent_point(point, initial)
+        yield from ((before, name, SUCCEEDED) for _ in node.sequences)
+
+
+def _old_groups(graph: Graph) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    for arrow in graph.arrows:
+        for term in _terms_of(arrow.condition):
+            if isinstance(term, Group):
+                yield term.family, term.outputs, term.every
+
+
+def _terms_of(condition: Condition) -> Iterator[Atom | Group]:
+    if isinstance(condition, Atom | Group):
+        yield condition
+    elif not isinstance(condition, XtriggerTerm):
+        for term in condition.terms:
+            yield from _terms_of(term)
+
+
+def _old_meaning(term: Atom | Group) -> tuple[str, str]:
+    if isinstance(term, Atom):
+        found = (term.node, term.output)
+    else:
+        found = group_term(term.family, term.outputs, every=term.every)
+    is_fixed = term.offset is not None and term.offset.is_absolute
+    return fixed_term(*found) if is_fixed else found

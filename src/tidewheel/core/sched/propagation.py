@@ -1,0 +1,363 @@
+"""What follows from an output: children are spawned, merged into, satisfied (SEMANTICS §4.4).
+
+Theory of operation. `announce` is the only way in which an output becomes known. It records it
+in the parent's memory first and then visits the children, so that a child which looks up its
+atoms while being spawned already finds this one. Children are visited along links: tasks at
+relative points, families (counted; their children are visited only when the count decides
+something), and absolute atoms. A parent without flows tells only children that are pooled.
+
+A flow that meets a pooled task merges into it, which may announce outputs in turn (a task that
+ran alone flows on when a flow arrives); that is why merging lives here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import IMPLIED, STANDARD
+from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
+from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
+from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.evaluation import (
+    group_count,
+    group_value,
+    leaf_value,
+    member_value,
+    never_comes,
+)
+from tidewheel.core.sched.flows import going_on, may_spawn
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    TaskHistory,
+    VerdictKind,
+)
+
+_STANDARD = frozenset(STANDARD)
+_WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
+
+
+def complete_output(context: StepContext, task: PooledTask, output: str) -> None:
+    """A pooled task completes an output, after those that it implies."""
+    outputs = task.outputs
+    node = task.plan
+    for one in _WITH_IMPLIED.get(output) or (output,):
+        if one in outputs and task.memory.made.get(one, task.flows) == task.flows:
+            continue
+        outputs[one] = None
+        if (one in node.heard or one not in _STANDARD) and not task.flow_wait:
+            publish(context, node, task.point, one, task.flows)
+    context.touched.tasks[task.key] = None
+
+
+def publish(
+    context: StepContext, node: IndexedNode, point: Point, output: str, flows: Flows
+) -> None:
+    """An output was made in these flows: record it and tell everyone who waits for it."""
+    key = (point, node.name)
+    fresh = flows
+    if flows:
+        memory = context.pool.remember(point, node.name)
+        known = memory.made.get(output)
+        if known is not None:
+            fresh = flows - known
+            if not fresh:
+                return
+            memory.made[output] = known | fresh
+        else:
+            memory.made[output] = flows
+        context.touched.memory[key] = None
+        fresh = going_on(context.pool, fresh, key)
+        if not fresh:
+            return
+    else:
+        _tell_pooled(context, node, point, output)
+        return
+    for link in node.links.get(output, ()):
+        _along(context, link, point, fresh)
+    if node.groups:
+        for group in node.groups.get(output, ()):
+            count_member(context, group, key, fresh)
+            _wake_children(context, group, point, fresh)
+    if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
+        for link in node.absolute[(point, output)]:
+            _make_absolute(context, link, fresh)
+
+
+def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: str) -> None:
+    """What a task that runs alone has made counts for pooled children, and spawns nothing."""
+    pool = context.pool
+    for child in dependents(pool, node, point, output):
+        task = pool.tasks.get(child.key)
+        group = child.link.leaf.group
+        if task is None or (
+            group is not None and not _completes(pool, group, (point, node.name), task.flows)
+        ):
+            continue
+        satisfy(context, task, child.link.arrow, child.base, child.link.leaf.number)
+
+
+def _completes(pool: TaskPool, group: IndexedFamily, member: Key, flows: Flows) -> bool:
+    """Whether a family has all that is asked of it once this member has made its output."""
+    point, name = member
+    return not group.every or all(
+        member_value(pool.recall(point, other), group, flows) is AtomValue.TRUE
+        for other in group.members
+        if other != name
+    )
+
+
+def _along(context: StepContext, link: IndexedLink, point: Point, flows: Flows) -> None:
+    arrow = link.arrow
+    shift = link.leaf.shift
+    if shift is not None:
+        child = Point(point - shift)
+        points: Iterable[Point] = (child,) if arrow.sequence.has(child) else ()
+    else:
+        points = context.plan.child_points(link, point)
+    number = link.leaf.number
+    for child in points:
+        if arrow.suicide:
+            context.suicides.extend((node, child, flows) for node, _ in arrow.targets)
+        else:
+            for node, base in arrow.targets:
+                satisfy_child(context, link, (node, base, number), child, flows)
+
+
+def satisfy_child(
+    context: StepContext,
+    link: IndexedLink,
+    bit: tuple[IndexedNode, int, int],
+    point: Point,
+    flows: Flows,
+) -> None:
+    """An atom of this child is true now."""
+    node, base, number = bit
+    task = context.pool.tasks.get((point, node.name))
+    if task is None:
+        spawn_on_demand(context, node, point, flows, 1 << (base + number))
+        return
+    if flows == task.flows or not flows.isdisjoint(task.flows):
+        satisfy(context, task, link.arrow, base, number)
+    if flows != task.flows:
+        _judge_pruned(context, task.key, task.memory, flows - task.flows)
+        new = _unknown_flows(context, task, flows - task.flows)
+        if new:
+            merge(context, task, new)
+            satisfy(context, task, link.arrow, base, number)  # of one that is active, too
+
+
+def spawn_on_demand(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, true: int = 0
+) -> None:
+    """Spawn a task on demand, in those flows in which it is not known yet."""
+    pool = context.pool
+    memory = pool.recall(point, node.name)
+    fresh = flows
+    if memory is not None:
+        fresh = flows - memory.spawned
+        if memory.held_back:
+            waited = memory.spawned - memory.verdicts.keys()
+            if pool.plan.policy.any_flow_ends_waiting or not flows.isdisjoint(waited):
+                context.flows_arrived.append((node, point, flows))
+                return
+        if memory.verdicts:
+            _judge_pruned(context, (point, node.name), memory, flows)
+            fresh -= memory.verdicts.keys()
+    if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
+        fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
+    if fresh and not never_comes(pool, node, point):
+        spawn(context, node, point, fresh, true)
+        consider_level(context, node, point, fresh)
+
+
+def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
+    """A task came, or came into these flows: its suicide condition may hold already."""
+    if node.suicides and context.plan.policy.suicide_is_a_level:
+        context.suicides.append((node, point, flows))
+
+
+def _judge_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Flows) -> None:
+    """An atom is true now: a verdict may have followed from what was thought of it."""
+    for flow in flows & memory.verdicts.keys():
+        if memory.verdicts[flow].kind is VerdictKind.PRUNED:
+            context.to_evaluate.append((key, flow))
+
+
+def _unknown_flows(context: StepContext, task: PooledTask, flows: Flows) -> Flows:
+    """Those in which a task was neither spawned nor judged."""
+    memory = task.memory
+    return frozenset(
+        flow
+        for flow in flows - memory.spawned - memory.verdicts.keys()
+        if may_spawn(context.pool, flow, task.point)
+    )
+
+
+def count_member(
+    context: StepContext,
+    group: IndexedFamily,
+    member: Key,
+    flows: Flows,
+    *,
+    spawns: bool = True,
+) -> None:
+    """A member's worth changed: tell the family's children if that decides something."""
+    point, name = member
+    pool = context.pool
+    memory = pool.recall(point, name)
+    for flow in sorted(flows):
+        count = group_count(pool, group, point, flow, name)
+        before = count.value(group.every)
+        one = frozenset({flow})
+        value = member_value(memory, group, one)
+        # A reload may have taken an active one off its sequence.
+        is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
+        count.put(name, AtomValue.LOST if is_off else value)
+        after = count.value(group.every)
+        if after is before:
+            if len(pool.flow_counts) > 1:
+                _tell_merged(context, group, point, flow)
+            continue
+        for link in group.links:
+            if link.leaf.absolute is not None:
+                if link.leaf.absolute == point:
+                    settle_absolute(context, link, flow, after, spawns=spawns)
+            elif after is AtomValue.TRUE:
+                if spawns:
+                    _along(context, link, point, one)
+            else:
+                evaluate_children(context, link, point, one)
+
+
+def _wake_children(
+    context: StepContext, group: IndexedFamily, point: Point, flows: Flows
+) -> None:
+    """A member has made its output: where that is enough, the children come."""
+    if not context.plan.policy.any_member_spawns_children:
+        return
+    for link in group.links:
+        if link.arrow.suicide:
+            continue
+        for child in _children_to_wake(context, link, point, flows):
+            context.to_spawn.extend((node, child, flows) for node, _ in link.arrow.targets)
+
+
+def _children_to_wake(
+    context: StepContext, link: IndexedLink, point: Point, flows: Flows
+) -> Iterable[Point]:
+    """Of a family at a fixed point, the first child only (SEMANTICS §14)."""
+    if link.leaf.absolute is None:
+        return context.plan.child_points(link, point)
+    if link.leaf.absolute != point or not flows:
+        return ()
+    first = first_child_point(context, link, min(flows))
+    return () if first is None else (first,)
+
+
+def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow: int) -> None:
+    """A child in several flows may have its members from different ones.
+
+    One that ended incomplete and waits again does so for what the new flow makes, by itself.
+    """
+    for link in group.links:
+        if link.arrow.suicide or link.leaf.absolute is not None:
+            continue
+        for child in context.plan.child_points(link, point):
+            for node, base in link.arrow.targets:
+                task = context.pool.tasks.get((child, node.name))
+                if task is None or len(task.flows) == 1 or flow not in task.flows:
+                    continue
+                value = group_value(context.pool, group, point, task.flows)
+                if value is AtomValue.TRUE and not task.outputs:
+                    satisfy(context, task, link.arrow, base, link.leaf.number)
+                elif value <= AtomValue.LOST:
+                    context.to_evaluate.append((task.key, flow))
+
+
+def evaluate_children(
+    context: StepContext, link: IndexedLink, point: Point, flows: Flows
+) -> None:
+    """An atom of these children died or is open again: the closing judges them."""
+    if link.arrow.suicide:
+        return
+    for child in context.plan.child_points(link, point):
+        for node, _ in link.arrow.targets:
+            context.evaluate((child, node.name), flows)
+
+
+def _make_absolute(context: StepContext, link: IndexedLink, flows: Flows) -> None:
+    for flow in sorted(flows):
+        settle_absolute(context, link, flow, AtomValue.TRUE)
+
+
+def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
+    """A flow arrives at a pooled task: the task now belongs to both."""
+    pool = context.pool
+    key = task.key
+    memory = pool.remember(*key)
+    memory.spawned |= new
+    context.touched.memory[key] = None
+    for flow in new:
+        pool.flow_counts[flow] = pool.flow_counts.get(flow, 0) + 1
+    before = task.flows
+    task.flows = before | new
+    numbers = ", ".join(map(str, sorted(new)))
+    context.notice("merged", key, f"{context.name_of(key)} merged in flow(s) {numbers}")
+    if task.flow_wait or not before:
+        task.flow_wait = False
+        for output in list(task.outputs):
+            if output in task.plan.heard:
+                publish(context, task.plan, task.point, output, task.flows)
+    elif task.is_active:
+        _record_made(context, task, new)
+    if task.stage is JobPhase.INCOMPLETE:
+        wait_again(context, task, new)
+    elif task.stage is JobPhase.WAITING and task.missing:
+        look_up_in(pool, task, new if task.outputs else task.flows)
+        task.blocked = False
+        context.evaluate(key, task.flows)
+    settle(context, task)
+    consider_level(context, task.plan, task.point, new)
+
+
+def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
+    """What an active task has made counts in a flow that arrives later, but spawns nothing."""
+    made = task.memory.made
+    for output in task.outputs:
+        if output not in task.plan.heard:
+            continue
+        made[output] = made.get(output, new) | new
+        for group in task.plan.groups.get(output, ()):
+            count_member(context, group, task.key, new, spawns=False)
+        for link in task.plan.absolute.get((task.point, output), ()):
+            for flow in sorted(new):
+                settle_absolute(context, link, flow, AtomValue.TRUE, spawns=False)
+        for child in dependents(context.pool, task.plan, task.point, output):
+            pooled = context.pool.tasks.get(child.key)
+            if pooled is None or new.isdisjoint(pooled.flows):
+                continue
+            leaf = child.link.leaf
+            if (
+                leaf_value(context.pool, leaf, child.point, new & pooled.flows)
+                is AtomValue.TRUE
+            ):
+                satisfy(context, pooled, child.link.arrow, child.base, leaf.number)
+
+
+def wait_again(context: StepContext, task: PooledTask, flows: Flows) -> None:
+    """An incomplete task met by a new flow waits for that flow's prerequisites."""
+    task.stage = JobPhase.WAITING
+    task.ended = ""
+    if context.plan.policy.met_incomplete_runs_at_once:
+        task.missing = 0
+        return
+    task.true = 0
+    look_up_in(context.pool, task, flows)

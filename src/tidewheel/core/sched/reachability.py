@@ -1,0 +1,392 @@
+"""Which tasks will not run, which are blocked, and which come back (SEMANTICS §5).
+
+Theory of operation. Judging a task is a pure question: what are its prerequisites worth in a
+flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
+order of events, so judging too often is harmless and judging again is how verdicts are taken
+back. A task is judged whenever one of its atoms stopped being open or became open again:
+
+- not taken, or lost by atoms of its own point: *pruned*. It leaves the pool, or never enters
+  it; its outputs die in turn, so its children are judged next.
+- lost only by atoms of other points: *blocked*. It is put into the pool if need be and stays
+  there, where it can be seen and stalls the run.
+- otherwise a verdict it had is withdrawn; if it had been pooled, or an atom of it is true, it
+  is spawned, else it comes on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
+from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
+from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.evaluation import (
+    leaf_value,
+    member_value,
+    output_value,
+    outside_value,
+    prune_value,
+    task_values,
+    worth,
+)
+from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.propagation import (
+    consider_level,
+    count_member,
+    evaluate_children,
+    merge,
+)
+from tidewheel.core.sched.spawn import leave, settle, spawn
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    Verdict,
+    VerdictKind,
+)
+
+ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
+CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
+
+Cause = tuple[Point, str, str]
+
+
+def evaluate_all(context: StepContext) -> None:
+    """Judge every task that is to be judged, and those that have to be judged because of it."""
+    if not context.plan.policy.deaths_are_judged:
+        context.to_evaluate.clear()
+        context.to_seek_blocked.clear()
+    rounds = 0
+    while context.to_evaluate or context.to_seek_blocked:
+        rounds += 1
+        if not context.to_evaluate:
+            seek_blocked(context)
+            rounds = 0
+        elif rounds > ROUNDS_MAX:
+            # What is not taken may have no end where a graph has none: the run will come there.
+            rounds = 0
+            if _is_far_ahead(context):
+                context.pool.ahead.update(dict.fromkeys(context.to_evaluate))
+                context.to_evaluate.clear()
+        todo = dict.fromkeys(context.to_evaluate)
+        context.to_evaluate.clear()
+        for key, flow in todo:
+            _judge(context, key, flow)
+
+
+def _is_far_ahead(context: StepContext) -> bool:
+    """Whether all that is still to be judged lies where nothing was admitted yet."""
+    pool = context.pool
+    last = pool.last_admitted() + context.plan.lead
+    return all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate)
+
+
+def _judge(context: StepContext, key: Key, flow: int) -> None:
+    task = context.pool.tasks.get(key)
+    if task is not None and (flow in task.flows or not task.flows):
+        # Of one that runs alone its flows are judged when it has left.
+        _evaluate_pooled(context, task)
+    else:
+        _evaluate_absent(context, context.pool.node(key[1]), key[0], flow)
+
+
+def may_be_pruned(task: PooledTask) -> bool:
+    """Only what waits for parents, was not submitted, and nobody has helped by hand."""
+    return bool(
+        task.stage is JobPhase.WAITING
+        and task.missing
+        and task.flows
+        and not task.manual
+        and not task.satisfied_by_hand
+        and SUBMITTED not in task.outputs
+    )
+
+
+def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
+    if not may_be_pruned(task):
+        return
+    pool, node, point = context.pool, task.plan, task.point
+    overall, own = task_values(pool, node, point, task.flows, task.true)
+    death = prune_value(pool, overall, own)
+    if death is not None:
+        cause = _cause(pool, node, point, task.flows, death)
+        leave(context, task)
+        verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=True)
+        _prune(context, node, point, task.flows, verdict)
+        return
+    blocked = overall is AtomValue.LOST
+    if blocked is not task.blocked:
+        task.blocked = blocked
+        if blocked:
+            cause = _cause(pool, node, point, task.flows, AtomValue.LOST)
+            text = f"{context.name_of(task.key)} is blocked: needs {_text(context, cause)}"
+            context.notice("blocked", task.key, text)
+        settle(context, task)
+
+
+def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    pool = context.pool
+    if not may_spawn(pool, flow, point) or not node.is_at(point):
+        return
+    memory = pool.recall(point, node.name)
+    old = None if memory is None else memory.verdicts.get(flow)
+    if old is not None and old.kind is not VerdictKind.PRUNED:
+        return
+    taken_out = memory is not None and flow in memory.spawned and not (old and old.pooled)
+    if taken_out and flow in flows_it_ran_in(pool, (point, node.name)):
+        return
+    flows = frozenset({flow})
+    overall, own = task_values(pool, node, point, flows)
+    death = prune_value(pool, overall, own)
+    if death is not None:
+        if old is None or old.death is not death:
+            cause = _cause(pool, node, point, flows, death)
+            pooled = old is not None and old.pooled
+            verdict = Verdict(VerdictKind.PRUNED, death, cause=cause, pooled=pooled)
+            _prune(context, node, point, flows, verdict)
+        else:
+            _renew_cause(context, node, point, flow, old)
+        return
+    if old is not None:
+        restore(context, node, point, flow)
+    if taken_out:
+        return
+    if old is not None and (old.pooled or _has_true_atom(pool, node, point, flows)):
+        _bring_back(context, node, point, flow)
+        return
+    pooled_now = (point, node.name) in pool.tasks
+    if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
+        _evaluate_pooled(context, spawn(context, node, point, flows))
+        consider_level(context, node, point, flows)
+
+
+def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    """A task that was pruned may run after all; where another flow is, it joins that."""
+    key, flows = (point, node.name), frozenset({flow})
+    pooled = context.pool.tasks.get(key)
+    if pooled is not None:
+        merge(context, pooled, flows)
+        return
+    spawn(context, node, point, flows)
+    context.notice("back", key, f"{context.name_of(key)} is back")
+    consider_level(context, node, point, flows)
+
+
+def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
+    """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
+
+    What asks for a parent off its sequence shows when its point comes within the limit.
+    """
+    looked_at = pool.run.looked_at
+    far = looked_at is None or point > looked_at[1]
+    by_others, by_fixed = AtomValue.TRUE, AtomValue.TRUE
+    for arrow, _ in node.arrows_at(point):
+        values, fixed_values = [], []
+        for leaf in arrow.leaves:
+            value = leaf_value(pool, leaf, point, flows)
+            if value is AtomValue.LOST and far and _is_off(pool, leaf, point):
+                value = AtomValue.OPEN
+            fixed_values.append(value)
+            fixed = value is AtomValue.LOST and leaf.absolute is not None
+            values.append(AtomValue.OPEN if fixed else value)
+        by_others = min(by_others, worth(arrow.expression, values))
+        by_fixed = min(by_fixed, worth(arrow.expression, fixed_values))
+    if by_others is AtomValue.LOST:
+        return True
+    return by_fixed is AtomValue.LOST and not is_shown(pool, node, point, flows)
+
+
+def _is_off(pool: TaskPool, leaf: IndexedAtom, point: Point) -> bool:
+    """Whether a leaf asks for somebody who is never there."""
+    parent = leaf.parent_point(point, pool.plan.initial)
+    return leaf.absolute is None and any(
+        not pool.node(name).is_at(parent) for name in names_of(leaf)
+    )
+
+
+def _prune(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
+) -> None:
+    mark_unreachable(context, node, point, flows, verdict)
+    if verdict.death is AtomValue.LOST:
+        key = (point, node.name)
+        context.notice("lost", key, chain_text(context.pool, key, min(flows)))
+
+
+def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
+    found_inside = False
+    for arrow, _ in node.arrows_at(point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            if outside_value(pool, leaf, parent, flows) is not None:
+                continue
+            found_inside = True
+            if leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
+                return True
+    return not found_inside
+
+
+def _renew_cause(
+    context: StepContext, node: IndexedNode, point: Point, flow: int, old: Verdict
+) -> None:
+    """A task that is dead still may be so for another reason than at first."""
+    causes = list(_causes(context.pool, node, point, frozenset({flow}), old.death))
+    if old.cause not in causes:
+        memory = context.pool.remember(point, node.name)
+        memory.verdicts[flow] = old._replace(cause=causes[0])
+        context.touched.memory[(point, node.name)] = None
+
+
+def _cause(
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
+) -> Cause:
+    """The first dead atom that explains a verdict."""
+    return next(_causes(pool, node, point, flows, death))
+
+
+def _causes(
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
+) -> Iterator[Cause]:
+    for arrow, _ in node.arrows_at(point):
+        for leaf in arrow.leaves:
+            if leaf_value(pool, leaf, point, flows) is death:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                yield (parent, *_dead_part(pool, leaf, parent, flows))
+
+
+def _dead_part(
+    pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
+) -> tuple[str, str]:
+    if leaf.group is None:
+        return leaf.node, leaf.output
+    dead = (
+        member
+        for member in leaf.group.members
+        if member_value(pool.recall(parent, member), leaf.group, flows) <= AtomValue.LOST
+    )
+    return next(dead, leaf.group.family), leaf.output
+
+
+def _text(context: StepContext, cause: Cause) -> str:
+    return f"{context.name_of(cause[:2])}:{cause[2]}"
+
+
+def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
+    """Why a task will not run, back to the end that caused it."""
+    plan = pool.plan
+    parts: list[str] = []
+    for here, verdict in _chain(pool, key, flow):
+        name = f"{plan.text(here[0])}/{here[1]}"
+        if verdict is None:
+            parts.append(_outside_text(pool, here))
+        elif verdict.cause is None:
+            parts.append(_end_text(pool, here, verdict))
+        else:
+            point, parent, output = verdict.cause
+            verb = "will not run: needs" if len(parts) == 0 else "needs"
+            parts.append(f"{name} {verb} {plan.text(point)}/{parent}:{output}")
+    return "; ".join(part for part in parts if part)
+
+
+def failed_cause(pool: TaskPool, key: Key, flow: int) -> Key | None:
+    """The task whose failure is why another will not run; None: it is something else."""
+    *_, (cause, verdict) = _chain(pool, key, flow)
+    if verdict is None or verdict.kind is not VerdictKind.FINISHED:
+        return None
+    return None if verdict.ended == SUCCEEDED else cause
+
+
+def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
+    """A task and what it was condemned by, up to one that was condemned by no other."""
+    here: Key | None = key
+    for _ in range(CHAIN_MAX):
+        if here is None:
+            return
+        memory = pool.recall(*here)
+        verdict = None if memory is None else memory.verdicts.get(flow)
+        yield here, verdict
+        here = None if verdict is None or verdict.cause is None else verdict.cause[:2]
+
+
+def _outside_text(pool: TaskPool, key: Key) -> str:
+    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    if pool.plan.final is not None and key[0] > pool.plan.final:
+        return f"{name} is beyond the final point"
+    node = pool.plan.nodes.get(key[1])
+    known = node is None or node.is_at(key[0])
+    return "" if known else f"there is no {name}"
+
+
+def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
+    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    if verdict.kind is not VerdictKind.FINISHED:
+        return f"{name} was {verdict.kind}"
+    if verdict.ended == SUCCEEDED:
+        return f"{name} succeeded without it"
+    node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
+    handlers = [
+        f"{pool.plan.text(child.point)}/{child.node.name}"
+        for child in (() if node is None else dependents(pool, node, key[0], verdict.ended))
+    ]
+    handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
+    return f"{name} {verdict.ended}{handled}"
+
+
+FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
+
+
+def finished_as(ended: str) -> Verdict:
+    """The verdict on a task that ended completely, but did not succeed."""
+    return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
+
+
+def mark_unreachable(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
+) -> None:
+    """Nothing more will come of a task in these flows: its unmade outputs die there."""
+    memory = context.pool.remember(point, node.name)
+    verdicts = memory.verdicts
+    for flow in flows:
+        verdicts[flow] = verdict
+    context.touched.memory[(point, node.name)] = None
+    if node.heard and context.plan.policy.deaths_are_judged:
+        made = memory.made
+        for output in node.heard:
+            if made.get(output) != flows:
+                reevaluate_dependents(context, node, point, flows)
+                break
+
+
+def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    """Take a verdict back: what died by it is open again."""
+    del context.pool.remember(point, node.name).verdicts[flow]
+    context.touched.memory[(point, node.name)] = None
+    if context.plan.policy.deaths_are_judged:
+        reevaluate_dependents(context, node, point, frozenset({flow}))
+
+
+def reevaluate_dependents(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows
+) -> None:
+    """Have the children judged whose atoms of this task are not true."""
+    key = (point, node.name)
+    memory = context.pool.remember(point, node.name)
+    for output in node.heard:
+        made = memory.made.get(output)
+        unmade = flows - made if made is not None else flows
+        if not unmade:
+            continue
+        for link in node.links.get(output, ()):
+            evaluate_children(context, link, point, unmade)
+        for group in node.groups.get(output, ()):
+            count_member(context, group, key, unmade)
+        for link in node.absolute.get((point, output), ()):
+            for flow in sorted(unmade):
+                value = output_value(memory, output, frozenset({flow}))
+                settle_absolute(context, link, flow, value)

@@ -1,0 +1,247 @@
+"""How tasks come into the pool when an output they wait for is made (SEMANTICS §4.4, 4.5).
+
+A task is spawned once per flow, whatever its parents do later: the memory of what was spawned
+outlives the pool entry. It starts with every atom already recorded in its own flows, so it does
+not matter which parent was first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.interval import Interval, add
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedNode
+from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
+from tidewheel.core.sched.evaluation import absolute_key, is_true, leaf_value
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, PooledTask, PoolState
+
+if TYPE_CHECKING:
+    from tidewheel.core.sched.persistence import PooledTaskRow
+
+# What a task waits for besides xtriggers; no label of one can have a hyphen.
+CLOCK = "clock-trigger"
+EXPIRY = "clock-expire"
+RETRY = "retry-delay"
+MESSAGE = "message/"
+TIMERS = (CLOCK, RETRY)
+POINTS_SEARCHED_MAX = 1_000  # for the next one that a lost atom at a fixed point blocks
+POINTS_MAX = 100  # that may hold tasks which count, unless a future offset needs more
+
+
+_TRUE = AtomValue.TRUE
+_STAGE_WAITING, _STAGE_INCOMPLETE = JobPhase.WAITING, JobPhase.INCOMPLETE
+_WAITING, _UNRELEASED, _PENDING = PoolState.WAITING, PoolState.UNRELEASED, PoolState.PENDING
+_HELD, _READY, _ACTIVE = PoolState.HELD, PoolState.READY, PoolState.ACTIVE
+_INCOMPLETE, _BLOCKED = PoolState.INCOMPLETE, PoolState.BLOCKED
+
+
+def standing_of(task: PooledTask | PooledTaskRow) -> PoolState:
+    """Why a task is in the pool."""
+    if task.stage is not _STAGE_WAITING:
+        return _INCOMPLETE if task.stage is _STAGE_INCOMPLETE else _ACTIVE
+    if task.held:
+        return _HELD
+    if not task.missing:
+        if not task.admitted:
+            return _UNRELEASED
+        return _PENDING if task.waits else _READY
+    if task.blocked:
+        return _BLOCKED
+    return _PENDING if task.waits and task.admitted else _WAITING
+
+
+def settle(context: StepContext, task: PooledTask) -> None:
+    """Count a task anew after a change; one that became ready joins its limit group."""
+    standing = standing_of(task)
+    if standing is not task.standing:
+        context.pool.stand(task, standing)
+        if standing is _READY:
+            context.ready.append(task)
+    context.touched.tasks[task.key] = None
+
+
+def spawn(
+    context: StepContext,
+    node: IndexedNode,
+    point: Point,
+    flows: Flows,
+    true: int = 0,
+    *,
+    head: bool = False,
+) -> PooledTask:
+    """Put a task into the pool, in these flows; `true` are atoms known to be true.
+
+    The head of a chain is admitted when it is its turn; others that lie between the base and
+    the limit need not wait for the closing of the step, unless the base may step back in it.
+    """
+    pool = context.pool
+    key = (point, node.name)
+    memory = pool.remember(point, node.name)
+    memory.spawned = memory.spawned | flows if memory.spawned else flows
+    task = PooledTask(node, key, flows, memory)
+    task.true = true
+    if node.arrows and (not true or true != node.suffices):
+        look_up(pool, task)
+        if task.missing and node.may_be_born_dead:
+            context.evaluate(key, flows)
+    if node.xtriggers or node.clock is not None or node.message:
+        _begin_waits(task)
+    run = pool.run
+    if run.held_tasks or run.hold_after is not None:
+        task.held = key in run.held_tasks or (
+            run.hold_after is not None and point > run.hold_after
+        )
+    if not head and context.base_is_firm and _is_within_limit(pool, point):
+        task.admitted = True
+        if task.waits:
+            begin_checks(context, task)
+    task.standing = standing_of(task)
+    pool.add(task)
+    if task.standing is _READY:
+        context.ready.append(task)
+    if node.expiry is not None:
+        set_expiry(context, task)
+    touched = context.touched
+    touched.tasks[key] = None
+    touched.memory[key] = None
+    return task
+
+
+def _is_within_limit(pool: TaskPool, point: Point) -> bool:
+    base, limit, stop = pool.base, pool.limit, pool.run.stop
+    return (
+        base is not None
+        and limit is not None
+        and base <= point <= limit
+        and (stop is None or point <= stop)
+        and len(pool.counted.counts) <= POINTS_MAX
+    )
+
+
+def look_up(pool: TaskPool, task: PooledTask) -> None:
+    """Make every atom true that is recorded, and count the arrows that are not true."""
+    missing = 0
+    true = task.true
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            bit = 1 << (base + leaf.number)
+            if true & bit:
+                continue
+            if leaf_value(pool, leaf, task.point, task.flows) is _TRUE:
+                true |= bit
+            elif leaf.absolute is not None:
+                pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
+        if not is_true(arrow, base, true):
+            missing += 1
+    task.true = true
+    task.missing = missing
+
+
+def look_up_in(pool: TaskPool, task: PooledTask, flows: Flows) -> None:
+    """The same, but what was made in the other flows of the task does not count."""
+    together = task.flows
+    task.flows = flows
+    look_up(pool, task)
+    task.flows = together
+
+
+def satisfy(
+    context: StepContext, task: PooledTask, arrow: IndexedArrow, base: int, number: int
+) -> None:
+    """An atom of a pooled task became true."""
+    bit = 1 << (base + number)
+    if task.true & bit:
+        return
+    was_true = not arrow.is_conjunction and is_true(arrow, base, task.true)
+    task.true |= bit
+    if task.missing and not was_true and is_true(arrow, base, task.true):
+        task.missing -= 1
+        if not task.missing:
+            task.blocked = False
+        settle(context, task)
+    else:
+        context.touched.tasks[task.key] = None
+    if task.blocked:
+        context.evaluate(task.key, task.flows)
+
+
+def leave(context: StepContext, task: PooledTask) -> None:
+    """Take a task out of the pool; its timers and checks go with it."""
+    context.pool.dismiss(task)
+    key = task.key
+    context.touched.tasks[key] = None
+    memory = task.memory
+    if memory.submits != task.submit:
+        memory.submits = task.submit
+        context.touched.memory[key] = None
+    if task.waits and task.admitted:
+        for name in task.waits:
+            timer = name in TIMERS
+            context.effects.append((CancelTimer if timer else DropXtrigger)(key, name))
+    if task.plan.expiry is not None and task.stage is _STAGE_WAITING:
+        context.effects.append(CancelTimer(key, EXPIRY))
+    if not task.admitted or task.plan.in_sequence:
+        context.chains_to_advance.append(task)
+    if task.blocked and task.plan.waits_for_absolute:
+        # What an absolute atom blocks shows once; now the next one has to.
+        context.to_seek_blocked.extend(
+            (task.plan, flow, task.point, POINTS_SEARCHED_MAX) for flow in task.flows
+        )
+    flows = context.pool.flow_counts
+    if len(flows) > 1 or not task.flows:
+        # While it was here, nothing of it could come, or be blocked, in other flows.
+        context.to_evaluate.extend((key, flow) for flow in flows if flow not in task.flows)
+    held = context.pool.run.held_tasks
+    if key in held:
+        del held[key]
+        context.touched.run = True
+
+
+def no_longer_waits(context: StepContext, task: PooledTask, name: str) -> None:
+    """An xtrigger or a timer is over; what its chain waited for may be, too."""
+    del task.waits[name]
+    if task.admitted and name in task.plan.in_sequence and not keeps_its_place(task):
+        context.chains_to_advance.append(task)
+
+
+def keeps_its_place(task: PooledTask) -> bool:
+    """Whether the next instance of its chain waits for a sequential xtrigger of this one."""
+    return not task.plan.in_sequence.isdisjoint(task.waits)
+
+
+def begin_checks(context: StepContext, task: PooledTask) -> None:
+    """Ask for what a admitted task waits for besides its parents."""
+    key = task.key
+    for name in task.waits:
+        if name == CLOCK:
+            at = clock_at(context.pool, task.point, task.plan.clock)
+            context.effects.append(SetTimer(key, CLOCK, at))
+        else:
+            context.effects.append(CheckXtrigger(key, name))
+
+
+def _begin_waits(task: PooledTask) -> None:
+    node = task.plan
+    for sequence, label in node.xtriggers:
+        if sequence.has(task.point):
+            task.waits[label] = None
+    if node.clock is not None:
+        task.waits[CLOCK] = None
+    if node.message:
+        task.waits[MESSAGE + node.message] = None
+
+
+def set_expiry(context: StepContext, task: PooledTask) -> None:
+    """Ask to be told when its time has passed."""
+    at = clock_at(context.pool, task.point, task.plan.expiry)
+    context.effects.append(SetTimer(task.key, EXPIRY, at))
+
+
+def clock_at(pool: TaskPool, point: Point, after: Interval | None) -> Instant:
+    assert after is not None
+    style = pool.plan.graph.cycling.style
+    return Instant(float(add(style.calendar, point, after, style.utc_offset_minutes)))

@@ -1,0 +1,167 @@
+"""What a task is worth to its children, and what is known of it in and out of the pool.
+
+Two things are kept apart. A `Task` is an entry of the pool: something that still can or must
+happen. A `Memory` is what a run knows of a (point, name) whether it is pooled or not: the flows
+in which it was spawned, the outputs it made in them and how it ended there. Children never look
+at a parent's Task, only at its Memory; so a parent may leave the pool at once, and a child that
+comes late starts with everything already recorded (SEMANTICS §4.4, 4.5).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidewheel.core.cycling.calendar import Point
+
+if TYPE_CHECKING:
+    from tidewheel.core.sched.dependency_index import IndexedNode
+
+Key = tuple[Point, str]
+Flows = frozenset[int]
+
+NO_FLOW: Flows = frozenset()
+FIRST_FLOW: Flows = frozenset({1})
+
+
+class AtomValue(IntEnum):
+    """What an atom or a condition is worth: AND is the minimum, OR the maximum."""
+
+    NOT_TAKEN = 0
+    LOST = 1
+    OPEN = 2
+    TRUE = 3
+
+
+class JobPhase(IntEnum):
+    """Where a pooled task is between spawning and leaving."""
+
+    WAITING = 0
+    PREPARING = 1  # its submission is in the queue
+    SUBMITTED = 2
+    RUNNING = 3
+    INCOMPLETE = 4  # ended, not complete (SEMANTICS §3)
+
+
+class PoolState(IntEnum):
+    """Why a pooled task is there. All but WAITING hold the runahead base (SEMANTICS §4.3)."""
+
+    WAITING = 0  # only for parents
+    UNRELEASED = 1  # nothing is missing but the runahead limit; people read this word
+    PENDING = 2  # for an xtrigger or a timer
+    HELD = 3
+    READY = 4  # waits for room in its limit group, or for the run to be resumed
+    ACTIVE = 5
+    INCOMPLETE = 6
+    BLOCKED = 7  # needs something of another point that is lost (SEMANTICS §5)
+
+
+# Looking up a member of an enum costs more than making a tuple, so hot code names them once.
+_STAGE_FIRST = JobPhase.WAITING
+_STANDING_FIRST = PoolState.WAITING
+
+
+class VerdictKind(StrEnum):
+    """Why nothing more will come of a task in a flow."""
+
+    FINISHED = "finished"
+    PRUNED = "pruned"
+    SUICIDE = "removed by suicide"
+    REMOVED = "removed"
+
+
+class Verdict(NamedTuple):
+    """What became of a task in one flow. `death` is what its unmade outputs are worth."""
+
+    kind: VerdictKind
+    death: AtomValue
+    # How it ended, or what it needed that died: (point, name, output).
+    ended: str = ""
+    cause: tuple[Point, str, str] | None = None
+    # Whether it was in the pool when it was pruned: then it comes back there.
+    pooled: bool = False
+
+
+class TaskHistory:
+    """What is remembered of a (point, name), by flow. Mutable, owned by the pool."""
+
+    __slots__ = ("held_back", "made", "spawned", "submits", "verdicts")
+
+    def __init__(self) -> None:
+        self.spawned: Flows = NO_FLOW
+        self.made: dict[str, Flows] = {}
+        self.verdicts: dict[int, Verdict] = {}
+        self.submits = 0
+        # Outputs of a task triggered with --wait: they are made when another flow arrives.
+        self.held_back: tuple[str, ...] = ()
+
+    def copy(self) -> TaskHistory:
+        """For somebody else to change."""
+        other = TaskHistory()
+        other.spawned, other.submits = self.spawned, self.submits
+        other.made, other.verdicts = dict(self.made), dict(self.verdicts)
+        other.held_back = self.held_back
+        return other
+
+
+class PooledTask:
+    """A task in the pool. Mutable, owned by the pool; what leaves the core is a `TaskRow`.
+
+    `true` has a bit for every atom that is true, `missing` counts the arrows that are not;
+    `waits` are the names of xtriggers and timers that are still open.
+    """
+
+    __slots__ = (
+        "admitted",
+        "blocked",
+        "by_hand",
+        "ended",
+        "flow_wait",
+        "flows",
+        "held",
+        "key",
+        "manual",
+        "memory",
+        "missing",
+        "order",
+        "outputs",
+        "plan",
+        "point",
+        "satisfied_by_hand",
+        "stage",
+        "standing",
+        "submit",
+        "submit_try",
+        "true",
+        "try_number",
+        "waits",
+    )
+
+    def __init__(self, plan: IndexedNode, key: Key, flows: Flows, memory: TaskHistory) -> None:
+        self.plan = plan
+        self.key = key
+        self.point = key[0]
+        self.flows = flows
+        self.memory = memory  # its own; children read it
+        self.stage = _STAGE_FIRST
+        self.standing = _STANDING_FIRST
+        self.true = 0
+        self.missing = 0
+        self.waits: dict[str, None] = {}
+        self.outputs: dict[str, None] = {}
+        self.by_hand: tuple[str, ...] = ()  # outputs completed by an operator
+        self.admitted = False
+        self.held = False
+        self.blocked = False
+        self.manual = False  # triggered by hand and not ended since
+        self.satisfied_by_hand = False  # set --pre: is not pruned
+        self.flow_wait = False  # runs now, flows on when another flow arrives
+        self.ended = ""
+        self.submit = memory.submits
+        self.try_number = 1
+        self.submit_try = 1
+        self.order = 0  # of becoming ready
+
+    @property
+    def is_active(self) -> bool:
+        return JobPhase.WAITING < self.stage < JobPhase.INCOMPLETE
