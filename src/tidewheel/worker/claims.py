@@ -30,11 +30,11 @@ from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.attempt_table import Workplace
 from tidewheel.worker.attempts import Attempt, StopReason
+from tidewheel.worker.claimer import OpenQueues
+from tidewheel.worker.host_health import Trouble
 from tidewheel.worker.jobs import Jobs
-from tidewheel.worker.open_queues import OpenQueues
-from tidewheel.worker.trouble import Trouble
-from tidewheel.worker.workplace import Workplace
 
 CLAIMED_PER_CALL_MAX = 1_000
 DUE_SECONDS_MIN = 0.001  # clocks differ by so much that to ask sooner would be in vain

@@ -16,8 +16,8 @@ from tidewheel.services.home_folders import (
     submission_directory,
 )
 from tidewheel.worker.attempts import Attempt, AttemptKey, Listener
+from tidewheel.worker.capacity import Room
 from tidewheel.worker.heartbeats import LeaseBook
-from tidewheel.worker.room import Room
 
 Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
 

@@ -20,14 +20,25 @@ from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.engine import policy
-from tidewheel.runners.engine.compose_text import Document, read_compose_text, read_resolved
-from tidewheel.runners.engine.names import NAME_LENGTH_MAX, Tags, project_name
-from tidewheel.runners.engine.policy_mounts import SOCKETS, Ground, is_below, mount_of
-from tidewheel.runners.engine.program import Cli
-from tidewheel.runners.engine.project import Condition, Engine, Plan, StageWishes
-from tidewheel.runners.engine.said import SAY, SPEC, prefix_of
-from tidewheel.runners.engine.stage_spec import BadStage, StageSpec, read_stage_spec
+from tidewheel.runners.containers import policy
+from tidewheel.runners.containers.compose_build import (
+    Document,
+    read_compose_text,
+    read_resolved,
+)
+from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
+from tidewheel.runners.containers.project import (
+    NAME_LENGTH_MAX,
+    Condition,
+    Engine,
+    ProjectPlan,
+    StageWishes,
+    Tags,
+    project_name,
+)
+from tidewheel.runners.containers.stage_spec import BadStage, StageSpec, read_stage_spec
+from tidewheel.runners.containers.stdout_protocol import SAY, SPEC, prefix_of
 from tidewheel.runners.job_directory import write_whole
 
 PLAN_NAME = "project.json"
@@ -62,7 +73,9 @@ class StageFolder:
         return self.path / "files"
 
 
-async def prepare(engine: Engine, assignment: Assignment, allowed: frozenset[str]) -> Plan:
+async def prepare(
+    engine: Engine, assignment: Assignment, allowed: frozenset[str]
+) -> ProjectPlan:
     """Write everything that ``create`` needs; BadStage says what is wrong with the task."""
     task = assignment.task
     assert task.spec is not None, "the worker asks accepts() first"
@@ -125,7 +138,7 @@ async def resolve(
     return document
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: ProjectPlan) -> str:
     """A plan as it is kept."""
     tags = plan.tags
     kept = {
@@ -144,13 +157,13 @@ def plan_text(plan: Plan) -> str:
     return json.dumps(kept)
 
 
-def read_plan(folder: StageFolder) -> Plan | None:
+def read_plan(folder: StageFolder) -> ProjectPlan | None:
     """The plan that a dead worker left; None if it had not got so far."""
     try:
         kept = json.loads(folder.plan.read_bytes())
     except (OSError, ValueError):
         return None
-    return Plan(
+    return ProjectPlan(
         tags=Tags(
             runner=kept["runner"],
             project=kept["project"],
@@ -197,7 +210,7 @@ def _places(folder: StageFolder) -> dict[str, str]:
     return {"TIDEWHEEL_JOB_FILES": str(folder.files)}
 
 
-def _ground(assignment: Assignment, folder: StageFolder, project: str, cli: Cli) -> Ground:
+def _ground(assignment: Assignment, folder: StageFolder, project: str, cli: Cli) -> HostFolders:
     folders: tuple[str, ...] = ()
     if run := assignment.environment.get(RUN_DIRECTORY):
         # Not the share folder of its point: a container of another stage that has all of share
@@ -205,7 +218,9 @@ def _ground(assignment: Assignment, folder: StageFolder, project: str, cli: Cli)
         below = ("share", read_job_name(assignment.task.id).work_folder)
         folders = tuple(f"{run}/{one}" for one in below)
     sockets = (*SOCKETS, *cli.sockets)
-    return Ground(files=str(folder.files), project=project, folders=folders, sockets=sockets)
+    return HostFolders(
+        files=str(folder.files), project=project, folders=folders, sockets=sockets
+    )
 
 
 def _check_shape(document: Document, project: str) -> None:
@@ -248,10 +263,10 @@ def _set_variables(document: Document, variables: Mapping[str, str]) -> None:
         service["environment"] = as_mapping(service.get("environment")) | told
 
 
-def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> Plan:
+def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
     services = document["services"]
     each = _replicas if engine.replicas_are_parts else _one
-    return Plan(
+    return ProjectPlan(
         tags=tags,
         prefix=prefix,
         parts={name: each(service) for name, service in services.items()},
@@ -286,7 +301,7 @@ def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
     return needs
 
 
-def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: Plan) -> dict[str, str]:
+def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: ProjectPlan) -> dict[str, str]:
     voice = {name: assignment.environment.get(name) for name in VOICE}
     told = {**_identity(assignment.task), SAY: plan.prefix}
     told |= {name: value for name, value in voice.items() if value is not None}
@@ -295,7 +310,7 @@ def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: Plan) -> dict[s
     return told
 
 
-def _mark(document: Document, plan: Plan, told: Mapping[str, str]) -> None:
+def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> None:
     """Our labels on everything, our variables in each container."""
     own, variables = literally(plan.tags.labels()), literally(told)
     for service in document["services"].values():
