@@ -11,7 +11,7 @@ from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.operator.requests import Broadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
-from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
+from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.scheduler.xtrigger_calls import RunContext, call_for
 from tidewheel.scheduler.xtrigger_watches import (
     XtriggerSettings,

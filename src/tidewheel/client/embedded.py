@@ -38,7 +38,7 @@ from tidewheel.config import (
 )
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.store import Store
-from tidewheel.runners.handlers import Handlers
+from tidewheel.runners.python.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import OnReport

@@ -25,7 +25,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.others import found_runners
+from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.services import build_monitor, driving

@@ -11,7 +11,7 @@ from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.run_log import Line
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
-from tidewheel.runners.texts import printable
+from tidewheel.runners.sanitize import printable
 from tidewheel.services.definitions.kept import unpack
 from tidewheel.services.home_folders import log_generation, log_generations
 from tidewheel.services.run_supplies import note_definition

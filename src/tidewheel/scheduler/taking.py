@@ -19,7 +19,7 @@ from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
-from tidewheel.runners.functions import Functions
+from tidewheel.runners.python.functions import Functions
 from tidewheel.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.scheduler.late_stages import LateMeans
 from tidewheel.scheduler.mail import MailSettings

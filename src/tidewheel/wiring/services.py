@@ -96,7 +96,7 @@ async def driving(  # noqa: PLR0913 - each by name
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
-    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.runners.process.processes import is_process_alive
     from tidewheel.scheduler.handlers_voice import handlers_voice
     from tidewheel.scheduler.pace import as_compatible
     from tidewheel.scheduler.run_owner import note_store, take_folder

@@ -24,9 +24,9 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
-    from tidewheel.runners.handlers import Handlers
-    from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.others import OtherRunner
+    from tidewheel.runners.messages.server import MessageServer
+    from tidewheel.runners.python.handlers import Handlers
+    from tidewheel.runners.registry import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.services.job_calls import SpeakingFor
     from tidewheel.services.service import OnReport
@@ -79,8 +79,8 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own.
     """
     from tidewheel.runners.job_environment import RunAids
-    from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.runner_parts import RunnerParts
+    from tidewheel.runners.worker_home import write_programs
     from tidewheel.worker.shift import Host
     from tidewheel.worker.worker import Worker
 
@@ -121,7 +121,7 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     Only workers of one home know each other: what another keeps elsewhere, its jobs and their
     files, cannot be found from here, and would be taken for something that never started.
     """
-    from tidewheel.runners.home_identity import home_id
+    from tidewheel.runners.worker_home import home_id
 
     place = f"@{home_id(home)}"
     own = this_process()
@@ -140,7 +140,7 @@ async def _messages(
     message_bytes_max: int,
     afar: _Afar | None,
 ) -> MessageServer:
-    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.messages.server import MessageServer
     from tidewheel.services.job_calls import JobCalls
 
     calls = JobCalls(
@@ -155,8 +155,8 @@ async def _messages(
 
 
 def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
-    from tidewheel.runners.shell import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
+    from tidewheel.runners.process.usage import UsageSampler
+    from tidewheel.runners.shell.runner import ShellRunner
 
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
@@ -168,7 +168,7 @@ def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) 
 def _others(
     stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts
 ) -> list[OtherRunner]:
-    from tidewheel.runners.others import open_runner, stop_runners
+    from tidewheel.runners.registry import open_runner, stop_runners
 
     others = [open_runner(name, parts) for name in settings.runners]
     stack.push_async_callback(stop_runners, others)
@@ -183,7 +183,7 @@ def _python(
 ) -> list[Runner]:
     if handlers is None:
         return []
-    from tidewheel.runners.python import PythonRunner
+    from tidewheel.runners.python.runner import PythonRunner
 
     python = PythonRunner(handlers, threads=settings.slots, message_bytes_max=message_bytes_max)
     stack.callback(python.stop)
@@ -213,8 +213,8 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     """None if the store itself is within reach."""
     if not is_remote(where):
         return None
-    from tidewheel.runners.home_identity import known_home_id
-    from tidewheel.runners.log_parts import read_part
+    from tidewheel.runners.job_logs import read_part
+    from tidewheel.runners.worker_home import known_home_id
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
     from tidewheel.worker.log_streaming import LogWay, Receipt

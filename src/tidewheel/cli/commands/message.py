@@ -97,7 +97,7 @@ def _send(
     from pathlib import Path
 
     from tidewheel.errors import Unavailable
-    from tidewheel.runners.message_client import MESSAGE_LIMIT, Delivery, send_message
+    from tidewheel.runners.messages.client import MESSAGE_LIMIT, Delivery, send_message
 
     if not directory:
         return _say_to_server(text, output, progress)
@@ -126,8 +126,8 @@ def _has_voice() -> bool:
 
 def _say_to_server(text: str, output: str | None, progress: float | None) -> str:
     from tidewheel.errors import Unavailable
-    from tidewheel.runners.message_client import Delivery
-    from tidewheel.runners.message_http import own_voice
+    from tidewheel.runners.messages.client import Delivery
+    from tidewheel.runners.messages.http import own_voice
 
     voice = own_voice(os.environ)
     if voice is None:

@@ -68,7 +68,7 @@ def _speaks_through_worker() -> bool:
 
 
 def _call(call: Document) -> Document:
-    from tidewheel.runners.message_client import call_run
+    from tidewheel.runners.messages.client import call_run
 
     directory = Path(os.environ["TIDEWHEEL_JOB_DIR"])
     return call_run(directory, os.environ["TIDEWHEEL_SECRET"], call)

@@ -90,7 +90,7 @@ def _speak(texts: Iterable[str]) -> None:
     from pathlib import Path
 
     from tidewheel.errors import Refused
-    from tidewheel.runners.message_client import MESSAGE_LIMIT, send_message
+    from tidewheel.runners.messages.client import MESSAGE_LIMIT, send_message
 
     directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
     if not directory or not secret:

@@ -119,6 +119,6 @@ def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Res
 
 
 def _call(job: Job, request: Document) -> Document:
-    from tidewheel.runners.message_client import call_run
+    from tidewheel.runners.messages.client import call_run
 
     return call_run(job.directory, job.secret, request)
