@@ -17,7 +17,7 @@ from tidewheel.scheduler.handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.services.clock import SystemClock
+from tidewheel.services.wakeup import SystemClock
 
 RUN = HandledRun(name="flow/run1", owner="ada")
 

@@ -27,7 +27,7 @@ from typing import TypeVar
 from tidewheel.errors import Unavailable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.clock import Clock
-from tidewheel.services.alarm import Alarm
+from tidewheel.services.wakeup import Wakeup
 
 T = TypeVar("T")
 
@@ -83,8 +83,8 @@ class Service(ABC):
         self.name = name
         self._surroundings = surroundings
         self._clock = surroundings.clock
-        self._alarm = Alarm(surroundings.clock)
-        self._stop_alarm = Alarm(surroundings.clock)
+        self._alarm = Wakeup(surroundings.clock)
+        self._stop_alarm = Wakeup(surroundings.clock)
         self._stop_asked = False
         self._running: asyncio.Task[None] | None = None
 

@@ -28,9 +28,9 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Answer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.alarm import Alarm, within
-from tidewheel.services.crew import Crew
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.wakeup import Wakeup, within
 from tidewheel.worker.attempts import Attempt, AttemptKey, StopReason
 
 BEATS_PER_LEASE = 3
@@ -143,13 +143,13 @@ class Heartbeats(Service):
         self._worker = worker
         self._book = book
         self._stop_job = stop_job
-        self._fence_alarm = Alarm(surroundings.clock)
+        self._fence_alarm = Wakeup(surroundings.clock)
         self._store: TaskStore | None = None
         self._idle_until = 0.0
 
     async def run(self) -> None:
         self._book.on_earlier = self._on_earlier
-        crew = Crew()
+        crew = TaskGroup()
         crew.add(self._keep_fence())
         await crew.oversee(self._run_connected())
 

@@ -12,7 +12,7 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.crew import Crew
+from tidewheel.services.task_group import TaskGroup
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptKey,
@@ -44,7 +44,7 @@ class Jobs:
         self,
         runners: Sequence[Runner],
         workplace: Workplace,
-        crew: Crew,
+        crew: TaskGroup,
         clock: Clock,
         hearers: Hearers,
     ) -> None:

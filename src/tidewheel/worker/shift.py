@@ -18,8 +18,8 @@ from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Job, Runner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.crew import Crew
 from tidewheel.services.service import BACKOFF_DEFAULT, Backoff, Surroundings
+from tidewheel.services.task_group import TaskGroup
 from tidewheel.worker.adoption import Adoption, Fate, IsAlive
 from tidewheel.worker.attempts import Attempt, StopReason
 from tidewheel.worker.cancellations import Cancellations
@@ -85,7 +85,7 @@ class Shift:
         equipment: Equipment,
         worker: WorkerId,
         tasks: Path,
-        crew: Crew,
+        crew: TaskGroup,
         on_change: Callable[[], None],
         tell: Tell,
     ) -> None:

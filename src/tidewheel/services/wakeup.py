@@ -1,20 +1,32 @@
-"""Waiting with an end: for somebody's call, for a time, or for whichever comes first."""
+"""Waits with an end: for somebody's call, for a time, or for whichever comes first."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Coroutine
 from typing import TypeVar
 
 from tidewheel.errors import StoreBusy
 from tidewheel.ports.clock import Clock
 
+
+class SystemClock:
+    """Local time that only goes forward (port Clock)."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
 T = TypeVar("T")
 
 
-class Alarm:
+class Wakeup:
     """One waits, anybody rings, from any thread; a ring while nobody waits is kept.
 
     Whoever has news stores it first and rings then; the waiter is woken first and looks

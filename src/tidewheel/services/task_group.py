@@ -1,6 +1,6 @@
-"""Coroutines that work beside each other: the first that fails ends all of them.
+"""Runs coroutines beside each other: the first that fails ends all of them.
 
-Unlike ``asyncio.TaskGroup`` a crew keeps its members in the order in which they joined, so
+Unlike ``asyncio.TaskGroup`` this one keeps its members in the order in which they joined, so
 that a simulation cancels them in the same order every time, and raises the failure itself.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 
 
-class Crew:
+class TaskGroup:
     """Members may join at any time; ``oversee`` raises what any of them raised."""
 
     def __init__(self) -> None:

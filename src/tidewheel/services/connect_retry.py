@@ -1,4 +1,4 @@
-"""Opening a store that may not answer yet: a service that starts before its database waits.
+"""Opens a store that may not answer yet: a service that starts before its database waits.
 
 It says so when the reason changes and when the wait is over, not at every try.
 """
@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.alarm import Alarm
 from tidewheel.services.service import ServiceReport, Surroundings
+from tidewheel.services.wakeup import Wakeup
 
 
 async def open_patiently(
     open_store: Callable[[], Awaitable[Store]],
     surroundings: Surroundings,
-    stop: Alarm,
+    stop: Wakeup,
     stop_asked: Callable[[], bool],
     wait_seconds_max: float,
 ) -> Store | None:
