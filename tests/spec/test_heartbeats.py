@@ -19,7 +19,7 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.services.service import Surroundings
 from tidewheel.services.wakeup import SystemClock
-from tidewheel.worker.shift import Host
+from tidewheel.worker.runtime import Host
 from tidewheel.worker.worker import Worker
 
 

@@ -9,7 +9,7 @@ from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.serving import Served
-from tidewheel.worker.open_queues import OpenQueues
+from tidewheel.worker.claimer import OpenQueues
 
 
 def running(world):

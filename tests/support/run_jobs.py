@@ -16,7 +16,7 @@ from tidewheel.runners.shell.runner import ShellRunner
 from tidewheel.runners.worker_home import write_programs
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
 from tidewheel.services.home_folders import tasks_directory
-from tidewheel.worker.workplace import JobFolders
+from tidewheel.worker.attempt_table import JobFolders
 
 RUN = "flows/tide/run1"
 

@@ -52,7 +52,7 @@ from tidewheel.wiring.workers import (
     usable_cores,
     worker_name,
 )
-from tidewheel.worker.room import Machine
+from tidewheel.worker.capacity import Machine
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.run_driver import OnBatch

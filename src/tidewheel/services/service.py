@@ -77,13 +77,18 @@ class Surroundings:
 
 
 class Service(ABC):
-    """A loop over ``run_once`` that survives the world's failures."""
+    """A loop over ``run_once`` that survives the world's failures.
 
-    def __init__(self, name: str, surroundings: Surroundings) -> None:
+    ``wakeup`` is given where others know it before there is this service.
+    """
+
+    def __init__(
+        self, name: str, surroundings: Surroundings, wakeup: Wakeup | None = None
+    ) -> None:
         self.name = name
         self._surroundings = surroundings
         self._clock = surroundings.clock
-        self._alarm = Wakeup(surroundings.clock)
+        self._alarm = Wakeup(surroundings.clock) if wakeup is None else wakeup
         self._stop_alarm = Wakeup(surroundings.clock)
         self._stop_asked = False
         self._running: asyncio.Task[None] | None = None

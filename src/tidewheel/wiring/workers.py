@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tidewheel.services.job_calls import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
-    from tidewheel.worker.room import Machine
-    from tidewheel.worker.shift import ServerWays
+    from tidewheel.worker.attempt_table import Supply
+    from tidewheel.worker.capacity import Machine
+    from tidewheel.worker.runtime import ServerWays
     from tidewheel.worker.worker import Worker
-    from tidewheel.worker.workplace import Supply
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -81,7 +81,7 @@ async def built_worker(
     from tidewheel.runners.job_environment import RunAids
     from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.runners.worker_home import write_programs
-    from tidewheel.worker.shift import Host
+    from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
     handlers, around = fittings.handlers, fittings.around
@@ -217,8 +217,8 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     from tidewheel.runners.worker_home import known_home_id
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
-    from tidewheel.worker.log_streaming import LogWay, Receipt
-    from tidewheel.worker.shift import ServerWays
+    from tidewheel.worker.log_upload import LogWay, Receipt
+    from tidewheel.worker.runtime import ServerWays
 
     assert isinstance(store, RemoteStore), store
     voices = JobVoices(store_settings(where))

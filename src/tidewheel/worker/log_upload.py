@@ -1,11 +1,11 @@
-"""What jobs write, brought to a server elsewhere while they run.
+"""Brings what jobs write to a server elsewhere while they run.
 
 Theory of operation
 -------------------
 Each file of an attempt is one stream that only grows. Every second the part that the server
 does not have yet is read and sent, in chunks that say where they belong. The server answers
 where its copy ends: that, and nothing else, says where to go on. So a chunk that was lost, sent
-twice or overtaken does no harm, and whoever adopts a job asks first and goes on where the other
+twice or overtaken does no harm, and an adopter of a job asks first and goes on where the other
 left off. When the job has ended, its streams are brought to their end, however long the server
 is away; then they are forgotten. Nothing waits for a log: reports and leases have other ways.
 
@@ -23,6 +23,7 @@ from typing import NamedTuple
 from tidewheel.core.queue.lease import Holder
 from tidewheel.errors import Refused
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.wakeup import Wakeup
 from tidewheel.worker.attempts import Attempt, AttemptKey
 
 STREAMS = ("out", "err")
@@ -92,12 +93,10 @@ class _Copy:
         return all(stream.is_over for stream in self.streams)
 
 
-class LogStreams(Service):
+class LogUpload(Service):
     """Sends what all jobs of a worker write."""
 
-    def __init__(
-        self, way: LogWay, surroundings: Surroundings, on_idle: Callable[[], None]
-    ) -> None:
+    def __init__(self, way: LogWay, surroundings: Surroundings, on_idle: Wakeup) -> None:
         super().__init__("logs", surroundings)
         self._way = way
         self._on_idle = on_idle
@@ -135,7 +134,7 @@ class LogStreams(Service):
             ends = await asyncio.gather(*work, return_exceptions=True)
             self._heed_ends(some, ends)
         if self.idle and not was_idle:
-            self._on_idle()
+            self._on_idle.ring()
         return ()
 
     def _heed_ends(self, copies: Sequence[_Copy], ends: Sequence[BaseException | None]) -> None:

@@ -1,8 +1,8 @@
-"""From what attempts say to batches of reports that the store has accepted.
+"""Turns what attempts say into batches of reports that the store has accepted.
 
 Theory of operation
 -------------------
-Jobs speak from any thread into one outbox, in order. The reporter takes all there is, makes
+Jobs speak from any thread into one queue, in order. The reporter takes all there is, makes
 one report of each attempt, and sends them in one transaction. While that is under way, news
 gather for the next: an idle worker reports without delay, a busy one commits once for many.
 One batch is in the air at a time, and it is sent again, unchanged, until the store answers.
@@ -14,15 +14,24 @@ second time: messages are known by number, and a second end is refused.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tidewheel.core.queue.requests import Message, Report, Reported, UsageSample
 from tidewheel.core.queue.steps import End
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.worker.attempts import Attempt, Said, Spoken, Started, failure
+from tidewheel.worker.attempt_table import AttemptTable
+from tidewheel.worker.attempts import (
+    Attempt,
+    JobEvents,
+    Said,
+    Spoken,
+    Started,
+    StopReason,
+    failure,
+)
+from tidewheel.worker.jobs import Jobs
 
 REPORTS_PER_CALL_MAX = 1_000
 MESSAGES_PER_REPORT_MAX = 1_000
@@ -44,21 +53,15 @@ class _Draft:
         self.end: End | None = None
 
 
-class Outbox:
-    """What attempts said and the store was not told yet."""
+class Drafts:
+    """Gathers what attempts said and the store was not told yet, by attempt."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
-        self._said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
+    def __init__(self, events: JobEvents) -> None:
+        self._events = events
         self._drafts: dict[Attempt, _Draft] = {}
 
-    def put(self, attempt: Attempt, said: Said) -> None:
-        """From any thread."""
-        self._said.append((attempt, said))
-        self._wake()
-
     def take(self) -> list[tuple[Attempt, Report]]:
-        """The next batch: at most one report of each attempt."""
+        """Returns the next batch: at most one report of each attempt."""
         self._sort()
         reports = []
         for attempt in list(self._drafts)[:REPORTS_PER_CALL_MAX]:
@@ -70,12 +73,11 @@ class Outbox:
 
     @property
     def empty(self) -> bool:
-        return not self._said and not self._drafts
+        return not len(self._events) and not self._drafts
 
     def _sort(self) -> None:
-        said, drafts = self._said, self._drafts
-        for _ in range(len(said)):
-            attempt, what = said.popleft()
+        drafts = self._drafts
+        for attempt, what in self._events.take():
             if attempt.spoke_last:
                 continue
             draft = drafts.get(attempt)
@@ -131,36 +133,37 @@ def _rest(draft: _Draft) -> _Draft | None:
 
 
 class Reporter(Service):
-    """Brings the outbox to the store."""
+    """Brings the events of jobs to the store; lets go of attempts whose end it has taken."""
 
     def __init__(
         self,
         store: TaskStore,
+        attempts: AttemptTable,
+        jobs: Jobs,
         surroundings: Surroundings,
-        on_over: Callable[[Sequence[Attempt]], None],
-        on_lost: Callable[[Attempt], None],
     ) -> None:
-        super().__init__("reporter", surroundings)
+        super().__init__("reporter", surroundings, attempts.events.wakeup)
         self._store = store
-        self._on_over = on_over
-        self._on_lost = on_lost
+        self._events = attempts.events
+        self._attempts = attempts
+        self._jobs = jobs
         self._batch: list[tuple[Attempt, Report]] = []
-        self.outbox = Outbox(self.wake)
+        self._drafts = Drafts(attempts.events)
 
     @property
     def idle(self) -> bool:
         """Whether the store has been told everything."""
-        return not self._batch and self.outbox.empty
+        return not self._batch and self._drafts.empty
 
     def rest_seconds(self) -> float | None:
-        return None if self.outbox.empty else 0.0
+        return None if self._drafts.empty else 0.0
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
             # Whoever spoke first may be one of many who start in this turn of the loop, and
             # those that have little to do end in the next: their start and end go together.
             await asyncio.sleep(0)
-            self._batch = self.outbox.take()
+            self._batch = self._drafts.take()
         if not self._batch:
             return ()
         answers = await self._store.report([report for _, report in self._batch])
@@ -178,7 +181,7 @@ class Reporter(Service):
                 refusals.append(self._heed_refusal(attempt, report, answer.refused))
             if attempt.spoke_last and report.end is not None:
                 over.append(attempt)
-        self._on_over(over)
+        self._attempts.let_go(over)
         reported = self.report("attempts.reported", count=len(batch), ended=len(over))
         return [reported, *refusals]
 
@@ -188,7 +191,7 @@ class Reporter(Service):
         """A refused report changed nothing in the store; nor may it stop this worker."""
         if isinstance(refused, _SUPERSEDED):
             if report.end is None:
-                self._on_lost(attempt)
+                self._jobs.stop(attempt, StopReason.LOST, 0.0)
         elif attempt.unacceptable is None:
             self._fail(attempt, report, refused)
         return self.report(
@@ -209,4 +212,4 @@ class Reporter(Service):
         attempt.unacceptable = failure(refused.code, str(refused))
         if report.end is not None:
             attempt.spoke_last = False
-            self.outbox.put(attempt, attempt.unacceptable)
+            self._events.put(attempt, attempt.unacceptable)

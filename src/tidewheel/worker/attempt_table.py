@@ -1,4 +1,4 @@
-"""What one worker has in hands: attempts, the room they take, the leases they have."""
+"""Holds the attempts of one worker, the capacity they take, and the leases they have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
 from tidewheel.services.home_folders import (
@@ -15,9 +16,11 @@ from tidewheel.services.home_folders import (
     run_directory,
     submission_directory,
 )
-from tidewheel.worker.attempts import Attempt, AttemptKey, Listener
+from tidewheel.services.service import Surroundings
+from tidewheel.services.wakeup import Wakeup
+from tidewheel.worker.attempts import Attempt, AttemptKey, JobEvents
+from tidewheel.worker.capacity import Capacity
 from tidewheel.worker.heartbeats import LeaseBook
-from tidewheel.worker.room import Room
 
 Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
 
@@ -56,23 +59,27 @@ class JobFolders:
         return run_directory(self.home, read_job_name(task.id).run)
 
 
-class Workplace:
-    """An attempt takes its room until the store has accepted its end."""
+class AttemptTable:
+    """An attempt takes its capacity until the store has accepted its end."""
 
     def __init__(
         self,
         worker: WorkerId,
         folders: JobFolders,
         new_secret: Callable[[], str],
-        room: Room,
-        listener: Listener,
+        capacity: Capacity,
+        surroundings: Surroundings,
+        over: Wakeup,
     ) -> None:
         self.worker = worker
-        self.room = room
-        self.book = LeaseBook()
+        self.capacity = capacity
+        self.clock = surroundings.clock
+        self.book = LeaseBook(self.clock)
+        self.events = JobEvents(self.clock)
+        self._failpoint = surroundings.failpoint
         self._folders = folders
         self._new_secret = new_secret
-        self._listener = listener
+        self._over = over  # rung whenever attempts are over
         self._attempts: dict[AttemptKey, Attempt] = {}
 
     def __contains__(self, key: AttemptKey) -> bool:
@@ -80,7 +87,7 @@ class Workplace:
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
         """An attempt whose lease was asked for at that time of the local clock."""
-        return Attempt(task, self.worker, self._listener, self.book.hear_progress, asked_at)
+        return Attempt(task, self.worker, self.events, self.book.hear_progress, asked_at)
 
     def assignment(self, task: Claimed) -> Assignment:
         return Assignment(
@@ -103,11 +110,23 @@ class Workplace:
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:
             self._attempts[attempt.key] = attempt
-            self.room.take(attempt.task.resources)
+            self.capacity.take(attempt.task.resources)
         self.book.hold(attempts)
 
+    def report_end(self, attempt: Attempt, end: End | None) -> None:
+        """Hands the end to the reporter; None: the lease is not ours, so nobody is told."""
+        self._failpoint("job_exited_before_report")
+        if end is not None:
+            self.events.put(attempt, end)
+        else:
+            attempt.spoke_last = True
+            self.let_go([attempt])
+
     def let_go(self, attempts: Sequence[Attempt]) -> None:
+        """Frees what these had, tells the claimers of the machine, and wakes the worker."""
         for attempt in attempts:
             del self._attempts[attempt.key]
-            self.room.give_back(attempt.task.resources)
-        self.book.release(attempts)
+            self.capacity.give_back(attempt.task.resources)
+        self.book.strike_out(attempts)
+        self.capacity.machine.tell_freed([attempt.task.resources for attempt in attempts])
+        self._over.ring()

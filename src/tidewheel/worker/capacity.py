@@ -1,19 +1,23 @@
-"""What is free: slots of a worker, and resources of the machine that it may share with others.
+"""Counts what is free: slots of a worker, and resources of its machine.
 
 Workers of one process may share a machine. Each claims what is free at that moment, so only one
-of them claims at a time, and each hears what any of them gives back.
+of them claims at a time, and each is told what any of them gives back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from tidewheel.core.queue.resources import Resources
-from tidewheel.worker.attempts import Attempt
 
-HearRoom = Callable[[Sequence[Attempt]], None]
+
+class AwaitsCapacity(Protocol):
+    """A claimer: it asks for more tasks when something becomes free."""
+
+    def hear_freed(self, freed: Sequence[Resources]) -> None: ...
 
 
 class Machine:
@@ -21,7 +25,7 @@ class Machine:
 
     def __init__(self, capacity: Resources) -> None:
         self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
-        self._hearers: list[HearRoom] = []
+        self._claimers: list[AwaitsCapacity] = []
         self._labels = capacity.labels
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
@@ -63,14 +67,14 @@ class Machine:
     def give_back(self, asked: Resources) -> None:
         self._add(asked, 1)
 
-    def tell_room_to(self, hear: HearRoom) -> None:
-        """Whoever claims for this machine."""
-        self._hearers.append(hear)
+    def add_claimer(self, claimer: AwaitsCapacity) -> None:
+        """Tells this claimer, too, what becomes free."""
+        self._claimers.append(claimer)
 
-    def tell_room(self, attempts: Sequence[Attempt]) -> None:
-        """These have given back what they had."""
-        for hear in self._hearers:
-            hear(attempts)
+    def tell_freed(self, freed: Sequence[Resources]) -> None:
+        """Tells all claimers what attempts that are over have given back."""
+        for claimer in self._claimers:
+            claimer.hear_freed(freed)
 
     def _add(self, asked: Resources, sign: int) -> None:
         if asked.cpu:
@@ -87,7 +91,7 @@ class Machine:
             del self._shared[asked.nodes]
 
 
-class Room:
+class Capacity:
     """The slots of one worker on a machine."""
 
     def __init__(self, slots: int, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""What keeps a worker from starting jobs, and when it tries again.
+"""Remembers what keeps a worker from starting jobs, and when it tries again.
 
 A full disk is the worker's trouble, not the task's. The task goes back without a failure; the
 worker takes no other until a back-off has passed, and then one, to see whether it can.
@@ -7,27 +7,42 @@ worker takes no other until a back-off has passed, and then one, to see whether 
 from __future__ import annotations
 
 import math
-from random import Random
 
-from tidewheel.ports.clock import Clock
-from tidewheel.services.service import Backoff
+from tidewheel.services.service import Backoff, ServiceReport, Surroundings
+from tidewheel.services.wakeup import Wakeup
 
+CLAIMS = "claims"  # the service that rests while the host is in trouble
 PATIENCE = Backoff(first_seconds=2.0, seconds_max=60.0)
 
 
-class Trouble:
-    """Used from the worker's loop alone."""
+class HostHealth:
+    """Jobs and runners say what they meet, claims ask; from the worker's loop alone."""
 
-    def __init__(self, clock: Clock, chance: Random) -> None:
-        self._clock = clock
-        self._chance = chance
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._clock = surroundings.clock
+        self._chance = surroundings.chance
+        self._on_report = surroundings.on_report
+        self.claims_wakeup = Wakeup(surroundings.clock)  # rung when a claim may be tried
         self._failures = 0
         self._retry_at = -math.inf  # a local clock may begin anywhere
         self.text: str | None = None  # None: all is well
         self.text_told: str | None = None  # what the store knows
 
-    def hear(self, text: str | None) -> bool:
-        """A job could not be started, or one was (None); whether that is news."""
+    def hear(self, text: str | None) -> None:
+        """Notes that a job could not be started on this host, or could again (None)."""
+        if not self._note(text):
+            return
+        if text is None:
+            self._tell("worker.able")
+        else:
+            self._tell("worker.unable", error=text, delay_seconds=self.rest_seconds)
+        self.claims_wakeup.ring()
+
+    def _tell(self, event: str, **facts: object) -> None:
+        self._on_report(ServiceReport(service=CLAIMS, event=event, facts=facts))
+
+    def _note(self, text: str | None) -> bool:
+        """Whether that is news."""
         if text is None:
             is_news = self.text is not None
             self.text, self._failures, self._retry_at = None, 0, -math.inf
