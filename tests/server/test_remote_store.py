@@ -10,7 +10,13 @@ from tests.support.patience import allowed
 from tidewheel import AsyncClient, Client, Worker
 from tidewheel.config import Credentials, StoreSettings
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import HostProcess, NewWorker, Page, TaskFilter, UsageSample
+from tidewheel.core.queue.requests import (
+    HostProcess,
+    KeysetPage,
+    NewWorker,
+    TaskFilter,
+    UsageSample,
+)
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable
@@ -137,8 +143,8 @@ def test_a_list_longer_than_a_page_comes_whole_and_in_order(server, client):
 
     async def work(store):
         await store.submit(tasks)
-        found = await store.list_tasks(TaskFilter(queue="pages"), Page(count=10_000))
-        some = await store.list_tasks(TaskFilter(queue="pages"), Page(count=1_020))
+        found = await store.list_tasks(TaskFilter(queue="pages"), KeysetPage(count=10_000))
+        some = await store.list_tasks(TaskFilter(queue="pages"), KeysetPage(count=1_020))
         return [task.id for task in found], [task.id for task in some]
 
     everything, some = do(server, client, work)

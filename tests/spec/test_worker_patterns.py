@@ -5,10 +5,10 @@ import pytest
 from tests.kit.scripted_runner import Script
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.serving import Served
 from tidewheel.worker.claimer import OpenQueues
 
 

@@ -17,10 +17,10 @@ from tidewheel.config import (
     home_directory,
     monitor_settings,
 )
-from tidewheel.core.operator.commands import Stop, command_text
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.end_reasons import Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.verbs import Stop, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable

@@ -21,20 +21,19 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from tidewheel.config import WorkerSettings
-from tidewheel.core.queue.access import RUN_QUEUE, matches
+from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Abilities,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    Page,
+    KeysetPage,
     Report,
     TaskFilter,
     Wake,
 )
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
@@ -328,7 +327,7 @@ class Claimer(Service):
         """A claim whose answer got lost must not cost its tasks a lapse each."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, Page(count=count_max))
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
         unknown = [view for view in held if (view.id, view.attempt) not in self._attempts]
         if unknown:
             await self._store.report([self._yield_unstarted(view) for view in unknown])

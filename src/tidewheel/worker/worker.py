@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.config import OnStop, WorkerSettings
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.requests import NewWorker
-from tidewheel.core.queue.serving import Served
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore

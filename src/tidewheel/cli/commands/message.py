@@ -15,7 +15,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.target import Target
-    from tidewheel.core.operator.commands import Message
+    from tidewheel.core.operator.verbs import Message
 
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"
 JOB_RUN, JOB_NAME = "TIDEWHEEL_WORKFLOW_ID", "TIDEWHEEL_TASK_JOB"
@@ -152,7 +152,7 @@ def _speak_for_another(
         raise click.UsageError("only a job itself knows its progress")
 
     def asked(target: Target) -> Message:
-        from tidewheel.core.operator.commands import Message
+        from tidewheel.core.operator.verbs import Message
 
         if not target.rest:
             raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tidewheel.client import AsyncClient
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 Document = dict[str, object]
 
@@ -35,7 +35,7 @@ def run_named(workflow: str) -> str:
 
 def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
     """What the run answers; a refusal is raised. Inside a job nobody has to `wait` for it."""
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     run, body = run_named(workflow), json.loads(command_text(command))
     if _speaks_through_worker():

@@ -81,7 +81,7 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
     from tidewheel.cli.cylc.asking import give
-    from tidewheel.core.operator.commands import Message
+    from tidewheel.core.operator.verbs import Message
 
     give(workflow, Message(id=job, texts=tuple(texts)))
 

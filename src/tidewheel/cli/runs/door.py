@@ -17,7 +17,7 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 JOB_DIRECTORY, JOB_SECRET, JOB_RUN = (
     "TIDEWHEEL_JOB_DIR",
@@ -92,7 +92,7 @@ def give(
     """
     import json
 
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     job = this_job(session)
     if job is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.operator.job_names import LATEST, read_job_name
+from tidewheel.core.operator.names import LATEST, read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
