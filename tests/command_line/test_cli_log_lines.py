@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.runner_conformance import claimed
 from tidewheel.cli.journal import Journal
-from tidewheel.runners.engine.stage_spec import stand_in
+from tidewheel.runners.containers.stage_spec import stand_in
 
 FAILING = """
 import logging, sys

@@ -7,10 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tidewheel.runners.containers.compose import ComposeEngine
-from tidewheel.runners.containers.docker_cli import Cli
-from tidewheel.runners.containers.policy import ALLOWABLE
-from tidewheel.runners.containers.runner import EngineRunner
 
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.container_engine import DOCKER
@@ -18,6 +14,10 @@ from tests.support.stages import compose_text, opened_runner, service, stage_spe
 from tidewheel.core.operator.names import RUN_DIRECTORY
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
+from tidewheel.runners.containers.compose import ComposeEngine
+from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.policy import ALLOWABLE
+from tidewheel.runners.containers.runner import EngineRunner
 
 BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
 AT_ONCE = 6

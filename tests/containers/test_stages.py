@@ -21,7 +21,7 @@ from tests.support.stages import (
     stage_spec,
 )
 from tidewheel.core.queue.steps import Ending
-from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name
+from tidewheel.runners.containers.project import NAME_LENGTH_MAX, project_name
 
 KINDS = ("compose", "swarm")
 pytestmark = pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from tests.support.slurm_stage import (
 )
 from tidewheel.core.queue.steps import Ending
 from tidewheel.errors import RunnerUnable
-from tidewheel.runners.slurm.record import make_void, read_record
+from tidewheel.runners.slurm.job import make_void, read_record
 
 TIMED_OUT = (
     "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"

@@ -7,13 +7,13 @@ import signal
 import pytest
 
 from tests.support.patience import eventually
-from tidewheel.runners.functions import (
+from tidewheel.runners.process.table import read_row
+from tidewheel.runners.python.functions import (
     FunctionAnswer,
     FunctionFailure,
     FunctionLimits,
     Functions,
 )
-from tidewheel.runners.process_table import read_row
 
 SMALL = FunctionLimits(memory_bytes=1024**3, answer_bytes=10_000)
 

@@ -13,10 +13,10 @@ from tests.kit.runner_conformance import (
 )
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.runners.job_directory import JobDirectory
-from tidewheel.runners.processes import Exit
+from tidewheel.runners.outcome import end_of
+from tidewheel.runners.process.processes import Exit
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.shell_ends import end_of
+from tidewheel.runners.shell.runner import ShellRunner
 
 
 def end_of_command(home, command):

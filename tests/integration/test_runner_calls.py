@@ -10,8 +10,8 @@ import pytest
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Declined, Refused, StoreBusy, Unavailable
-from tidewheel.runners.message_client import call_run, send_message
-from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.messages.client import call_run, send_message
+from tidewheel.runners.messages.server import MessageServer
 
 SECRET = "a secret"
 CALLER = TaskId("flow/run1/1/foo/1")

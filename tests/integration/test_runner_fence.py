@@ -18,18 +18,18 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tests.support.patience import eventually
-from tidewheel.runners.fence import KEEPER
-from tidewheel.runners.process_table import read_table
-from tidewheel.runners.processes import all_ended, identify
+from tidewheel.runners.process.processes import all_ended, identify
+from tidewheel.runners.process.table import read_table
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.fence_guard import GUARD
+from tidewheel.runners.shell.runner import ShellRunner
 
 # A worker in miniature. It leaves a child behind that was forked and knows all it had open.
 WORKER = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
@@ -82,7 +82,7 @@ def keepers_of(pid):
     return [
         row.pid
         for row in rows
-        if row.parent == pid and not row.ended and KEEPER in command_line(row.pid)
+        if row.parent == pid and not row.ended and GUARD in command_line(row.pid)
     ]
 
 

@@ -13,9 +13,9 @@ import pytest
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
-from tidewheel.runners.message_client import Delivery, send_message
-from tidewheel.runners.messages import CONNECTIONS_MAX, MessageServer
-from tidewheel.runners.spool import (
+from tidewheel.runners.messages.client import Delivery, send_message
+from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer
+from tidewheel.runners.messages.spool import (
     SPOOL_NAME,
     SpooledMessage,
     append,

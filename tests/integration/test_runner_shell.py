@@ -23,9 +23,9 @@ from tidewheel.config import JobLimits
 from tidewheel.core.queue.steps import Ending
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
-from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.runner_parts import NO_LIMITS, RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
 
 HOSTILE = [
     "$(id > pwned)",
@@ -297,7 +297,7 @@ import asyncio, os, resource, sys
 from pathlib import Path
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():

@@ -23,12 +23,12 @@ from tests.kit.runner_conformance import (
 from tests.support.patience import allowed
 from tidewheel.core.queue.steps import Ending
 from tidewheel.errors import BadSetting
-from tidewheel.runners.process_table import read_table
-from tidewheel.runners.process_tree import ProcessTree
-from tidewheel.runners.processes import all_ended, identify, is_alive
+from tidewheel.runners.process.processes import all_ended, identify, is_alive
+from tidewheel.runners.process.table import read_table
+from tidewheel.runners.process.tree import ProcessTree
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.tied_jobs import tying_prefix
+from tidewheel.runners.shell.fence_guard import tying_prefix
+from tidewheel.runners.shell.runner import ShellRunner
 
 # Says "NAME PID" to the mailbox, then lasts; ignores SIGTERM if it is told to.
 LASTING = """
@@ -211,7 +211,7 @@ WORKER = """
 import asyncio, os, sys
 from pathlib import Path
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():
@@ -268,9 +268,9 @@ def test_tied_jobs_are_refused_where_they_cannot_be_had():
 SUBREAPER = """
 import asyncio, ctypes, os, sys
 from pathlib import Path
-from tidewheel.runners.reaping import reap_orphans, takes_in_orphans
+from tidewheel.runners.process.processes import reap_orphans, takes_in_orphans
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 async def work():

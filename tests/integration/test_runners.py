@@ -15,11 +15,11 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tests.support.runner_commands import command
-from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.python import Handlers, PythonRunner
+from tidewheel.runners.messages.server import MessageServer
+from tidewheel.runners.process.usage import UsageSampler
+from tidewheel.runners.python.runner import Handlers, PythonRunner
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
-from tidewheel.runners.usage import UsageSampler
+from tidewheel.runners.shell.runner import ShellRunner
 
 
 class TestShellRunner(ProcessRunnerConformance):

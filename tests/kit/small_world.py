@@ -25,7 +25,7 @@ from tidewheel.core.queue.views import TaskView
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
-from tidewheel.worker.shift import Host
+from tidewheel.worker.runtime import Host
 from tidewheel.worker.worker import Worker
 
 QUEUE = "default"

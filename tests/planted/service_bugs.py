@@ -2,10 +2,10 @@
 
 from tests.planted.bug import Bug, Edit
 
-CLAIMS = "worker/claims.py"
+CLAIMER = "worker/claimer.py"
 HEARTBEATS = "worker/heartbeats.py"
 MONITOR = "services/monitor.py"
-WORKPLACE = "worker/workplace.py"
+ATTEMPTS = "worker/attempt_table.py"
 
 DUE_AT = "return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE"
 
@@ -50,7 +50,7 @@ SERVICE_BUGS = (
                 "",
             ),
             Edit(
-                "worker/cancellations.py",
+                "worker/runtime.py",
                 "self._jobs.stop_by_key(key, StopReason.CANCEL)",
                 "del key",
             ),
@@ -65,7 +65,7 @@ SERVICE_BUGS = (
         "a database error drops the end of an attempt",
         (
             Edit(
-                "worker/reports.py",
+                "worker/reporter.py",
                 "        if not self._batch:\n            return ()\n",
                 "        if not self._batch:\n            return ()\n"
                 "        batch, self._batch = self._batch, []\n"
@@ -78,7 +78,7 @@ SERVICE_BUGS = (
         "a lost wake-up is lost for ever: nobody polls",
         (
             Edit(
-                CLAIMS,
+                CLAIMER,
                 "        rest = self._settings.poll_seconds * (1.0 - jitter)\n",
                 "        return None if jitter >= 0.0 else 1.0\n        rest = 0.0\n",
             ),
@@ -88,8 +88,8 @@ SERVICE_BUGS = (
         "after a lost answer a worker gives back what it is doing",
         (
             Edit(
-                CLAIMS,
-                "if (view.id, view.attempt) not in self._workplace]",
+                CLAIMER,
+                "if (view.id, view.attempt) not in self._attempts]",
                 "if view.attempt]",
             ),
         ),
@@ -98,22 +98,22 @@ SERVICE_BUGS = (
         "a worker does not take the room of a task that was requeued (Slurm)",
         (
             Edit(
-                WORKPLACE,
-                "            self.room.take(attempt.task.resources)",
+                ATTEMPTS,
+                "            self.capacity.take(attempt.task.resources)",
                 "            if attempt.task.attempt == 1:\n"
-                "                self.room.take(attempt.task.resources)",
+                "                self.capacity.take(attempt.task.resources)",
             ),
         ),
     ),
     Bug(
         "a worker never gives back the room of a task",
-        (Edit(WORKPLACE, "            self.room.give_back(attempt.task.resources)\n", ""),),
+        (Edit(ATTEMPTS, "            self.capacity.give_back(attempt.task.resources)\n", ""),),
     ),
     Bug(
         "a worker forgets that a job has nodes for itself",
         (
             Edit(
-                "worker/room.py",
+                "worker/capacity.py",
                 "            self._nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
@@ -155,7 +155,7 @@ SERVICE_BUGS = (
         "a lease that was adopted without a job is left to lapse",
         (
             Edit(
-                "worker/shift.py",
+                "worker/adoption.py",
                 "if job is None and fate is Fate.NOBODYS:",
                 "if job is None:",
             ),

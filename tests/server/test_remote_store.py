@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from tidewheel.runners.python.handlers import Handlers
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
@@ -21,6 +20,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable
+from tidewheel.runners.python.handlers import Handlers
 from tidewheel.store.remote import open_remote_store
 
 PROCESS = HostProcess(host="tern", boot_id="boot-1", pid=4711, started=1234.0)

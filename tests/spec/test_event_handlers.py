@@ -16,7 +16,7 @@ from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.reading import read_flow
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.runners.handler_processes import HandlerEnd
+from tidewheel.runners.process.event_handlers import HandlerEnd
 from tidewheel.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tidewheel.runners.process.processes import this_process
 
 from tests.kit.driven_run import DrivenRun
 from tests.kit.memory import MemoryStore
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
+from tidewheel.runners.process.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
 from tidewheel.scheduler.run_owner import note_store, take_folder
 from tidewheel.services.file_removal import (

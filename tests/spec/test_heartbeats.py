@@ -17,9 +17,9 @@ from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import Surroundings
-from tidewheel.worker.shift import Host
+from tidewheel.services.wakeup import SystemClock
+from tidewheel.worker.runtime import Host
 from tidewheel.worker.worker import Worker
 
 

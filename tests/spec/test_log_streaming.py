@@ -10,7 +10,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import LeaseLost, StoreUnreachable
 from tidewheel.services.service import Surroundings
 from tidewheel.worker.attempts import Attempt
-from tidewheel.worker.log_streaming import CHUNK_BYTES_MAX, LogStreams, LogWay, Receipt
+from tidewheel.worker.log_upload import CHUNK_BYTES_MAX, LogUpload, LogWay, Receipt
 
 
 class Host:
@@ -26,10 +26,10 @@ class Host:
         self.reports = []
         self.clock = VirtualClock()
         around = Surroundings(clock=self.clock, chance=Random(1), on_report=self.reports.append)
-        self.logs = LogStreams(LogWay(self.read, self.send), around, self.hear_idle)
+        self.logs = LogUpload(LogWay(self.read, self.send), around, self)
         self.running = asyncio.create_task(self.logs.run())
 
-    def hear_idle(self):
+    def ring(self):
         self.idle_heard += 1
 
     def writes(self, directory, stream, content):

@@ -8,8 +8,8 @@ import pytest
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.errors import OlderSchema, StoreUnreachable
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.opening import open_patiently
+from tidewheel.services.connect_retry import open_patiently
+from tidewheel.services.wakeup import Wakeup
 
 
 class Database:
@@ -19,7 +19,7 @@ class Database:
         self.world = world
         self.error = StoreUnreachable("connection refused")
         self.tries = 0
-        self.stop = Alarm(world.clock)
+        self.stop = Wakeup(world.clock)
         self.stop_asked = False
 
     async def open(self):

@@ -7,7 +7,8 @@ from random import Random
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.errors import NotFound, StoreUnreachable
 from tidewheel.services.service import Surroundings
-from tidewheel.worker.channel import REFUSED_SECONDS, Channel
+from tidewheel.worker.attempts import StopReason
+from tidewheel.worker.runtime import REFUSED_SECONDS, Channel
 
 
 class Server:
@@ -19,13 +20,16 @@ class Server:
         self.work, self.cancelled, self.reports = 0, [], []
         self.clock = VirtualClock()
         around = Surroundings(clock=self.clock, chance=Random(1), on_report=self.reports.append)
-        self.channel = Channel(
-            self.open, "worker-7", around, self.hear_work, self.cancelled.append
-        )
+        self.channel = Channel(self.open, "worker-7", self, self, around)
         self.running = asyncio.create_task(self.channel.run())
 
-    def hear_work(self):
+    def hear(self, wake):
+        assert wake.everything
         self.work += 1
+
+    def stop_by_key(self, key, reason):
+        assert reason is StopReason.CANCEL
+        self.cancelled.append(key)
 
     async def open(self, worker):
         self.opened.append((worker, self.clock.monotonic()))

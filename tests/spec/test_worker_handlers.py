@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import WorkerSettings
-from tidewheel.runners.python import HandlerJob, Handlers, PythonRunner
-from tidewheel.worker.shift import Host
+from tidewheel.runners.python.runner import HandlerJob, Handlers, PythonRunner
+from tidewheel.worker.runtime import Host
 from tidewheel.worker.worker import Worker
 
 HANDLER = {"command": None, "handler": "it"}

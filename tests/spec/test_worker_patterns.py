@@ -1,7 +1,6 @@
 """A worker serves queues by pattern: those that are there, and those that come later."""
 
 import pytest
-from tidewheel.worker.claimer import OpenQueues
 
 from tests.kit.scripted_runner import Script
 from tests.kit.small_world import SmallWorld
@@ -10,6 +9,7 @@ from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.resources import Resources
+from tidewheel.worker.claimer import OpenQueues
 
 
 def running(world):

@@ -12,9 +12,9 @@ from tests.kit.virtual_time import (
     run_virtually,
 )
 from tidewheel.errors import StoreBusy
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.crew import Crew
 from tidewheel.services.service import Backoff, Service, Surroundings
+from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.wakeup import Wakeup
 
 
 class Passes(Service):
@@ -115,7 +115,7 @@ async def test_a_bug_ends_a_service():
 
 @in_virtual_time
 async def test_a_ring_before_the_wait_is_not_lost():
-    alarm = Alarm(VirtualClock())
+    alarm = Wakeup(VirtualClock())
     alarm.ring()
     await alarm.wait(1000.0)
     assert asyncio.get_running_loop().time() == 0.0
@@ -137,7 +137,7 @@ async def test_the_first_failure_in_a_crew_ends_everybody():
         await asyncio.sleep(1.0)
         raise AssertionError("a bug")
 
-    crew = Crew()
+    crew = TaskGroup()
     for name in "abc":
         crew.add(work(name))
     crew.add(fail())
@@ -152,7 +152,7 @@ async def test_a_crew_ends_with_its_work():
     async def work(seconds):
         await asyncio.sleep(seconds)
 
-    crew = Crew()
+    crew = TaskGroup()
     crew.add(work(1000.0))
     await crew.oversee(work(5.0))
     assert asyncio.get_running_loop().time() == 5.0

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
-from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 
 from tests.kit.scenario import compile_flow
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
@@ -12,6 +11,7 @@ from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
+from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.scheduler.xtrigger_calls import RunContext, call_for
 from tidewheel.scheduler.xtrigger_watches import (
     XtriggerSettings,

@@ -10,13 +10,13 @@ from tidewheel.core.graph.node import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids
-from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.own_programs import write_programs
+from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell import ShellRunner
+from tidewheel.runners.shell.runner import ShellRunner
+from tidewheel.runners.worker_home import write_programs
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
 from tidewheel.services.home_folders import tasks_directory
-from tidewheel.worker.workplace import JobFolders
+from tidewheel.worker.attempt_table import JobFolders
 
 RUN = "flows/tide/run1"
 

@@ -11,7 +11,7 @@ from tests.kit.runner_conformance import SPOKEN, VALUES, Behaviour
 SPEAKER = f"""
 import os
 from pathlib import Path
-from tidewheel.runners.message_client import send_message
+from tidewheel.runners.messages.client import send_message
 
 me = Path(os.environ["TIDEWHEEL_JOB_DIR"]), os.environ["TIDEWHEEL_SECRET"]
 for text, output in {SPOKEN!r}:
@@ -22,7 +22,7 @@ send_message(*me, progress=0.5)
 REPEATER = """
 import json, os
 from pathlib import Path
-from tidewheel.runners.message_client import send_message
+from tidewheel.runners.messages.client import send_message
 
 spec = json.loads(Path(os.environ["TIDEWHEEL_SPEC_FILE"]).read_text("utf-8"))
 send_message(

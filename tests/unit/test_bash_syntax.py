@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.runners.bash_syntax import bash_syntax_problem
+from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What engines say, as people are told it."""
 
-from tidewheel.runners.engine.words import without_chatter
+from tidewheel.runners.containers.docker_cli import without_chatter
 
 
 def test_the_inside_of_docker_compose_is_not_told():

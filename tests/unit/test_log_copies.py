@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel.errors import Refused
-from tidewheel.runners.home_identity import home_id, known_home_id
-from tidewheel.runners.log_copies import Place, add_to_copy, point_to_latest
+from tidewheel.runners.job_logs import CopyPlace, add_to_copy, point_to_latest
+from tidewheel.runners.worker_home import home_id, known_home_id
 
 
 @given(
@@ -16,7 +16,7 @@ from tidewheel.runners.log_copies import Place, add_to_copy, point_to_latest
 def test_whatever_order_chunks_come_in_the_copy_is_a_beginning_of_the_log(
     tmp_path_factory, log, order
 ):
-    place = Place(tmp_path_factory.mktemp("copy"), ("a", "b"), "job.out")
+    place = CopyPlace(tmp_path_factory.mktemp("copy"), ("a", "b"), "job.out")
     size = 0
     for offset, length in order:
         size = add_to_copy(place, offset, log[offset : offset + length]).size
@@ -27,7 +27,7 @@ def test_whatever_order_chunks_come_in_the_copy_is_a_beginning_of_the_log(
 
 
 def test_a_copy_that_has_become_too_large_ends_with_a_note(tmp_path):
-    place = Place(tmp_path, ("a",), "job.out")
+    place = CopyPlace(tmp_path, ("a",), "job.out")
     assert not add_to_copy(place, 0, b"x" * 9, bytes_max=10).full
     assert add_to_copy(place, 9, b"y" * 5, bytes_max=10).full
     text = (tmp_path / "a/job.out").read_text()
@@ -38,7 +38,7 @@ def test_a_copy_that_has_become_too_large_ends_with_a_note(tmp_path):
 
 def test_folders_and_files_are_for_their_user_alone(tmp_path):
     """S31."""
-    add_to_copy(Place(tmp_path, ("a", "b"), "job.out"), 0, b"x")
+    add_to_copy(CopyPlace(tmp_path, ("a", "b"), "job.out"), 0, b"x")
     modes = [(tmp_path / one).stat().st_mode & 0o777 for one in ("a", "a/b", "a/b/job.out")]
     assert modes == [0o700, 0o700, 0o600]
 
@@ -51,14 +51,14 @@ def test_the_link_to_the_latest_never_goes_back(tmp_path):
         ("99", "99"),
         ("100", "100"),
     ]:
-        add_to_copy(Place(tmp_path, ("foo", submit), "job.out"), 0, b"x")
+        add_to_copy(CopyPlace(tmp_path, ("foo", submit), "job.out"), 0, b"x")
         point_to_latest(tmp_path, ("foo", submit), "NN")
         assert (tmp_path / "foo/NN").readlink().name == latest
     assert (tmp_path / "foo/NN/job.out").read_bytes() == b"x"
 
 
 def test_what_is_no_link_is_left_alone(tmp_path):
-    add_to_copy(Place(tmp_path, ("foo", "01"), "job.out"), 0, b"x")
+    add_to_copy(CopyPlace(tmp_path, ("foo", "01"), "job.out"), 0, b"x")
     (tmp_path / "foo/NN").write_text("mine")
     point_to_latest(tmp_path, ("foo", "01"), "NN")
     assert (tmp_path / "foo/NN").read_text() == "mine"
@@ -70,7 +70,7 @@ def test_a_link_among_the_folders_is_not_followed(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "root/a").symlink_to(tmp_path / "out")
     with pytest.raises(Refused):
-        add_to_copy(Place(tmp_path / "root", ("a", "b"), "job.out"), 0, b"x")
+        add_to_copy(CopyPlace(tmp_path / "root", ("a", "b"), "job.out"), 0, b"x")
     assert list((tmp_path / "out").iterdir()) == []
 
 

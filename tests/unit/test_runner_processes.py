@@ -17,7 +17,9 @@ from tidewheel.runners.job_directory import (
     parse_status,
 )
 from tidewheel.runners.job_environment import inherited_environment
-from tidewheel.runners.process_table import (
+from tidewheel.runners.outcome import end_of, exit_status_of
+from tidewheel.runners.process.processes import Exit, ProcessId, identify
+from tidewheel.runners.process.table import (
     PAGE_BYTES,
     TICKS_PER_SECOND,
     ProcessRow,
@@ -26,10 +28,8 @@ from tidewheel.runners.process_table import (
     read_row,
     read_table,
 )
-from tidewheel.runners.processes import Exit, ProcessId, identify
-from tidewheel.runners.shell import is_elsewhere
-from tidewheel.runners.shell_ends import end_of, exit_status_of
-from tidewheel.runners.texts import printable, storable
+from tidewheel.runners.sanitize import printable, storable
+from tidewheel.runners.shell.runner import is_elsewhere
 
 
 def row(pid, parent, **fields):

@@ -18,7 +18,7 @@ from tests.kit.runner_conformance import (
 )
 from tidewheel.core.queue.steps import Ending
 from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
-from tidewheel.runners.python import Abort, Handlers, PythonRunner
+from tidewheel.runners.python.runner import Abort, Handlers, PythonRunner
 
 HOME = Path("/nonexistent/never made")
 
@@ -359,7 +359,7 @@ def test_a_process_can_exit_although_a_handler_does_not_end(way):
     program = f"""
 import asyncio, threading
 from pathlib import Path
-from tidewheel.runners.python import Handlers, PythonRunner
+from tidewheel.runners.python.runner import Handlers, PythonRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
 handlers = Handlers()

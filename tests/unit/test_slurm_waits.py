@@ -2,8 +2,8 @@
 
 import pytest
 
+from tidewheel.runners.slurm.outcome import is_of_queue, turn_words, waiting_words
 from tidewheel.runners.slurm.programs import SlurmRow
-from tidewheel.runners.slurm.waits import is_of_queue, turn_words, waiting_words
 
 
 def row(reason, state="PENDING"):

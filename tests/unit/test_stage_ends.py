@@ -4,17 +4,28 @@ import pytest
 
 from tidewheel.core.queue.steps import Ending
 from tidewheel.core.queue.task import TaskId
-from tidewheel.runners.engine.ends import Over, Seen, Startable, Waiting, judge
-from tidewheel.runners.engine.names import Tags
-from tidewheel.runners.engine.project import Condition, Part, Phase, Plan
-from tidewheel.runners.swarm.service_states import ServiceFacts, TaskRow, part_of
+from tidewheel.runners.containers.outcome import (
+    KeepWaiting,
+    Over,
+    ProjectSeen,
+    Startable,
+    judge,
+)
+from tidewheel.runners.containers.project import (
+    Condition,
+    Phase,
+    ProjectPart,
+    ProjectPlan,
+    Tags,
+)
+from tidewheel.runners.containers.swarm import ServiceFacts, SwarmTask, part_of
 
 TAGS = Tags(runner="swarm", project="p", store="s", task_id=TaskId("t"), attempt=1)
 NOTHING_SAID = {}.get
 
 
 def part(service, phase, exit_status=None, **facts):
-    return Part(
+    return ProjectPart(
         id=f"id-{service}", service=service, phase=phase, exit_status=exit_status, **facts
     )
 
@@ -28,17 +39,19 @@ def ended(service, exit_status, **facts):
 
 
 def verdict(*parts, needs=None, expected=None, **seen):
-    plan = Plan(
+    plan = ProjectPlan(
         tags=TAGS,
         parts=dict.fromkeys(expected or {one.service for one in parts}, 1),
         needs=needs or {},
         prefix="",
     )
-    return judge(Seen(parts=parts, plan=plan, **seen), lambda name: NOTHING_SAID(name, ""))
+    return judge(
+        ProjectSeen(parts=parts, plan=plan, **seen), lambda name: NOTHING_SAID(name, "")
+    )
 
 
 def test_a_stage_has_succeeded_when_all_of_it_ended_well():
-    assert verdict(ended("a", 0), running("b")) == Waiting()
+    assert verdict(ended("a", 0), running("b")) == KeepWaiting()
     assert verdict(ended("a", 0), ended("b", 0)).end.ending is Ending.SUCCEEDED
 
 
@@ -92,7 +105,7 @@ def test_a_container_that_somebody_removed_is_missed():
 
 
 def test_a_stage_that_is_asked_to_end_is_over_when_nothing_of_it_runs():
-    assert verdict(running("a"), stop_grace_seconds=5.0) == Waiting()
+    assert verdict(running("a"), stop_grace_seconds=5.0) == KeepWaiting()
     killed = verdict(ended("a", 137), stop_grace_seconds=5.0).end
     assert killed.error.description.endswith("it did not end within 5 s of SIGTERM")
     assert killed.exit_status is None
@@ -105,7 +118,7 @@ def test_a_stage_that_is_asked_to_end_is_over_when_nothing_of_it_runs():
 def swarm_part(*states, wanted=1):
     facts = ServiceFacts(name="p_a", service="a", tags=TAGS, wanted=wanted)
     rows = [
-        TaskRow.read(
+        SwarmTask.read(
             {
                 "ID": f"{number}",
                 "Name": f"p_a.{number}",

@@ -8,22 +8,23 @@ from hypothesis import strategies as st
 
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadValues
-from tidewheel.runners.engine.log_lines import LINE_BYTES_MAX, LineReader
-from tidewheel.runners.engine.names import NAME_LENGTH_MAX, project_name
-from tidewheel.runners.engine.said import Said, read_said
-from tidewheel.runners.engine.stage_spec import (
+from tidewheel.runners.containers.logs import LINE_BYTES_MAX, LineReader
+from tidewheel.runners.containers.project import NAME_LENGTH_MAX, project_name
+from tidewheel.runners.containers.stage_spec import (
     BadStage,
     read_stage_spec,
     runner_named,
     stand_in,
 )
-from tidewheel.runners.engine.values import (
+from tidewheel.runners.containers.stdout_protocol import (
     FOLDER,
     SAID_BYTES_MAX,
     SaidValues,
+    StdoutMessage,
     gather_values,
+    read_said,
 )
-from tidewheel.runners.job_values import OUTPUTS_NAME
+from tidewheel.runners.job_directory import OUTPUTS_NAME
 
 COMPOSE = "services: {a: {image: x}}"
 
@@ -118,8 +119,10 @@ def test_a_line_without_end_takes_no_more_memory_than_it_may():
 
 
 def test_what_a_line_says():
-    assert read_said('{"text": "a", "output": "b", "progress": 1}') == Said("a", "b", 1.0, {})
-    assert read_said('{"values": {"n": 1}}') == Said("", None, None, {"n": 1})
+    assert read_said('{"text": "a", "output": "b", "progress": 1}') == StdoutMessage(
+        "a", "b", 1.0, {}
+    )
+    assert read_said('{"values": {"n": 1}}') == StdoutMessage("", None, None, {"n": 1})
     for nothing in ("", "text", "[]", '{"text": 3}', '{"progress": 2}', '{"output": []}'):
         assert read_said(nothing) is None
 

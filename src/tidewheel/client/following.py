@@ -11,8 +11,8 @@ from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import BringsEvents
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.clock import SystemClock
 from tidewheel.services.following import follow_store
+from tidewheel.services.wakeup import SystemClock
 
 
 def follow(

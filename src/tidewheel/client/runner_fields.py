@@ -9,7 +9,7 @@ from typing import Any
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
 from tidewheel.exact_json import decode
-from tidewheel.runners.engine.stage_spec import stage_fields
+from tidewheel.runners.containers.stage_spec import stage_fields
 from tidewheel.runners.slurm.directives import (
     Directives,
     directive_lines,

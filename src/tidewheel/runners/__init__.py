@@ -1,1 +1,1 @@
-"""How an attempt becomes processes or function calls."""
+"""Runners turn an attempt into processes, containers, Slurm jobs or calls of functions."""

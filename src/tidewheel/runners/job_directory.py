@@ -1,28 +1,87 @@
-"""The files of one attempt: what is written for a job, and what a job leaves.
+"""Writes and reads the files of one attempt: what a job is given, and what it leaves.
 
 ``job``           the command as it was submitted, run by bash
 ``spec.json``     the task's spec, if it has one
 ``job.out/.err``  what the job printed
-``outputs.json``  what it hands to those after it, see ``job_values``
+``outputs.json``  the JSON object that it wrote to ``$TIDEWHEEL_OUTPUTS`` for those after it
 ``job.status``    ``pid=… start=… boot=…`` when it begins, ``exit=…`` when it ended; the time
-                  of the end is the file's own. Whoever adopts the job reads its end here,
+                  of the end is the file's own. An adopter of the job reads its end here,
                   as only a parent is told the exit status by the kernel
-``job.messages``  what the job said, see ``spool``
+``job.messages``  what the job said, see ``messages.spool``
 ``job.socket``    a link to where its worker listens now
 Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
 that matters is in the store.
+
+``outputs.json`` goes to the store with the end of an attempt that succeeded, whichever runner
+ran the job. A job that writes what cannot be handed on has failed in that. The file is read
+without following links: a job may have put there what it likes.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidewheel.runners.job_values import OUTPUTS_NAME
-from tidewheel.runners.processes import ProcessId
-from tidewheel.runners.texts import printable, storable
+from tidewheel.core.operator.job_names import LATEST, RUN_DIRECTORY, JobName, read_job_name
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
+from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
+from tidewheel.errors import BadValues
+from tidewheel.ports.runners import Assignment
+from tidewheel.runners.process.processes import ProcessId
+from tidewheel.runners.sanitize import printable, storable
+
+OUTPUTS = "TIDEWHEEL_OUTPUTS"
+OUTPUTS_NAME = "outputs.json"
+FILE_BYTES_MAX = 2 * VALUES_BYTES_MAX  # white space around them does not count
+
+
+def with_values(end: End, find: Callable[[], str | None]) -> End:
+    """The end with the values that are found, if it is a success."""
+    if end.ending is not Ending.SUCCEEDED:
+        return end
+    try:
+        return replace(end, values=find())
+    except BadValues as error:
+        failed = TaskError(code=error.code, description=f"{error} (${OUTPUTS})")
+        return replace(end, ending=Ending.FAILED, error=failed)
+
+
+def read_values(path: Path) -> str | None:
+    """What a job wrote; None if it wrote nothing, BadValues if it cannot be handed on."""
+    try:
+        content, size = _read(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadValues(f"{path.name} cannot be read: {error.strerror}") from None
+    if len(content) > FILE_BYTES_MAX:
+        seen = f"{path.name} has {size} bytes"
+        raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")
+    if not content.strip():  # made, and never written to
+        return None
+    try:
+        return values_text(content.decode())
+    except UnicodeDecodeError as error:
+        raise BadValues(f"{path.name} is not UTF-8 ({error.reason})") from None
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    """The beginning of a plain file, and how large it is; nothing else is read."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise BadValues(f"{path.name} is no plain file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(FILE_BYTES_MAX + 1), facts.st_size
+    finally:
+        os.close(descriptor)
+
 
 STATUS_NAME = "job.status"
 TAIL_BYTES_MAX = 4096
@@ -182,3 +241,38 @@ def tail(path: Path) -> str:
             return file.read(TAIL_BYTES_MAX).decode(errors="replace")
     except OSError:
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolders:
+    """Where one job of a run works."""
+
+    run: Path
+    name: JobName
+
+    def prepare(self) -> None:
+        """Here rather than in the job, where each would be a process more."""
+        _make(self.run / self.name.work_folder)
+        _make(self.run / self.name.share_folder)
+        latest = self.run / "log" / "job" / self.name.point / self.name.node / LATEST
+        link_whole(latest, Path(f"{self.name.submit:02d}"))
+
+    def tidy_up(self) -> None:
+        """An empty folder is of no use to anybody; one with files in it stays."""
+        with suppress(OSError):
+            os.rmdir(self.run / self.name.work_folder)
+
+
+def run_folders(assignment: Assignment) -> RunFolders | None:
+    """None for a job that belongs to no run."""
+    run = assignment.environment.get(RUN_DIRECTORY)
+    return None if run is None else RunFolders(Path(run), read_job_name(assignment.task.id))
+
+
+def _make(folder: Path) -> None:
+    with suppress(FileExistsError):
+        try:
+            os.mkdir(folder, 0o700)
+        except FileNotFoundError:
+            _make(folder.parent)
+            os.mkdir(folder, 0o700)

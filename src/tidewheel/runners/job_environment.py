@@ -1,16 +1,38 @@
-"""What a job finds in its environment: an allow-list, never what the worker happens to have."""
+"""Makes the environment and the limits of a job from an allow-list, never from all there is."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidewheel.config import JobLimits
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.job_values import OUTPUTS, OUTPUTS_NAME
-from tidewheel.runners.process_tree import MARKER
+from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
+from tidewheel.runners.process.tree import MARKER
+
+KIB = 1024
+NOT_APPLICABLE = 126  # the exit status of a job whose limits cannot be set
+
+
+def limits_script(limits: JobLimits) -> str:
+    """What sets the limits; empty if there are none. bash counts memory and files in KiB."""
+    asked = {
+        "t": None if limits.cpu_seconds is None else math.ceil(limits.cpu_seconds),
+        "v": None if limits.memory_bytes is None else limits.memory_bytes // KIB,
+        "n": limits.open_files,
+        "u": limits.processes,
+        "f": None if limits.file_bytes is None else limits.file_bytes // KIB,
+    }
+    return " ".join(
+        f"ulimit -{letter} {value} || exit {NOT_APPLICABLE};"
+        for letter, value in asked.items()
+        if value is not None
+    )
+
 
 INHERITED = frozenset({"PATH", "HOME", "LANG", "TZ", "USER", "TMPDIR", "SHELL"})
 INHERITED_PREFIX = "LC_"

@@ -1,16 +1,32 @@
-"""How large a job's log may become.
+"""Keeps the logs of jobs: cut when they grow too large, read in parts, copied to a server.
 
 RLIMIT_FSIZE would end the job by a signal, for all of its files. Instead a log that has
 become too large loses its middle: the sampler looks at each interval and the runner once
 more at the end. Jobs write with O_APPEND, so a log that was cut goes on at its new end. In
 between it may grow by what the job writes within one interval; lines written in the instant
 of the cut may be lost with the rest.
+
+A server puts copies of what jobs write on other hosts where the logs of its own host lie. A
+chunk says where it belongs in the file. Only what lies at the copy's end, or reaches beyond
+it, is written, so that a chunk that comes twice or too early changes nothing; the answer says
+where the copy ends, and the sender goes on from there. Several servers may share a folder:
+the file is locked while its end is looked at. Jobs of this user may have put links in the way:
+every folder below the root is entered by itself, without following any, and only a plain file
+with one name is written to.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from tidewheel.errors import Refused
 
 LOG_BYTES_MAX = 100_000_000
 KEPT_BYTES = 1_000_000  # the end of a log that was cut
@@ -36,3 +52,129 @@ def _keep_end(descriptor: int, kept_bytes: int) -> None:
     os.ftruncate(descriptor, 0)
     note = f"[tidewheel: {size - len(end)} bytes were dropped here to keep this log small]\n"
     os.write(descriptor, note.encode() + end)
+
+
+FILES = {"out": "job.out", "err": "job.err", "job": "job", "status": "job.status"}
+
+
+NOTHING = (b"", 0)
+
+
+def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tuple[bytes, int]:
+    """Some bytes of a file, and how long it is.
+
+    A job may have put anything there, so only a plain file is read.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(directory / FILES[stream], flags)
+    except OSError:
+        return NOTHING
+    with open(descriptor, "rb", buffering=0) as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            return NOTHING
+        return os.pread(file.fileno(), bytes_max, offset), facts.st_size
+
+
+CHUNK_BYTES_MAX = 1_000_000
+CUT = "\n[tidewheel: this copy ends here, at {size} bytes; the rest is on its host]\n"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+_NOT_PLAIN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
+
+
+class CopyEnd(NamedTuple):
+    """How long a copy is, and whether it takes no more."""
+
+    size: int
+    full: bool
+
+
+class CopyPlace(NamedTuple):
+    """A file below a root: the folders to it, each a name by itself, and its own name."""
+
+    root: Path
+    folders: Sequence[str]
+    name: str
+
+
+def add_to_copy(
+    place: CopyPlace, offset: int, content: bytes, bytes_max: int = LOG_BYTES_MAX
+) -> CopyEnd:
+    """Write what is new of a chunk; Refused where something else than a plain file lies."""
+    try:
+        with _folder(place.root, place.folders) as folder:
+            descriptor = os.open(place.name, _FILE, 0o600, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise _not_plain(place) from error
+        raise
+    with open(descriptor, "r+b", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
+            raise _not_plain(place)
+        return _append(file.fileno(), facts.st_size, offset, content, bytes_max)
+
+
+def point_to_latest(root: Path, folders: Sequence[str], link: str) -> None:
+    """Make ``link`` beside the last of the folders point to it, unless a later one has it."""
+    *above, last = folders
+    with _folder(root, above) as folder:
+        with suppress(FileExistsError):
+            os.symlink(last, link, dir_fd=folder)
+            return
+        try:
+            there = os.readlink(link, dir_fd=folder)
+        except OSError:  # no link: it is not ours to replace
+            return
+        if (len(there), there) >= (len(last), last):  # numbers with two digits, or more
+            return
+        new = f"{link}.{os.urandom(4).hex()}"
+        os.symlink(last, new, dir_fd=folder)
+        os.rename(new, link, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _append(descriptor: int, size: int, offset: int, content: bytes, bytes_max: int) -> CopyEnd:
+    if size >= bytes_max:
+        return CopyEnd(size, full=True)
+    fresh = content[size - offset :] if offset <= size else b""
+    room = bytes_max - size
+    cut = CUT.format(size=bytes_max).encode() if len(fresh) >= room else b""
+    size += _write_all(descriptor, fresh[:room] + cut)
+    return CopyEnd(size, full=size >= bytes_max)
+
+
+def _write_all(descriptor: int, content: bytes) -> int:
+    """What was written; less on a full disk, where the rest is asked for again."""
+    written = 0
+    while written < len(content):
+        try:
+            written += os.write(descriptor, content[written:])
+        except OSError:
+            if written:
+                return written
+            raise
+    return written
+
+
+@contextmanager
+def _folder(root: Path, folders: Sequence[str]) -> Iterator[int]:
+    """A folder below the root, made if it is not there, entered step by step."""
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in folders:
+            assert name not in ("", ".", "..") and "/" not in name and "\0" not in name, name
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=here)
+            below = os.open(name, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here
+    finally:
+        os.close(here)
+
+
+def _not_plain(place: CopyPlace) -> Refused:
+    return Refused(f"{place.name} of this attempt is no plain file here, so nothing is written")

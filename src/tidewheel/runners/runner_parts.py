@@ -11,7 +11,7 @@ from tidewheel.config import JobLimits, WorkerSettings
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.runners.job_environment import RunAids
-from tidewheel.runners.messages import MessageServer
+from tidewheel.runners.messages.server import MessageServer
 
 NO_LIMITS = JobLimits()
 RUN_AIDS = RunAids(programs=Path(sys.executable).parent)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.clock import Clock
-from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
+from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.scheduler.xtrigger_calls import Call, RunContext
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 from tidewheel.services.workflow_state import (

@@ -48,8 +48,7 @@ from tidewheel.server.follower import (
     sign_of_life,
 )
 from tidewheel.server.metrics import Metrics
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.clock import SystemClock
+from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.views.event_documents import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen
@@ -81,7 +80,7 @@ class Hub:
         self._followers: dict[Follower, None] = {}
         self._reading: asyncio.Task[None] | None = None
         self._cursor: EventCursor | None = None  # while it reads
-        self._alarm = Alarm(SystemClock())
+        self._alarm = Wakeup(SystemClock())
         self._turns = asyncio.Semaphore(READING_MAX)
         self._tokens_at = self._life_at = 0.0
 

@@ -1,4 +1,4 @@
-"""Tasks as JSON lines: each with its history, attempts, outputs, usage and edges.
+"""Writes tasks as JSON lines: each with its history, attempts, outputs, usage and edges.
 
 A file only grows, and what was written is on the disk before the caller goes on. After a
 crash between writing and deleting, a task is in the file twice; a line that a crash tore

@@ -11,7 +11,7 @@ from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
-from tidewheel.services.alarm import Alarm
+from tidewheel.services.wakeup import Wakeup
 from tidewheel.views.event_documents import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change wakes those who listen
@@ -26,7 +26,7 @@ async def follow_store(
     if which.run is not None:
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()
-    documents, alarm = EventDocuments(store, home), Alarm(clock)
+    documents, alarm = EventDocuments(store, home), Wakeup(clock)
 
     def ring(_: Wake) -> None:
         alarm.ring()

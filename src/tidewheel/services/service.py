@@ -27,7 +27,7 @@ from typing import TypeVar
 from tidewheel.errors import Unavailable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.clock import Clock
-from tidewheel.services.alarm import Alarm
+from tidewheel.services.wakeup import Wakeup
 
 T = TypeVar("T")
 
@@ -77,14 +77,19 @@ class Surroundings:
 
 
 class Service(ABC):
-    """A loop over ``run_once`` that survives the world's failures."""
+    """A loop over ``run_once`` that survives the world's failures.
 
-    def __init__(self, name: str, surroundings: Surroundings) -> None:
+    ``wakeup`` is given where others know it before there is this service.
+    """
+
+    def __init__(
+        self, name: str, surroundings: Surroundings, wakeup: Wakeup | None = None
+    ) -> None:
         self.name = name
         self._surroundings = surroundings
         self._clock = surroundings.clock
-        self._alarm = Alarm(surroundings.clock)
-        self._stop_alarm = Alarm(surroundings.clock)
+        self._alarm = Wakeup(surroundings.clock) if wakeup is None else wakeup
+        self._stop_alarm = Wakeup(surroundings.clock)
         self._stop_asked = False
         self._running: asyncio.Task[None] | None = None
 

@@ -24,7 +24,7 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
-    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.handlers import Handlers
     from tidewheel.runners.registry import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
@@ -140,7 +140,7 @@ async def _messages(
     message_bytes_max: int,
     afar: _Afar | None,
 ) -> MessageServer:
-    from tidewheel.runners.messages import MessageServer
+    from tidewheel.runners.messages.server import MessageServer
     from tidewheel.services.job_calls import JobCalls
 
     calls = JobCalls(
@@ -156,7 +156,7 @@ async def _messages(
 
 def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
     from tidewheel.runners.process.usage import UsageSampler
-    from tidewheel.runners.shell import ShellRunner
+    from tidewheel.runners.shell.runner import ShellRunner
 
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
@@ -183,7 +183,7 @@ def _python(
 ) -> list[Runner]:
     if handlers is None:
         return []
-    from tidewheel.runners.python import PythonRunner
+    from tidewheel.runners.python.runner import PythonRunner
 
     python = PythonRunner(handlers, threads=settings.slots, message_bytes_max=message_bytes_max)
     stack.callback(python.stop)

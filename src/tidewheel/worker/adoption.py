@@ -1,10 +1,10 @@
-"""Jobs that outlived their worker: another on the same host goes on with them.
+"""Goes on with jobs that outlived their worker, and removes what attempts left elsewhere.
 
-A kill -9 of a worker kills no command. Whoever starts next, or works beside it, asks the store
-for leases held on this host since its last boot, looks which of their workers are gone, and
-asks the store for those: of several that do so at once, one gets each lease. Only then it lets
-a runner take the job over, since a job has one voice, and whoever takes it over last has it.
-Where no job was ever started, the task is given back.
+A kill -9 of a worker kills no command. The worker that starts next, or works beside it, asks
+the store for leases held on this host since its last boot, looks which of their workers are
+gone, and asks the store for those: of several that do so at once, one gets each lease. Only
+then it lets a runner take the job over, since a job has one voice, and the last that takes it
+over has it. Where no job was ever started, the task is given back.
 
 Handlers, and jobs that are tied to their worker, died with it. Their leases are not asked for
 but run out, as does the lease of a job that a runner cannot take over: what may have killed
@@ -14,20 +14,28 @@ is left of one, against all care, is ended.
 
 A runner that adopts reports every message of the attempt again, from the first. So numbers
 begin at 1 as they did for the dead worker, and what the store has is known by its number.
+
+A container does not end because its worker died, or because another worker took its task. So a
+worker whose runners reach such things looks, when it starts and from time to time, what there
+is of its store, and asks the store of which attempts the lease still runs. What is there was
+made under a lease; so everything of which the store knows no lease by then is nobody's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import HeldLease, HostProcess
-from tidewheel.errors import LeaseLost, Refused
-from tidewheel.ports.runners import Job, Runner
+from tidewheel.core.queue.status import LEASED
+from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.runners import Job, Leftover, Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.worker.attempts import Attempt
-from tidewheel.worker.workplace import Workplace
+from tidewheel.worker.attempt_table import AttemptTable
+from tidewheel.worker.attempts import Attempt, StopReason
+from tidewheel.worker.jobs import Jobs, Tell
 
 IsAlive = Callable[[HostProcess], bool]
 
@@ -64,27 +72,69 @@ class Fate(Enum):
     NOBODYS = "nobodys"
 
 
+Persist = Callable[[Callable[[], Awaitable[Fate]]], Awaitable[Fate | None]]
+
+
 class Adoption:
-    """Asks for the leases of dead workers, and finds their jobs."""
+    """Asks for the leases of dead workers, finds their jobs, and goes on with them."""
 
     def __init__(
-        self, store: TaskStore, runners: Sequence[Runner], workplace: Workplace
+        self,
+        store: TaskStore,
+        runners: Sequence[Runner],
+        attempts: AttemptTable,
+        jobs: Jobs,
+        clock: Clock,
+        tell: Tell,
     ) -> None:
         self._store = store
         self._runners = runners
-        self._workplace = workplace
+        self._attempts = attempts
+        self._jobs = jobs
+        self._clock = clock
+        self._tell = tell
 
-    async def find_job(self, attempt: Attempt) -> Job | None:
+    async def adopt(self, lease: HeldLease, persist: Persist) -> None:
+        """Go on with a job that a dead worker left, if the store agrees."""
+        asked_at = self._clock.monotonic()
+        fate = await persist(lambda: self._ask_for(lease))
+        if fate is None or fate is Fate.THEIRS:
+            return
+        attempt = self._attempts.attempt(lease.task, asked_at)
+        attempt.messages_stored = lease.messages
+        attempt.spoke_last = fate is Fate.NOBODYS
+        try:
+            job = await self._find_job(attempt)
+        except Exception as error:  # one that cannot be adopted keeps nobody from work
+            attempt.spoke_last = True
+            self._tell("lease.left", task=lease.task.id, error=repr(error))
+            return
+        self._go_on(attempt, job, fate)
+
+    def _go_on(self, attempt: Attempt, job: Job | None, fate: Fate) -> None:
+        if job is None and fate is Fate.NOBODYS:
+            return
+        self._attempts.take([attempt])
+        if job is None:
+            self._jobs.give_back(attempt)
+            return
+        self._jobs.go_on(attempt, job)
+        if fate is Fate.NOBODYS:
+            self._jobs.stop(attempt, StopReason.LOST, 0.0)
+        else:
+            self._tell("lease.adopted", task=attempt.task.id)
+
+    async def _find_job(self, attempt: Attempt) -> Job | None:
         """The job of this attempt; None if none was started."""
-        assignment = self._workplace.assignment(attempt.task)
+        assignment = self._attempts.assignment(attempt.task)
         for runner in self._runners:
             if runner.accepts(attempt.task):
                 return await runner.adopt(assignment, attempt)
         return None
 
-    async def ask_for(self, lease: HeldLease) -> Fate:
+    async def _ask_for(self, lease: HeldLease) -> Fate:
         """Ask the store for the lease; asking again after a lost answer is safe."""
-        task, worker = lease.task, self._workplace.worker
+        task, worker = lease.task, self._attempts.worker
         if task.fence_kill:
             return Fate.NOBODYS
         if not any(runner.accepts(task) for runner in self._runners):
@@ -100,3 +150,25 @@ class Adoption:
         except Refused:
             return Fate.NOBODYS
         return Fate.OURS
+
+
+async def remove_leftovers(
+    store: TaskStore, runners: Sequence[Runner], store_name: str
+) -> list[Leftover]:
+    """Remove what belongs to no lease; what was removed."""
+    removed = []
+    for runner in runners:
+        if isinstance(runner, TidyRunner):
+            for leftover in await runner.leftovers(store_name):
+                if not await _is_leased(store, leftover):
+                    await runner.remove(leftover)
+                    removed.append(leftover)
+    return removed
+
+
+async def _is_leased(store: TaskStore, leftover: Leftover) -> bool:
+    try:
+        task = await store.get(leftover.task_id)
+    except NotFound:  # kept no longer than the store keeps tasks
+        return False
+    return task.status in LEASED and task.attempt == leftover.attempt

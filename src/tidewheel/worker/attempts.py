@@ -1,21 +1,24 @@
-"""An attempt in a worker's hands, and why its job may be stopped.
+"""Knows an attempt in a worker's hands, and why its job may be stopped.
 
 To its job an attempt is the port ``JobReports``: what the job says goes into the worker's
-outbox in the order in which it was said, from whichever thread.
+queue of job events in the order in which it was said, from whichever thread.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, UsageSample
 from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job
+from tidewheel.services.wakeup import Wakeup
 
 AttemptKey = tuple[TaskId, int]
 
@@ -36,10 +39,25 @@ class Spoken(NamedTuple):
 Said = Started | Spoken | UsageSample | End
 
 
-class Listener(Protocol):
-    """Who takes down what attempts say; from any thread."""
+class JobEvents:
+    """Queues what attempts said until the reporter takes it."""
 
-    def put(self, attempt: Attempt, said: Said) -> None: ...
+    def __init__(self, clock: Clock) -> None:
+        self.wakeup = Wakeup(clock)  # the reporter's
+        self._said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def put(self, attempt: Attempt, said: Said) -> None:
+        """Adds an event and wakes the reporter; from any thread."""
+        self._said.append((attempt, said))
+        self.wakeup.ring()
+
+    def take(self) -> Iterator[tuple[Attempt, Said]]:
+        """Yields the events that are there now, the oldest first."""
+        for _ in range(len(self._said)):
+            yield self._said.popleft()
 
 
 class StopReason(Enum):
@@ -56,8 +74,8 @@ class Attempt:
     """What a worker knows about one attempt; changed by the worker's loop unless said below."""
 
     __slots__ = (
+        "_events",
         "_hear_progress",
-        "_listener",
         "confirmed_at",
         "ended",
         "grace_seconds",
@@ -77,7 +95,7 @@ class Attempt:
         self,
         task: Claimed,
         worker: WorkerId,
-        listener: Listener,
+        events: JobEvents,
         hear_progress: Callable[[Attempt], None],
         confirmed_at: float,
     ) -> None:
@@ -95,12 +113,12 @@ class Attempt:
         # When the store last granted the lease, by the local clock; kept by the lease book.
         self.confirmed_at = confirmed_at
         self.latest_progress: float | None = None  # written by any thread, read by heartbeats
-        self._listener = listener
+        self._events = events
         self._hear_progress = hear_progress
 
     # JobReports
     def started(self) -> None:
-        self._listener.put(self, Started.NOW)
+        self._events.put(self, Started.NOW)
 
     def progress(self, value: float) -> None:
         # One bad number must not cost all leases their heartbeat.
@@ -109,10 +127,10 @@ class Attempt:
             self._hear_progress(self)
 
     def message(self, text: str, output: str | None = None) -> None:
-        self._listener.put(self, Spoken(text, output))
+        self._events.put(self, Spoken(text, output))
 
     def usage(self, sample: UsageSample) -> None:
-        self._listener.put(self, sample)
+        self._events.put(self, sample)
 
 
 def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | None:

@@ -1,4 +1,4 @@
-"""Signs of life for every lease that a worker holds, and the fence around those that need it.
+"""Sends signs of life for every lease that a worker holds, and fences those that need it.
 
 Theory of operation
 -------------------
@@ -19,19 +19,67 @@ after the last beat: however many jobs tell however much, it is one call a secon
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import ParamSpec
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
+from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.task_group import TaskGroup
 from tidewheel.services.wakeup import Wakeup, within
 from tidewheel.worker.attempts import Attempt, AttemptKey, StopReason
+
+P = ParamSpec("P")
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, call: Callable[P, object]) -> Callable[P, None]:
+    """The same call, made soon in ``loop``, whichever thread asks for it."""
+
+    def make_call(*args: P.args, **kwargs: P.kwargs) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to call
+            loop.call_soon_threadsafe(lambda: call(*args, **kwargs))
+
+    return make_call
+
+
+async def run_in_thread(service: Service) -> None:
+    """Run it there to its end; its failure is raised here, and cancelling this ends it."""
+    here = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = here.create_future()
+    cancel: asyncio.Future[Callable[[], None]] = here.create_future()
+
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        in_loop(here, cancel.set_result)(in_loop(asyncio.get_running_loop(), task.cancel))
+        await service.run()
+
+    def body() -> None:
+        try:
+            asyncio.run(work())
+        except asyncio.CancelledError:
+            in_loop(here, ended.set_result)(None)
+        except BaseException as error:
+            in_loop(here, ended.set_exception)(error)
+        else:
+            in_loop(here, ended.set_result)(None)
+
+    threading.Thread(target=body, name=service.name, daemon=True).start()
+    try:
+        await asyncio.wait((ended,))
+    finally:
+        (await cancel)()
+        await asyncio.wait((ended,))
+    ended.result()
+
 
 BEATS_PER_LEASE = 3
 NEWS_SECONDS = 1.0  # from one beat to the next that is sent for the sake of progress alone
@@ -45,13 +93,13 @@ StopJob = Callable[[Attempt, StopReason, float], None]  # attempt, why, grace in
 class LeaseBook:
     """The leases that a worker holds, shared by its loop and its heartbeats."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.beat_wakeup, self.fence_wakeup = Wakeup(clock), Wakeup(clock)  # of the heartbeats
         self._lock = threading.Lock()
         self._held: dict[AttemptKey, Attempt] = {}
         self._untold: set[AttemptKey] = set()  # their progress is news to the store
         self._told_at = -math.inf
         self._next_due_at = 0.0
-        self.on_earlier: Callable[[], None] = lambda: None
 
     def hold(self, attempts: Iterable[Attempt]) -> None:
         """A wait of the heartbeats is cut short only by a lease that is due before its end."""
@@ -63,9 +111,9 @@ class LeaseBook:
                     earlier or attempt.task.fence_kill or _due_at(attempt) < self._next_due_at
                 )
         if earlier:
-            self.on_earlier()
+            self._wake_heartbeats()
 
-    def release(self, attempts: Iterable[Attempt]) -> None:
+    def strike_out(self, attempts: Iterable[Attempt]) -> None:
         with self._lock:
             for attempt in attempts:
                 self._held.pop(attempt.key, None)
@@ -79,7 +127,11 @@ class LeaseBook:
             earlier = not self._untold
             self._untold.add(attempt.key)
         if earlier:
-            self.on_earlier()
+            self._wake_heartbeats()
+
+    def _wake_heartbeats(self) -> None:
+        self.beat_wakeup.ring()
+        self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
         """What to beat for now: also what would be due soon after, to go in the same call."""
@@ -138,20 +190,18 @@ class Heartbeats(Service):
         stop_job: StopJob,
         surroundings: Surroundings,
     ) -> None:
-        super().__init__("heartbeats", surroundings)
+        super().__init__("heartbeats", surroundings, book.beat_wakeup)
         self._open_store = open_store
         self._worker = worker
         self._book = book
         self._stop_job = stop_job
-        self._fence_alarm = Wakeup(surroundings.clock)
         self._store: TaskStore | None = None
         self._idle_until = 0.0
 
     async def run(self) -> None:
-        self._book.on_earlier = self._on_earlier
-        crew = TaskGroup()
-        crew.add(self._keep_fence())
-        await crew.oversee(self._run_connected())
+        group = TaskGroup()
+        group.add(self._keep_fence())
+        await group.oversee(self._run_connected())
 
     async def run_once(self) -> Sequence[ServiceReport]:
         assert self._store is not None, "heartbeats need a store"
@@ -187,7 +237,7 @@ class Heartbeats(Service):
                     grace_seconds = attempt.task.max_termination_seconds
                     self._stop_job(attempt, StopReason.CANCEL, grace_seconds)
                 case LeaseAnswer.LOST:
-                    self._book.release([attempt])
+                    self._book.strike_out([attempt])
                     self._stop_job(attempt, StopReason.LOST, 0.0)
         return [self.report("heartbeats.sent", count=len(due))] if due else []
 
@@ -218,8 +268,4 @@ class Heartbeats(Service):
                 rest = None
                 grace_seconds = attempt.task.lease_seconds * FENCE_MARGIN / 2
                 self._stop_job(attempt, StopReason.FENCE, grace_seconds)
-            await self._fence_alarm.wait(rest)
-
-    def _on_earlier(self) -> None:
-        self.wake()
-        self._fence_alarm.ring()
+            await self._book.fence_wakeup.wait(rest)

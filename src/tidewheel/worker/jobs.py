@@ -1,18 +1,21 @@
-"""The jobs of a worker: from an attempt to its end, by itself or because it was stopped."""
+"""Executes the jobs of a worker, until they end by themselves or because they were stopped.
+
+An end goes to the reporter by way of the queue of job events; where the lease is not ours any
+more, nobody is told, and the attempt is let go at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
-from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.crew import Crew
+from tidewheel.services.task_group import TaskGroup
+from tidewheel.worker.attempt_table import AttemptTable
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptKey,
@@ -20,21 +23,14 @@ from tidewheel.worker.attempts import (
     end_to_report,
     failure,
 )
-from tidewheel.worker.workplace import Workplace
+from tidewheel.worker.host_health import HostHealth
+from tidewheel.worker.log_upload import LogUpload
 
 START_FAILED = "start"
 RUNNER_FAILED = "runner"
 NEVER_STARTED = End(ending=Ending.YIELDED)
 
-
-@dataclass(frozen=True, slots=True)
-class Hearers:
-    """Who is told what happens to jobs."""
-
-    begin: Callable[[Attempt, bool], None]  # whether it was adopted
-    end: Callable[[Attempt, End | None], None]
-    trouble: Callable[[str | None], None]  # of the host; None when it is over
-    log: Callable[..., None]
+Tell = Callable[..., None]  # an event of the worker's log, and its facts
 
 
 class Jobs:
@@ -43,19 +39,19 @@ class Jobs:
     def __init__(
         self,
         runners: Sequence[Runner],
-        workplace: Workplace,
-        crew: Crew,
-        clock: Clock,
-        hearers: Hearers,
+        attempts: AttemptTable,
+        health: HostHealth,
+        logs: LogUpload | None,
+        group: TaskGroup,
+        tell: Tell,
     ) -> None:
         self._runners = [(r, r if isinstance(r, PromptRunner) else None) for r in runners]
-        self._workplace = workplace
-        self._crew = crew
-        self._clock = clock
-        self._on_begin = hearers.begin
-        self._on_end = hearers.end
-        self._hear_trouble = hearers.trouble
-        self._tell = hearers.log
+        self._attempts = attempts
+        self.health = health
+        self._logs = logs  # None: the store itself is within reach
+        self._group = group
+        self._clock = attempts.clock
+        self._tell = tell
         self._live: dict[AttemptKey, Attempt] = {}
 
     def __len__(self) -> int:
@@ -68,7 +64,7 @@ class Jobs:
         for runner, prompt in self._runners:
             if runner.accepts(task):
                 if prompt is None or attempt.reason is not None or task.timeout_seconds:
-                    self._crew.add(self._execute(attempt, runner))
+                    self._group.add(self._execute(attempt, runner))
                 else:
                     self._start_now(attempt, prompt)
                 return
@@ -77,8 +73,13 @@ class Jobs:
     def go_on(self, attempt: Attempt, job: Job) -> None:
         """Watch a job that a dead worker left behind."""
         self._live[attempt.key] = attempt
-        self._on_begin(attempt, True)
-        self._crew.add(self._watch(attempt, job))
+        self._follow_logs(attempt, adopted=True)
+        self._group.add(self._watch(attempt, job))
+
+    def give_back(self, attempt: Attempt) -> None:
+        """Report an adopted attempt whose job was never started."""
+        attempt.ended = True
+        self._report_end(attempt, NEVER_STARTED)
 
     def stop(self, attempt: Attempt, reason: StopReason, grace_seconds: float) -> None:
         """Stop a job, or do not start it. The first reason counts, except that a lost lease
@@ -93,7 +94,7 @@ class Jobs:
         facts = {"attempt": attempt.task.attempt, "grace_seconds": grace_seconds}
         self._tell("job.stopping", task=attempt.task.id, reason=reason.value, **facts)
         if attempt.job is not None:
-            self._crew.add(self._stop_job(attempt, attempt.job))
+            self._group.add(self._stop_job(attempt, attempt.job))
 
     def stop_by_key(self, key: AttemptKey, reason: StopReason) -> None:
         """Stop a job, if it is here, with the grace that its task asks for."""
@@ -108,7 +109,7 @@ class Jobs:
 
     def _start_now(self, attempt: Attempt, runner: PromptRunner) -> None:
         task = attempt.task
-        directory = partial(self._workplace.directory, task)
+        directory = partial(self._attempts.directory, task)
         try:
             attempt.job = runner.start_now(
                 task, directory, attempt, partial(self._over, attempt)
@@ -121,17 +122,17 @@ class Jobs:
             self._over(attempt, NEVER_STARTED)
             return
         try:
-            await self._workplace.prepare(attempt.task)
-            self._on_begin(attempt, False)
-            job = await runner.start(self._workplace.assignment(attempt.task), attempt)
+            await self._attempts.prepare(attempt.task)
+            self._follow_logs(attempt, adopted=False)
+            job = await runner.start(self._attempts.assignment(attempt.task), attempt)
         except RunnerUnable as unable:  # the worker's own trouble: another may do it
-            self._hear_trouble(str(unable))
+            self.health.hear(str(unable))
             self._over(attempt, NEVER_STARTED)
             return
         except Exception as error:  # the task's failure, never the worker's end
             self._not_started(attempt, str(error) or repr(error))
             return
-        self._hear_trouble(None)
+        self.health.hear(None)
         await self._watch(attempt, job)
 
     def _not_started(self, attempt: Attempt, description: str) -> None:
@@ -141,10 +142,10 @@ class Jobs:
     async def _watch(self, attempt: Attempt, job: Job) -> None:
         attempt.job = job
         if attempt.reason is not None:  # somebody wanted it to end while it was started
-            self._crew.add(self._stop_job(attempt, job))
+            self._group.add(self._stop_job(attempt, job))
         limit = None
         if attempt.task.timeout_seconds is not None:
-            limit = self._crew.member(self._enforce_limit(attempt))
+            limit = self._group.member(self._enforce_limit(attempt))
         end = await _end_of(job)
         if limit is not None:
             limit.cancel()
@@ -154,7 +155,16 @@ class Jobs:
         attempt.ended = True
         attempt.job = None  # it knows whom to call: a circle that only the collector would find
         del self._live[attempt.key]
-        self._on_end(attempt, end_to_report(end, attempt.reason, attempt.task))
+        self._report_end(attempt, end_to_report(end, attempt.reason, attempt.task))
+
+    def _report_end(self, attempt: Attempt, end: End | None) -> None:
+        if self._logs is not None:
+            self._logs.end(attempt)
+        self._attempts.report_end(attempt, end)
+
+    def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
+        if self._logs is not None:
+            self._logs.begin(attempt, self._attempts.directory(attempt.task), adopted=adopted)
 
     async def _enforce_limit(self, attempt: Attempt) -> None:
         assert attempt.task.timeout_seconds is not None

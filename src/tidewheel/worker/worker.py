@@ -1,12 +1,12 @@
-"""A worker: leases tasks, has runners execute them, and tells the store how they ended.
+"""Leases tasks, has runners execute them, and tells the store how they ended: a worker.
 
 Theory of operation
 -------------------
-A worker is made of services that share one event loop and know each other only through
-callbacks: claims take tasks while there is room, jobs execute them, the reporter tells the
-store, heartbeats keep the leases (in a thread of their own, if given a store of their own),
-and cancellations ask which jobs are to end. The store may vanish at any time: jobs go on,
-reports wait. The worker may vanish at any time: its leases run out or are adopted.
+A worker is made of services that share one event loop (``runtime``): the claimer takes tasks
+while there is capacity, jobs execute them, the reporter tells the store, heartbeats keep the
+leases (in a thread of their own, if given a store of their own), and cancellations ask which
+jobs are to end. The store may vanish at any time: jobs go on, reports wait. The worker may
+vanish at any time: its leases run out or are adopted.
 
 A first request to stop winds down as asked: ``YIELD`` ends the jobs and gives the tasks back,
 ``DRAIN`` lets them finish, ``LEAVE`` lets them run on without it. A second one kills what is
@@ -38,7 +38,7 @@ from tidewheel.worker.adoption import (
     remove_leftovers,
 )
 from tidewheel.worker.attempts import StopReason
-from tidewheel.worker.runtime import Equipment, Host, Shift
+from tidewheel.worker.runtime import Equipment, Host, Runtime
 
 FLUSH_SECONDS_MIN = 1.0
 FLUSH_SECONDS_MAX = 5.0
@@ -66,7 +66,7 @@ class Worker(Service):
             host=host,
             surroundings=surroundings,
         )
-        self._shift: Shift | None = None
+        self._runtime: Runtime | None = None
         self._mode = settings.on_stop
         self._at_once = False
 
@@ -84,44 +84,44 @@ class Worker(Service):
 
     def hear_trouble(self, text: str | None) -> None:
         """What a runner cannot reach just now, or can again (None); from the worker's loop."""
-        if self._shift is not None:
-            self._shift.claims.hear_trouble(text)
+        if self._runtime is not None:
+            self._runtime.health.hear(text)
 
     def rest_seconds(self) -> float | None:
         return None
 
     async def run_once(self) -> Sequence[ServiceReport]:
         """One round of claims; the other services of a worker have their own."""
-        assert self._shift is not None, f"{self.name} is not registered yet"
-        return await self._shift.claims.run_once()
+        assert self._runtime is not None, f"{self.name} is not registered yet"
+        return await self._runtime.claimer.run_once()
 
     async def run(self) -> None:
-        crew = TaskGroup()
-        await crew.oversee(self._work(crew))
+        group = TaskGroup()
+        await group.oversee(self._work(group))
 
-    async def _work(self, crew: TaskGroup) -> None:
-        shift = self._shift = await self.persist(partial(self._register, crew))
-        if shift is None:
+    async def _work(self, group: TaskGroup) -> None:
+        runtime = self._runtime = await self.persist(partial(self._register, group))
+        if runtime is None:
             return
-        crew.add(shift.keep_leases())
-        await self._adopt_orphans(shift)
+        group.add(runtime.keep_leases())
+        await self._adopt_orphans(runtime)
         await self._remove_leftovers()
-        crew.add(shift.reporter.run())
-        crew.add(shift.cancellations.run())
-        for speaking in shift.speak_with_server():
-            crew.add(speaking)
-        deafen = self._store.listen(shift.hear)
+        group.add(runtime.reporter.run())
+        group.add(runtime.cancellations.run())
+        for speaking in runtime.speak_with_server():
+            group.add(speaking)
+        deafen = self._store.listen(runtime.hear)
         try:
-            claiming = crew.member(shift.claims.run())
+            claiming = group.member(runtime.claimer.run())
             claiming.add_done_callback(lambda _: self.wake())
-            await self._attend(shift)
-            await self._wind_down(shift, claiming)
+            await self._attend(runtime)
+            await self._wind_down(runtime, claiming)
         finally:
             deafen()
-        jobs = len(shift.jobs)
-        self.tell("worker.stopped", settled=shift.settled, jobs=jobs, leaves=self._leaves())
+        jobs = len(runtime.jobs)
+        self.tell("worker.stopped", settled=runtime.settled, jobs=jobs, leaves=self._leaves())
 
-    async def _register(self, crew: TaskGroup) -> Shift:
+    async def _register(self, group: TaskGroup) -> Runtime:
         settings, host = self._settings, self._equipment.host
         store_id = await self._store.store_id()
         worker = await self._store.register_worker(
@@ -136,9 +136,9 @@ class Worker(Service):
         )
         tasks = tasks_directory(settings.home, store_id)
         self.tell("worker.registered", worker=worker)
-        return Shift(self._equipment, worker, tasks, crew, self.wake, self.tell)
+        return Runtime(self._equipment, worker, tasks, group, self._alarm, self.tell)
 
-    async def _adopt_orphans(self, shift: Shift, served: Served | None = None) -> None:
+    async def _adopt_orphans(self, runtime: Runtime, served: Served | None = None) -> None:
         """Only those in these queues, if any are named. What is tied died with its worker."""
         host = self._equipment.host
         if self._settings.tie_jobs:
@@ -146,7 +146,7 @@ class Worker(Service):
         find = partial(orphans_of_the_dead, self._store, host.process, host.is_alive)
         for lease in await self.persist(find) or []:
             if served is None or lease.task.queue in served:
-                await shift.adopt(lease, self.persist)
+                await runtime.adoption.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
         """What cannot be removed now is tried again later; it keeps nobody from work."""
@@ -160,60 +160,60 @@ class Worker(Service):
         except Unavailable as error:
             self.tell("leftover.kept", error=str(error))
 
-    async def _attend(self, shift: Shift) -> None:
+    async def _attend(self, runtime: Runtime) -> None:
         """Until asked to stop; look now and then whether a worker beside this one has died."""
         rest = self._settings.adopt_interval_seconds
         look_at = self._clock.monotonic() + rest
         while not self._stop_asked:
             await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))
             if self._clock.monotonic() >= look_at:
-                await self._adopt_from_the_dead(shift)
+                await self._adopt_from_the_dead(runtime)
                 await self._remove_leftovers()
                 look_at = self._clock.monotonic() + rest
 
-    async def _adopt_from_the_dead(self, shift: Shift) -> None:
+    async def _adopt_from_the_dead(self, runtime: Runtime) -> None:
         """Only what is in our queues: other workers may keep their files elsewhere."""
         host = self._equipment.host
         look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
         if not self._settings.tie_jobs and await self.persist(look):
-            await self._adopt_orphans(shift, Served(self._settings.queues))
+            await self._adopt_orphans(runtime, Served(self._settings.queues))
 
-    async def _wind_down(self, shift: Shift, claiming: asyncio.Task[None]) -> None:
+    async def _wind_down(self, runtime: Runtime, claiming: asyncio.Task[None]) -> None:
         flush_seconds = _flush_seconds(self._settings.grace_seconds)
         grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
-        shift.claims.ask_stop()
+        runtime.claimer.ask_stop()
         if self._leaves():
-            await self._leave(shift, claiming, flush_seconds)
+            await self._leave(runtime, claiming, flush_seconds)
             return
         if self._mode is OnStop.YIELD:
-            shift.jobs.stop_all(StopReason.YIELD, grace_seconds)
-        await self._settle(shift, claiming, grace_seconds)
+            runtime.jobs.stop_all(StopReason.YIELD, grace_seconds)
+        await self._settle(runtime, claiming, grace_seconds)
         self._at_once = False
         if self._leaves():  # asked meanwhile
-            await self._leave(shift, claiming, flush_seconds)
+            await self._leave(runtime, claiming, flush_seconds)
             return
-        shift.jobs.stop_all(StopReason.YIELD, 0.0)
-        await self._settle(shift, claiming, flush_seconds / 2)
-        await self._say_goodbye(shift, flush_seconds / 2)
+        runtime.jobs.stop_all(StopReason.YIELD, 0.0)
+        await self._settle(runtime, claiming, flush_seconds / 2)
+        await self._say_goodbye(runtime, flush_seconds / 2)
 
     def _leaves(self) -> bool:
         return self._mode is OnStop.LEAVE
 
     async def _leave(
-        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+        self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
         """Go without a word about jobs that run: who adopts them will speak for them."""
         await self._wait_until(
-            lambda: shift.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
+            lambda: runtime.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
         )
-        if not len(shift.jobs):
-            await self._say_goodbye(shift, seconds_max)
+        if not len(runtime.jobs):
+            await self._say_goodbye(runtime, seconds_max)
 
     async def _settle(
-        self, shift: Shift, claiming: asyncio.Task[None], seconds_max: float
+        self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
         """Wait until all is done and reported; whoever reports the last of it rings."""
-        await self._wait_until(lambda: shift.settled and claiming.done(), seconds_max)
+        await self._wait_until(lambda: runtime.settled and claiming.done(), seconds_max)
 
     async def _wait_until(
         self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
@@ -226,8 +226,8 @@ class Worker(Service):
                 return
             await self._alarm.wait(min(rest, look_seconds))
 
-    async def _say_goodbye(self, shift: Shift, seconds_max: float) -> None:
-        leave = partial(self._store.stop_worker, shift.worker)
+    async def _say_goodbye(self, runtime: Runtime, seconds_max: float) -> None:
+        leave = partial(self._store.stop_worker, runtime.worker)
         await self.persist(lambda: within(self._clock, seconds_max, leave()))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidewheel.cli.drawing.sketch import NO_FRAME, Kind, Sketch
 from tidewheel.cli.drawing.svg import box_colour, line_colour
-from tidewheel.runners.texts import printable
+from tidewheel.runners.sanitize import printable
 
 _SHAPES = {Kind.TASK: "box", Kind.FAMILY: "folder", Kind.XTRIGGER: "ellipse"}
 

@@ -1,1 +1,1 @@
-"""Jobs that Slurm runs: submitted with sbatch, watched with one squeue, ended with scancel."""
+"""Runs jobs by Slurm: submits with sbatch, watches with one squeue, ends with scancel."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.job_environment import inherited_environment
-from tidewheel.runners.texts import printable, storable
+from tidewheel.runners.sanitize import printable, storable
 
 CALL_SECONDS_MAX = 60.0
 CALLS_AT_ONCE = 8  # of sbatch: Slurm's controller serves all users

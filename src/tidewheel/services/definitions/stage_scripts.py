@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidewheel.core.graph.findings import Position
 from tidewheel.formats.sip.judging import Judgement
-from tidewheel.runners.bash_syntax import bash_syntax_problem
+from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
 SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
 

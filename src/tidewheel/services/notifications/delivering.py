@@ -13,7 +13,7 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import assert_never
 
-from tidewheel.runners.handler_processes import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.runners.process.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler.mail import MailSettings, smtp_sender
 from tidewheel.services.notifications import webhook
 from tidewheel.services.notifications.messages import Message, document, facts, text_of

@@ -1,1 +1,0 @@
-"""Tasks whose job is a set of containers on the engine beside the worker."""

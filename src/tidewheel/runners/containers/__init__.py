@@ -1,0 +1,1 @@
+"""Runs sets of containers, by docker-compose beside the worker or on a Swarm."""

@@ -1,0 +1,460 @@
+"""Turns a task into the file that an engine executes: reads, resolves, judges, marks it.
+
+``compose.yaml``   the author's text
+``compose.json``   what is executed: the same after interpolation and merging, judged by the
+                   policy, with our labels and variables
+``project.json``   the plan, for an adopter of the job
+``files/``         what relative paths of the file mean; mounts may lie here
+``outputs/``       where containers beside the worker write values, see ``stdout_protocol``
+
+This is the one place beside the front ends that reads YAML (decision 0024): docker-compose 1.x
+prints nothing else, and what a file would make docker-compose read from the host has to be
+known before it does so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.task import TaskId
+from tidewheel.ports.runners import Assignment
+from tidewheel.runners.containers import policy
+from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
+from tidewheel.runners.containers.project import (
+    NAME_LENGTH_MAX,
+    Condition,
+    Engine,
+    ProjectPlan,
+    StageWishes,
+    Tags,
+    project_name,
+)
+from tidewheel.runners.containers.stage_spec import BadStage, StageSpec, read_stage_spec
+from tidewheel.runners.containers.stdout_protocol import SAY, SPEC, prefix_of
+from tidewheel.runners.job_directory import write_whole
+
+NODES_MAX = 50_000  # counted as often as aliases repeat them
+DEPTH_MAX = 32
+
+Document = dict[str, Any]
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader, which also refuses a key that is there twice."""
+
+
+def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
+    keys = [
+        loader.construct_object(key)
+        for key, _ in node.value
+        if key.tag != "tag:yaml.org,2002:merge"
+    ]
+    twice = {str(key) for key in keys if isinstance(key, str | int) and keys.count(key) > 1}
+    if twice:
+        line = node.start_mark.line + 1
+        raise BadStage(f"compose file, line {line}: {', '.join(sorted(twice))} is there twice")
+    loader.flatten_mapping(node)
+    return dict(loader.construct_pairs(node))
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
+
+
+def read_compose_text(text: str) -> Document:
+    """The file as its author wrote it; BadStage if it is not a compose file at all."""
+    document = _read(text, "the compose file")
+    services = document.get("services")
+    if not isinstance(services, dict) or not services:
+        raise BadStage(
+            "the compose file has no services; accepted is a mapping with at least one service"
+        )
+    if bad := [name for name, body in services.items() if not isinstance(body, dict)]:
+        raise BadStage(f"service {bad[0]}: it is no mapping; accepted is one with an image")
+    for body in (document, services, *services.values()):
+        # Others that read the file may take such a key for a text, and see what we do not.
+        if odd := [key for key in body if not isinstance(key, str)]:
+            raise BadStage(f"the key {odd[0]!r} is no text; write it plainly, or in quotes")
+    return document
+
+
+def read_resolved(text: str) -> Document:
+    """What docker-compose or docker compose says the file means: YAML or JSON."""
+    if text.lstrip().startswith("{"):
+        resolved = json.loads(text)
+        assert isinstance(resolved, dict), "docker compose prints an object"
+        return resolved
+    return _read(text, "the answer of docker-compose")
+
+
+def _read(text: str, what: str) -> Document:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            raise BadStage(f"{what} is empty; accepted is a mapping with services")
+        _check_size(node)
+        document = loader.construct_document(node)
+    except yaml.YAMLError as error:
+        raise BadStage(f"{what} is not YAML: {_where(error)}") from None
+    except RecursionError:
+        raise BadStage(
+            f"{what} is nested too deeply; up to {DEPTH_MAX} levels are read"
+        ) from None
+    if not isinstance(document, dict):
+        raise BadStage(f"{what} is no mapping; accepted is one with services")
+    return document
+
+
+def _check_size(root: yaml.Node) -> None:
+    """As it would be with every alias written out: a few lines can stand for a billion."""
+    waiting, count = [(root, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        count += 1
+        if count > NODES_MAX:
+            raise BadStage(
+                f"the compose file has more than {NODES_MAX} values, aliases included"
+            )
+        if depth > DEPTH_MAX:
+            raise BadStage(
+                f"the compose file is nested too deeply; {DEPTH_MAX} levels are read"
+            )
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                waiting += [(key, depth + 1), (value, depth + 1)]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [(value, depth + 1) for value in node.value]
+
+
+def _where(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    return problem if mark is None else f"line {mark.line + 1}: {problem}"
+
+
+PLAN_NAME = "project.json"
+SPEC_BYTES_MAX = 64 * 1024  # of one variable
+SERVICES_MAX = 200
+REPLICAS_MAX = 1000
+# How a job speaks to a server itself, with a token of its attempt, where there is a server.
+VOICE = ("TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN")
+FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFolder:
+    """Where the files of one attempt are."""
+
+    path: Path
+
+    @property
+    def text(self) -> Path:
+        return self.path / "compose.yaml"
+
+    @property
+    def executed(self) -> Path:
+        return self.path / "compose.json"
+
+    @property
+    def plan(self) -> Path:
+        return self.path / PLAN_NAME
+
+    @property
+    def files(self) -> Path:
+        return self.path / "files"
+
+
+async def prepare(
+    engine: Engine, assignment: Assignment, allowed: frozenset[str]
+) -> ProjectPlan:
+    """Write everything that ``create`` needs; BadStage says what is wrong with the task."""
+    task = assignment.task
+    assert task.spec is not None, "the worker asks accepts() first"
+    spec = read_stage_spec(task.spec)
+    written = read_compose_text(spec.compose)
+    services = list(map(str, written["services"]))
+    _refuse(policy.before_resolving(written, allowed))
+    folder = ProjectFolder(assignment.directory)
+    _make_folder(folder, spec)
+    tags = Tags(
+        runner=engine.name,
+        project=project_name(assignment.store, task.id, task.attempt, max(map(len, services))),
+        store=assignment.store,
+        task_id=task.id,
+        attempt=task.attempt,
+    )
+    variables = _variables(assignment, folder)
+    document = await resolve(engine.cli, folder, tags.project, variables)
+    _check_shape(document, tags.project)
+    _drop_valueless(document, written)
+    _set_variables(document, spec.environment)
+    ground = _ground(assignment, folder, tags.project, engine.cli)
+    _refuse(policy.findings(document, ground, allowed))
+    plan = _plan(document, tags, prefix_of(assignment.secret), engine)
+    _mark(document, plan, _told_to_jobs(assignment, spec, plan))
+    _make_mounts(document, folder)
+    wishes = StageWishes(
+        constraints=spec.constraints,
+        grace_seconds=task.max_termination_seconds,
+        directory=folder.path,
+    )
+    engine.fit(document, plan, wishes)
+    write_whole(folder.executed, json.dumps(document, indent=1).encode(), mode=0o600)
+    write_whole(folder.plan, plan_text(plan).encode(), mode=0o600)
+    return plan
+
+
+async def resolve(
+    cli: Cli, folder: ProjectFolder, project: str, variables: Mapping[str, str]
+) -> Document:
+    """What the file means, by docker-compose itself."""
+    answer = await cli.call(
+        *cli.compose,
+        *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
+        *("config", *(("--format", "json") if cli.uses_plugin else ())),
+        environment=cli.plain_environment() | dict(variables),
+    )
+    if answer.status != 0:
+        words = answer.words.replace(str(folder.text), "compose file").replace("'./", "'")
+        raise BadStage(f"docker-compose does not accept the compose file: {words}")
+    document = read_resolved(answer.out)
+    # Services with a profile are for people who ask for them, and nobody can here.
+    services = document["services"] = {
+        name: service
+        for name, service in (document.get("services") or {}).items()
+        if not service.get("profiles")
+    }
+    if not services:
+        raise BadStage("every service of the compose file has a profile; leave one without")
+    return document
+
+
+def plan_text(plan: ProjectPlan) -> str:
+    """A plan as it is kept."""
+    tags = plan.tags
+    kept = {
+        "runner": tags.runner,
+        "project": tags.project,
+        "store": tags.store,
+        "task": tags.task_id,
+        "attempt": tags.attempt,
+        "prefix": plan.prefix,
+        "parts": dict(plan.parts),
+        "needs": {
+            name: {other: condition.value for other, condition in needs.items()}
+            for name, needs in plan.needs.items()
+        },
+    }
+    return json.dumps(kept)
+
+
+def read_plan(folder: ProjectFolder) -> ProjectPlan | None:
+    """The plan that a dead worker left; None if it had not got so far."""
+    try:
+        kept = json.loads(folder.plan.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return ProjectPlan(
+        tags=Tags(
+            runner=kept["runner"],
+            project=kept["project"],
+            store=kept["store"],
+            task_id=TaskId(kept["task"]),
+            attempt=kept["attempt"],
+        ),
+        prefix=kept["prefix"],
+        parts=kept["parts"],
+        needs={
+            name: {other: Condition(word) for other, word in needs.items()}
+            for name, needs in kept["needs"].items()
+        },
+    )
+
+
+def _refuse(findings: list[str]) -> None:
+    if findings:
+        shown = findings[: policy.FINDINGS_SHOWN_MAX]
+        raise BadStage("the compose file is refused: " + "; ".join(shown))
+
+
+def _make_folder(folder: ProjectFolder, spec: StageSpec) -> None:
+    folder.files.mkdir(exist_ok=True)
+    folder.files.chmod(FILES_MODE)
+    write_whole(folder.text, spec.compose.encode(errors="replace"), mode=0o600)
+
+
+def _variables(assignment: Assignment, folder: ProjectFolder) -> dict[str, str]:
+    """What ${NAME} in a compose file can mean."""
+    return {**_identity(assignment.task), **assignment.environment, **_places(folder)}
+
+
+def _identity(task: Claimed) -> dict[str, str]:
+    return {
+        "TIDEWHEEL_TASK_ID": task.id,
+        "TIDEWHEEL_ATTEMPT": str(task.attempt),
+        "TIDEWHEEL_QUEUE": task.queue,
+        "TIDEWHEEL_TASK_NAME": task.name or "",
+    }
+
+
+def _places(folder: ProjectFolder) -> dict[str, str]:
+    return {"TIDEWHEEL_JOB_FILES": str(folder.files)}
+
+
+def _ground(
+    assignment: Assignment, folder: ProjectFolder, project: str, cli: Cli
+) -> HostFolders:
+    folders: tuple[str, ...] = ()
+    if run := assignment.environment.get(RUN_DIRECTORY):
+        # Not the share folder of its point: a container of another stage that has all of share
+        # could put a link in its place, and the engine would follow it.
+        below = ("share", read_job_name(assignment.task.id).work_folder)
+        folders = tuple(f"{run}/{one}" for one in below)
+    sockets = (*SOCKETS, *cli.sockets)
+    return HostFolders(
+        files=str(folder.files), project=project, folders=folders, sockets=sockets
+    )
+
+
+def _check_shape(document: Document, project: str) -> None:
+    services = document["services"]
+    if len(services) > SERVICES_MAX:
+        raise BadStage(f"the stage has {len(services)} services; up to {SERVICES_MAX} are run")
+    for name, service in services.items():
+        if not service.get("image"):
+            raise BadStage(f"service {name} has no image; name the image that it runs")
+        if len(project) + 1 + len(name) > NAME_LENGTH_MAX:
+            room = NAME_LENGTH_MAX - len(project) - 1
+            raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
+        if not 1 <= _replicas(service) <= REPLICAS_MAX:
+            raise BadStage(
+                f"service {name} has {_replicas(service)} replicas; accepted are 1 to "
+                f"{REPLICAS_MAX}"
+            )
+
+
+def _drop_valueless(document: Document, written: Document) -> None:
+    """Variables that the file only names: docker-compose took its own, such as HOME."""
+    for name, service in document["services"].items():
+        valueless = _valueless((written["services"].get(name) or {}).get("environment"))
+        told = as_mapping(service.get("environment"))
+        if not valueless.isdisjoint(told):
+            service["environment"] = {k: v for k, v in told.items() if k not in valueless}
+
+
+def _valueless(environment: object) -> set[str]:
+    if isinstance(environment, dict):
+        return {str(name) for name, value in environment.items() if value is None}
+    entries = environment if isinstance(environment, list) else []
+    return {str(entry) for entry in entries if "=" not in str(entry)}
+
+
+def _set_variables(document: Document, variables: Mapping[str, str]) -> None:
+    """What the task says counts more than what the file says; it is judged like that."""
+    told = literally(variables)
+    for service in document["services"].values() if told else ():
+        service["environment"] = as_mapping(service.get("environment")) | told
+
+
+def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
+    services = document["services"]
+    each = _replicas if engine.replicas_are_parts else _one
+    return ProjectPlan(
+        tags=tags,
+        prefix=prefix,
+        parts={name: each(service) for name, service in services.items()},
+        needs={name: _needs(service) for name, service in services.items()},
+    )
+
+
+def _replicas(service: Mapping[str, Any]) -> int:
+    deployed = (service.get("deploy") or {}).get("replicas")
+    wanted = service.get("scale") if deployed is None else deployed
+    return 1 if wanted is None else int(wanted)
+
+
+def _one(service: Mapping[str, Any]) -> int:
+    del service
+    return 1
+
+
+def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
+    needs: dict[str, Condition] = {}
+    for link in service.get("links") or []:
+        needs[str(link).partition(":")[0]] = Condition.STARTED
+    for mode in ("network_mode", "pid", "ipc"):
+        kind, _, other = str(service.get(mode, "")).partition(":")
+        if kind == "service":
+            needs[other] = Condition.STARTED
+    given = service.get("depends_on") or {}
+    for other in given:
+        told = given[other] if isinstance(given, dict) else {}
+        word = (told or {}).get("condition", Condition.STARTED.value)
+        needs[other] = Condition(word)
+    return needs
+
+
+def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: ProjectPlan) -> dict[str, str]:
+    voice = {name: assignment.environment.get(name) for name in VOICE}
+    told = {**_identity(assignment.task), SAY: plan.prefix}
+    told |= {name: value for name, value in voice.items() if value is not None}
+    if len(spec.rest) <= SPEC_BYTES_MAX:
+        told[SPEC] = spec.rest
+    return told
+
+
+def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> None:
+    """Our labels on everything, our variables in each container."""
+    own, variables = literally(plan.tags.labels()), literally(told)
+    for service in document["services"].values():
+        service["labels"] = as_mapping(service.get("labels")) | own
+        service["environment"] = _told_values(service.get("environment")) | variables
+        for key in ("container_name", "restart", "depends_on", "profiles"):
+            service.pop(key, None)
+    networks = document["networks"] = document.get("networks") or {}
+    networks.setdefault("default", None)
+    for kind in ("networks", "volumes"):
+        for name, body in (document.get(kind) or {}).items():
+            if not (body or {}).get("external"):
+                marked = as_mapping((body or {}).get("labels")) | own
+                document[kind][name] = {**(body or {}), "labels": marked}
+
+
+def _told_values(environment: object) -> dict[str, Any]:
+    """Variables that have a value: of others docker-compose would take its own, which are the
+    worker's."""
+    given = as_mapping(environment)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def literally(values: Mapping[str, str]) -> dict[str, str]:
+    """For a file that is read once more, in which a $ begins the name of a variable."""
+    return {name: value.replace("$", "$$") for name, value in values.items()}
+
+
+def as_mapping(entries: object) -> dict[str, Any]:
+    """Labels and variables can be written as a list of NAME=VALUE, too."""
+    if isinstance(entries, dict):
+        return dict(entries)
+    pairs = (str(entry).partition("=") for entry in entries or [])  # type: ignore[attr-defined]
+    return {name: value for name, _, value in pairs}
+
+
+def _make_mounts(document: Document, folder: ProjectFolder) -> None:
+    """Folders below ``files`` that are mounted: the engine would make them root's own."""
+    for service in document["services"].values():
+        for volume in service.get("volumes") or []:
+            kind, source = mount_of(volume)
+            if kind == "bind" and is_below(source, str(folder.files)):
+                path = Path(source)
+                path.mkdir(parents=True, exist_ok=True)
+                path.chmod(FILES_MODE)

@@ -1,0 +1,263 @@
+"""Calls the docker command line, and says in plain words what it answered.
+
+Arguments go without a shell, each call has a limit, and there is one answer to the question
+whether it was the engine that was not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tidewheel.errors import BadSetting, Unavailable
+from tidewheel.runners.sanitize import printable, storable
+
+CALL_SECONDS_MAX = 120.0
+CREATE_SECONDS_MAX = 1800.0  # images may have to be fetched
+CALLS_AT_ONCE_MAX = 8
+WORDS_LENGTH_MAX = 700
+INHERITED = frozenset({"PATH", "HOME", "LANG", "USER", "SSH_AUTH_SOCK", "COMPOSE_HTTP_TIMEOUT"})
+INHERITED_PREFIXES = ("DOCKER_", "LC_")
+# What the command line prints when nobody answers it, or somebody stops answering.
+AWAY_WORDS = (
+    "cannot connect to the docker daemon",
+    "couldn't connect to docker daemon",
+    "error during connect",
+    "is the docker daemon running",
+    "connection refused",
+    "connection reset",
+    "connection aborted",
+    "remote end closed connection",
+    "unexpected eof",
+    "broken pipe",
+    "daemon is shutting down",
+    "dial unix",
+    "context deadline exceeded",
+    "the swarm does not have a leader",
+    "code = unavailable",
+    "read timed out",
+)
+
+
+class EngineAway(Unavailable):
+    """The engine does not answer; what runs on it may run on, and nobody may judge it."""
+
+    code = "engine_away"
+
+
+def json_rows(text: str) -> list[Any]:
+    """The rows that a ``--format`` of one JSON value each has printed."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class DockerAnswer:
+    """What a program said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        """Why it failed, fit to be shown."""
+        said = " ".join((self.err.strip() or self.out.strip()).split())
+        return printable(storable(said, WORDS_LENGTH_MAX)) or f"exit status {self.status}"
+
+
+class Cli:
+    """The programs, and the environment in which they are called."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environment = {
+            name: value
+            for name, value in environ.items()
+            if name in INHERITED or name.startswith(INHERITED_PREFIXES)
+        }
+        self.environment.setdefault("PATH", os.defpath)
+        path = self.environment["PATH"]
+        docker = shutil.which("docker", path=path)
+        if docker is None:
+            raise BadSetting("PATH", path, "a path on which there is docker")
+        self.docker = docker
+        version_1 = shutil.which("docker-compose", path=path)
+        self.uses_plugin = version_1 is None
+        self.compose: tuple[str, ...] = (version_1,) if version_1 else (docker, "compose")
+        # Who listens or makes containers must not outlive a worker that was killed: somebody
+        # else would remove what is there while it goes on to make more.
+        setpriv = shutil.which("setpriv", path=path)
+        self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
+        self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
+
+    @property
+    def sockets(self) -> tuple[str, ...]:
+        """Where the engine listens on this host, if it is told apart."""
+        address = self.environment.get("DOCKER_HOST", "")
+        return (
+            (os.path.normpath(address.removeprefix("unix://")),)
+            if address.startswith("unix://")
+            else ()
+        )
+
+    def plain_environment(self) -> dict[str, str]:
+        """For a program that speaks to no engine: nothing that is not meant for stages."""
+        names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie
+        return {name: self.environment[name] for name in names if name in self.environment}
+
+    def check_compose(self, runner: str) -> None:
+        """BadSetting if nothing here reads compose files: neither program nor plugin."""
+        if not self.uses_plugin:
+            return
+        asked = subprocess.run(
+            (*self.compose, "version"),
+            env=self.environment,
+            capture_output=True,
+            timeout=CALL_SECONDS_MAX,
+            check=False,
+        )
+        if asked.returncode != 0:
+            accepted = "docker-compose on the PATH, or the plugin `docker compose`, beside it"
+            raise BadSetting("runner", runner, accepted)
+
+    async def ask(self, *arguments: str) -> str:
+        """What docker answers; EngineAway if nobody is there, else it must succeed."""
+        answer = await self.call(self.docker, *arguments)
+        if answer.status != 0:
+            raise EngineAway(f"docker {arguments[0]}: {answer.words}")
+        return answer.out
+
+    async def call(
+        self,
+        *argv: str,
+        environment: Mapping[str, str] | None = None,
+        seconds_max: float = CALL_SECONDS_MAX,
+    ) -> DockerAnswer:
+        """Run a program to its end; EngineAway if the engine was not there."""
+        async with self._room:
+            answer = await self._run(argv, environment or self.environment, seconds_max)
+        if answer.status != 0 and _is_away(answer.err.lower()):
+            raise EngineAway(f"the container engine does not answer: {answer.words}")
+        return answer
+
+    async def _run(
+        self, argv: tuple[str, ...], environment: Mapping[str, str], seconds_max: float
+    ) -> DockerAnswer:
+        async with child(argv, environment) as process:
+            try:
+                async with asyncio.timeout(seconds_max):
+                    out, err = await process.communicate()
+            except TimeoutError:
+                words = f"{argv[0]} did not answer within {seconds_max:g} s"
+                raise EngineAway(words) from None
+            assert process.returncode is not None
+            return DockerAnswer(
+                process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+            )
+
+    @asynccontextmanager
+    async def following(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A docker that only listens, and dies with this worker."""
+        argv = (*self.tied, self.docker, *arguments)
+        async with child(argv, self.environment) as process:
+            yield process
+
+
+@asynccontextmanager
+async def child(
+    argv: tuple[str, ...], environment: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process that is gone at the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        process_group=0,  # Ctrl-C is for the worker: what it has begun here, it ends
+    )
+    try:
+        # asyncio's own kill() would reap a child that has just ended, behind its own back.
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        descriptor = None
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            if descriptor is not None:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            # A pipe that nobody reads keeps a process from being over, for asyncio.
+            await process.communicate()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _is_away(words: str) -> bool:
+    """A registry that does not answer is not the engine."""
+    about_registry = "/v2/" in words or "registry" in words
+    return not about_registry and any(one in words for one in AWAY_WORDS)
+
+
+GRACE_SECONDS_MAX = 86_400
+_IMAGE_WORDS = (
+    "pull access denied",
+    "manifest unknown",
+    "manifest for",
+    "no such image",
+    "registry",
+    "/v2/",
+    "image not found",
+)
+
+
+# What docker-compose says besides, whatever happens; it has nothing to do with a failure.
+_CHATTER = (
+    "Creating ",
+    "Pulling ",
+    "The Docker Engine you're using is running in swarm mode",
+    "Compose does not use swarm mode",
+    "To deploy your application across the swarm",
+)
+
+
+_TRACE = "Traceback (most recent call last):"  # of docker-compose's own inside
+
+
+def without_chatter(text: str) -> str:
+    """The lines that say why something failed; all of them, if there is no other."""
+    lines = text.partition(_TRACE)[0].splitlines()
+    telling = [one for one in lines if not one.strip().startswith(_CHATTER)]
+    return "\n".join(telling) if any(one.strip() for one in telling) else text
+
+
+def is_about_an_image(words: str) -> bool:
+    """Whether an image is missing and could not be fetched."""
+    lower = words.lower()
+    return any(one in lower for one in _IMAGE_WORDS)
+
+
+def create_words(words: str, images: Collection[str] = ()) -> str:
+    """Why a project with these images could not be made."""
+    if is_about_an_image(words):
+        if images and not any(name in words for name in images):
+            words = f"{', '.join(images)}: {words}"
+        return (
+            f"an image is not here and could not be fetched: {words}; check its name, or load "
+            "it on the machine (docker load, docker pull)"
+        )
+    return f"the engine did not accept the stage: {words}"
+
+
+def whole_seconds(grace_seconds: float) -> int:
+    """A grace as docker takes it."""
+    return min(max(0, math.ceil(grace_seconds)), GRACE_SECONDS_MAX)

@@ -1,0 +1,289 @@
+"""A job that is a project: one coroutine drives it from its parts' start to its end.
+
+The engine may go away at any time. Every step waits until it is back and is done then; a
+part that the engine itself ended meanwhile makes the task go back, not fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
+from tidewheel.errors import Refused
+from tidewheel.ports.runners import JobReports
+from tidewheel.runners.containers.docker_cli import EngineAway
+from tidewheel.runners.containers.logs import Followers, LogLine, ProjectLogs
+from tidewheel.runners.containers.outcome import (
+    KeepWaiting,
+    Over,
+    ProjectSeen,
+    Startable,
+    Verdict,
+    failure,
+    judge,
+)
+from tidewheel.runners.containers.poller import EnginePoller
+from tidewheel.runners.containers.project import Engine, Phase, ProjectPart, ProjectPlan
+from tidewheel.runners.containers.stdout_protocol import SaidValues, read_said
+from tidewheel.runners.job_directory import JobDirectory, with_values, write_whole
+from tidewheel.runners.messages.server import Speaker
+from tidewheel.runners.messages.spool import SpooledMessage
+
+AWAY_REST_SECONDS = 1.0
+END_NAME = "job.end"
+LOOKS_UNTIL_SURE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineAccess:
+    """What all jobs of a runner share."""
+
+    engine: Engine
+    watch: EnginePoller
+    followers: Followers
+    message_bytes_max: int
+
+
+class EngineJob:
+    """A started or adopted project; used from the worker's loop alone."""
+
+    def __init__(
+        self,
+        means: EngineAccess,
+        plan: ProjectPlan,
+        directory: Path,
+        reports: JobReports,
+        *,
+        grace_seconds: float,
+        adopted: bool = False,
+    ) -> None:
+        self._engine, self._watch = means.engine, means.watch
+        self._plan = plan
+        self._files = JobDirectory(directory)
+        self._reports = reports
+        self._grace_seconds = grace_seconds  # for the others, when one part has failed
+        self._speaker = Speaker(
+            directory=directory, reports=reports, message_bytes_max=means.message_bytes_max
+        )
+        self._speaker.hear_spool()
+        self._logs = ProjectLogs(
+            means.engine, self._files, plan.prefix, means.followers, self._on_said
+        )
+        self._parts: tuple[ProjectPart, ...] = ()
+        self._views = 0  # how often the engine has shown them
+        self._values = SaidValues()
+        self._started: set[str] = set()
+        self._sure_at = 0  # the first view that began after what was done last
+        self._news = asyncio.Event()
+        self._stop_grace_seconds: float | None = None
+        self._stops = 0  # under way
+        # Who adopts a job does not know what the engine did while nobody looked.
+        self._was_away = adopted
+        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._driving = asyncio.create_task(self._drive())
+
+    @property
+    def project(self) -> str:
+        return self._plan.project
+
+    async def wait(self) -> End:
+        """How it ended."""
+        return await asyncio.shield(self._end)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ask all parts to end, and after the grace make them."""
+        if self._end.done():
+            return
+        self._stop_grace_seconds = grace_seconds
+        self._stops += 1
+        try:
+            if not self._engine.logs_end:
+                await self._patiently(self._logs.complete)
+            await self._patiently(
+                lambda: self._engine.stop(self._plan, self._parts, grace_seconds)
+            )
+        finally:
+            self._stops -= 1
+            self._sure_at = self._views + LOOKS_UNTIL_SURE
+            self._watch.poke()
+
+    def see(self, parts: tuple[ProjectPart, ...]) -> None:
+        """What the engine shows."""
+        self._parts = parts
+        self._views += 1
+        self._logs.follow(parts)
+        self._news.set()
+
+    def miss(self) -> None:
+        """The engine is away."""
+        self._was_away = True
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of its parts that run."""
+        return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
+
+    def use(self, sample: UsageSample) -> None:
+        """What its containers use."""
+        self._reports.usage(sample)
+
+    def on_over(self, hear: Callable[[], None]) -> None:
+        """Call when it has ended."""
+        self._end.add_done_callback(lambda _: hear())
+
+    def let_go(self) -> None:
+        """The worker leaves; the job runs on."""
+        self._driving.cancel()
+
+    async def until_let_go(self) -> None:
+        """Until nobody listens to it any more."""
+        await asyncio.wait({self._driving})
+
+    async def _drive(self) -> None:
+        self._watch.add(self)
+        try:
+            end = await self._until_over()
+            await self._finish(end)
+        except Exception as error:  # the worker hears of it, and nobody waits for ever
+            if not self._end.done():
+                self._end.set_exception(error)
+        finally:
+            self._watch.remove(self)
+            await self._logs.close()
+
+    async def _until_over(self) -> End:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._stops or self._views < self._sure_at:
+                continue  # what is seen now may be older than what was done
+            verdict = self._judge(self._parts)
+            match verdict:
+                case Over(end):
+                    return end
+                case Startable(parts):
+                    self._was_away = False
+                    await self._start(parts)
+                case KeepWaiting(reasons):
+                    self._was_away = False
+                    for reason in reasons:
+                        self._say(f"waiting: {reason}", reason)
+                    if self._stop_grace_seconds is not None:  # started while it was stopped
+                        await self.stop(self._stop_grace_seconds)
+
+    async def _start(self, parts: tuple[ProjectPart, ...]) -> None:
+        """No part is started twice, and what is shown may be older than the start of it.
+
+        One look may have been under way when the start was over; the next was not. If a part
+        is then still created, the engine went away in that moment, and nobody can know.
+        """
+        self._started |= {part.id for part in parts}
+        with suppress(EngineAway):
+            await self._engine.start(parts)
+        self._sure_at = self._views + LOOKS_UNTIL_SURE
+        self._watch.poke()
+
+    def _judge(self, parts: tuple[ProjectPart, ...]) -> Verdict:
+        seen = ProjectSeen(
+            parts=parts,
+            plan=self._plan,
+            stop_grace_seconds=self._stop_grace_seconds,
+            engine_was_away=self._was_away,
+            started=frozenset(self._started),
+        )
+        return judge(seen, self._logs.last_line)
+
+    async def _finish(self, end: End) -> None:
+        """Nothing of it is left when its end is told."""
+        parts = self._parts
+        if self._engine.logs_end:
+            await self._end_others(parts)
+        await self._patiently(self._logs.complete)
+        verdict = self._judge(parts)  # again: the last words are known by now
+        end = verdict.end if isinstance(verdict, Over) else end
+        end = with_values(end, lambda: self._values.gather(self._files.path))
+        with suppress(OSError):
+            write_end(self._files.path, end)
+        await self._patiently(lambda: self._engine.remove(self.project))
+        if not self._end.done():
+            self._end.set_result(end)
+
+    async def _end_others(self, parts: tuple[ProjectPart, ...]) -> None:
+        """One has failed: the others have their grace, and their last words."""
+        running = [part for part in parts if part.phase is Phase.RUNNING]
+        if running:
+            grace = self._grace_seconds
+            await self._patiently(lambda: self._engine.stop(self._plan, running, grace))
+
+    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Until the engine has done it."""
+        while True:
+            try:
+                await step()
+            except EngineAway:
+                self._was_away = True
+                await asyncio.sleep(AWAY_REST_SECONDS)
+            else:
+                return
+
+    def _on_said(self, service: str, line: LogLine, text: str) -> None:
+        said = read_said(text)
+        if said is None:
+            return
+        self._values.hear(said.values, text)
+        if said.progress is not None:
+            self._reports.progress(said.progress)
+        if said.text or said.output is not None:
+            key = f"{service} {line.at.decode(errors='replace')} {hash_of(text)}"
+            self._say(said.text, key, said.output)
+
+    def _say(self, text: str, key: str, output: str | None = None) -> None:
+        with suppress(Refused):  # too long, or too many
+            self._speaker.hear(SpooledMessage(key=key, text=text, output=output))
+
+
+def hash_of(text: str) -> str:
+    """Tells two lines of one moment apart."""
+    return sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def write_end(directory: Path, end: End) -> None:
+    """Keep how it ended until the store knows, should this worker die before that."""
+    error = end.error
+    kept = {
+        "ending": end.ending.value,
+        "exit_status": end.exit_status,
+        "error": None if error is None else [error.code, error.description, error.args],
+        "values": end.values,
+    }
+    write_whole(directory / END_NAME, json.dumps(kept).encode(), mode=0o600)
+
+
+def read_end(directory: Path) -> End | None:
+    """How a job ended whose worker died before it could tell."""
+    try:
+        kept = json.loads((directory / END_NAME).read_bytes())
+        error = kept["error"]
+        return End(
+            ending=Ending(kept["ending"]),
+            exit_status=kept["exit_status"],
+            values=kept.get("values"),
+            error=None
+            if error is None
+            else TaskError(code=error[0], description=error[1], args=error[2]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def refused(words: str) -> End:
+    """The end of a job that was never started, since it may not be."""
+    return failure("refused", words)

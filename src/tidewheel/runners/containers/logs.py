@@ -1,0 +1,273 @@
+"""Writes the logs of a project while it runs.
+
+``job.out``, ``job.err``   every service's standard output and error, each line behind
+                           ``SERVICE | ``
+``service-SERVICE.log``    both of one service
+
+A follower is one ``docker logs --follow`` for each part, from its start to its end. When the
+engine goes away followers end; they begin again after the last line that was written. An
+adopter of a job writes its logs anew from the first line: the engine has them all. Nobody sees
+a log that is shorter than it was: one who copies it elsewhere would begin again, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tidewheel.runners.containers.project import Engine, Phase, ProjectPart
+from tidewheel.runners.job_directory import JobDirectory
+from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.sanitize import printable, storable
+
+LINE_BYTES_MAX = 64 * 1024  # a longer one becomes several
+
+
+class LogLine(NamedTuple):
+    """One line; ``at`` is when it was written, as text that sorts by time."""
+
+    at: bytes
+    text: bytes
+
+
+class LineReader:
+    """Makes lines of chunks; what came before ``after`` is known already and passed over."""
+
+    def __init__(self, after: bytes = b"") -> None:
+        self._after = after
+        self._rest = b""
+        self.latest = after
+
+    def take(self, chunk: bytes) -> list[LogLine]:
+        """The lines that are complete now."""
+        lines = (self._rest + chunk).split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > LINE_BYTES_MAX:
+            lines.append(self._rest)
+            # What follows belongs to the same moment.
+            self._rest = self._rest.partition(b" ")[0] + b" "
+        return [line for line in map(self._read, lines) if line is not None]
+
+    def finish(self) -> list[LogLine]:
+        """The last line, which had no end."""
+        line = self._read(self._rest) if self._rest.strip() else None
+        self._rest = b""
+        return [] if line is None else [line]
+
+    def _read(self, line: bytes) -> LogLine | None:
+        at, _, text = line.partition(b" ")
+        if not at[:4].isdigit():  # no time: docker itself speaks
+            return None
+        if at <= self._after:
+            return None
+        self.latest = max(self.latest, at)
+        return LogLine(at, text.rstrip(b"\r"))
+
+
+FOLLOWERS_MAX = 200  # of one worker; a part beyond that has its log when it has ended
+READ_BYTES = 64 * 1024
+READ_TRIES = 2
+REST_SECONDS = 0.5  # before a log is asked for again
+END_SECONDS_MAX = 5.0  # for a follower to notice that its part has ended
+LAST_LINE_LENGTH_MAX = 300
+
+OnSaid = Callable[[str, LogLine, str], None]  # service, the line, what follows the prefix
+
+
+@dataclass(slots=True)
+class Source:
+    """One part's log, and how far it was read."""
+
+    part: ProjectPart
+    out: LineReader = field(default_factory=LineReader)
+    err: LineReader = field(default_factory=LineReader)
+    is_whole: bool = False  # read to its end
+    follower: asyncio.Task[None] | None = None
+
+    def again(self) -> None:
+        """Begin after the last line that was read."""
+        self.out, self.err = LineReader(self.out.latest), LineReader(self.err.latest)
+
+    @property
+    def since(self) -> bytes:
+        return min(self.out.latest, self.err.latest)
+
+
+class Followers:
+    """How many there are, over all projects of a runner."""
+
+    def __init__(self, count_max: int = FOLLOWERS_MAX) -> None:
+        self.count_max = count_max
+        self.count = 0
+
+
+class ProjectLogs:
+    """Writes what the parts of one project print."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        files: JobDirectory,
+        prefix: str,
+        followers: Followers,
+        on_said: OnSaid,
+    ) -> None:
+        self._engine = engine
+        self._files = files
+        self._prefix = prefix.encode()
+        self._followers = followers
+        self._on_said = on_said
+        self._sources: dict[str, Source] = {}
+        self._last_lines: dict[str, str] = {}
+        self._out, self._err = LogFile(files.out), LogFile(files.err)
+        self._of_services: dict[str, LogFile] = {}
+
+    def follow(self, parts: Sequence[ProjectPart]) -> None:
+        """Follow every part that has begun."""
+        for part in parts:
+            if part.phase in (Phase.RUNNING, Phase.ENDED) and part.id not in self._sources:
+                self._begin(part)
+
+    def last_line(self, service: str) -> str:
+        """The last thing that a service printed, to standard error if it did so there."""
+        return self._last_lines.get(service, "")
+
+    async def complete(self) -> None:
+        """Have everything that was printed; EngineAway if it cannot be asked for."""
+        followers = [one.follower for one in self._sources.values() if one.follower]
+        if followers and self._engine.logs_end:
+            await asyncio.wait(followers, timeout=END_SECONDS_MAX)
+        await self.close()
+        for source in self._sources.values():
+            source.follower = None
+            if not source.is_whole:
+                await self._read_rest(source)
+                source.is_whole = True
+        for log in (self._out, self._err, *self._of_services.values()):
+            log.settle()
+
+    async def _read_rest(self, source: Source) -> None:
+        """What is left of it: nothing, where its part is gone.
+
+        An engine that is there tells all; one that went away and came back is asked again.
+        """
+        for _ in range(READ_TRIES):
+            source.again()
+            if await self._read(source, follow=False):
+                return
+            await self._engine.cli.ask("version")
+
+    async def close(self) -> None:
+        """Follow nothing any more."""
+        followers = [one.follower for one in self._sources.values() if one.follower]
+        for follower in followers:
+            follower.cancel()
+        if followers:
+            await asyncio.wait(followers)
+
+    def _begin(self, part: ProjectPart) -> None:
+        source = self._sources[part.id] = Source(part)
+        if self._followers.count < self._followers.count_max:
+            self._followers.count += 1
+            source.follower = asyncio.create_task(self._follow(source))
+            source.follower.add_done_callback(self._follower_ended)
+
+    def _follower_ended(self, follower: asyncio.Task[None]) -> None:
+        self._followers.count -= 1
+        if not follower.cancelled() and (error := follower.exception()) is not None:
+            raise error  # a bug: the loop's handler tells of it
+
+    async def _follow(self, source: Source) -> None:
+        while True:
+            ended = await self._read(source, follow=True)
+            if ended and self._engine.logs_end:
+                source.is_whole = True
+                return
+            await asyncio.sleep(REST_SECONDS)
+            source.again()
+
+    async def _read(self, source: Source, *, follow: bool) -> bool:
+        """Read what there is; whether docker came to the end of it."""
+        since = ("--since", source.since.decode()) if source.since else ()
+        arguments = (
+            *(*self._engine.log_arguments(source.part), "--timestamps", *since),
+            *((*(("--follow",) if follow else ()), source.part.id)),
+        )
+        service = source.part.service
+        async with self._engine.cli.following(*arguments) as process:
+            assert process.stdout is not None and process.stderr is not None
+            await asyncio.gather(
+                self._copy(process.stdout, source.out, service, is_err=False),
+                self._copy(process.stderr, source.err, service, is_err=True),
+            )
+            return await process.wait() == 0
+
+    async def _copy(
+        self, stream: asyncio.StreamReader, reader: LineReader, service: str, *, is_err: bool
+    ) -> None:
+        while chunk := await stream.read(READ_BYTES):
+            self._write(reader.take(chunk), service, is_err=is_err)
+        self._write(reader.finish(), service, is_err=is_err)
+
+    def _write(self, lines: Sequence[LogLine], service: str, *, is_err: bool) -> None:
+        kept = []
+        for line in lines:
+            if line.text.startswith(self._prefix):
+                said = line.text[len(self._prefix) :].decode(errors="replace")
+                self._on_said(service, line, said)
+            else:
+                kept.append(line.text)
+        if not kept:
+            return
+        if words := next((text.strip() for text in reversed(kept) if text.strip()), b""):
+            shown = storable(words.decode(errors="replace"), LAST_LINE_LENGTH_MAX)
+            self._last_lines[service] = printable(shown)
+        mark = service.encode() + b" | "
+        together = self._err if is_err else self._out
+        together.append(b"".join(mark + text + b"\n" for text in kept))
+        if service not in self._of_services:
+            # docker-compose accepts no service whose name is more than letters, digits, ._-
+            path = self._files.path / f"service-{service}.log"
+            self._of_services[service] = LogFile(path)
+        self._of_services[service].append(b"".join(text + b"\n" for text in kept))
+
+
+class LogFile:
+    """Takes the place of what a worker before wrote once it is no shorter."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = self._written = path
+        self._bytes_before = path.stat().st_size if path.exists() else 0
+        if self._bytes_before:
+            self._written = path.with_name(f"{path.name}.anew")
+            self._written.unlink(missing_ok=True)
+
+    def append(self, content: bytes) -> None:
+        if _append(self._written, content) >= self._bytes_before:
+            self.settle()
+
+    def settle(self) -> None:
+        """It has all that there is."""
+        if self._written != self._path:
+            with suppress(OSError):
+                self._written.replace(self._path)
+            self._written = self._path
+
+
+def _append(path: Path, content: bytes) -> int:
+    """How long it is by now; a full disk ends no job."""
+    size = 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with suppress(OSError):
+        descriptor = os.open(path, flags, 0o600)
+        with open(descriptor, "wb", buffering=0) as file:
+            file.write(content)
+            size = os.fstat(file.fileno()).st_size
+        if size > LOG_BYTES_MAX:
+            cut_log(path)
+    return size

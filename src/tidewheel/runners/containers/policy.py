@@ -1,0 +1,491 @@
+"""Judges what a compose file asks of the host; the worker's owner may allow more (S26).
+
+Theory of operation
+-------------------
+Whoever may speak to a container engine is root on its host, and whoever may submit a stage
+speaks to it through the worker. So a file is judged after templating, interpolation and
+merging, in the form that is then executed: nothing that is decided here can be changed
+afterwards. Keys that are known to stay inside the container are listed; any other is refused,
+known danger with its own words. ``before_resolving`` looks at the author's text alone for
+what would make docker-compose itself read files of the host.
+
+A job's containers see the job's own folder and its run's ``share`` and ``work``, nothing
+else. Of two mounts one must not lie inside the other: a container that may write to a folder
+could put a link in it, and the engine follows links when it mounts the other one.
+
+An allowance is ``WHAT``, for every queue of the worker, or ``QUEUE:WHAT``. The worker's owner
+says so, not the queue: its settings lie in the store, and the host is the worker's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from tidewheel.errors import BadSetting
+
+_VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens
+MOUNT_TYPES = frozenset({"bind", "volume", "tmpfs", "image"})
+
+
+class Denied(NamedTuple):
+    """Something that a file asks for."""
+
+    what: str  # what would have to be allowed; "": nothing helps
+    seen: str
+    why: str
+
+    @property
+    def message(self) -> str:
+        remedy = "leave it out"
+        if self.what:
+            remedy += f", or have the worker allow it (--allow-compose {self.what})"
+        return f"{self.seen}: {self.why}; {remedy}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFolders:
+    """What belongs to the job."""
+
+    files: str  # everything below it
+    project: str  # what names of its own networks and volumes begin with
+    folders: tuple[str, ...] = ()  # these, as a whole
+    sockets: tuple[str, ...]  # of the engine
+
+    def holds(self, source: str) -> bool:
+        """Whether a path is the job's own."""
+        path = os.path.normpath(source)
+        return path in self.folders or is_below(path, self.files)
+
+    def names(self, real: str) -> bool:
+        """Whether a network or volume is the job's own; docker compose writes names out."""
+        return real.startswith(f"{self.project}_")
+
+
+class Mount(NamedTuple):
+    """A folder or file of the host in a container."""
+
+    service: str
+    source: str
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies in it; both without dots."""
+    return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
+
+
+def service_mounts(
+    services: Mapping[str, Any], ground: HostFolders, handed_out: Iterable[str] = ()
+) -> Iterator[Denied]:
+    """Mounts of the host that are not the job's, and files that lie inside of a mount."""
+    mounts = []
+    for name, service in services.items():
+        for volume in (service or {}).get("volumes") or []:
+            kind, source = mount_of(volume)
+            if kind not in MOUNT_TYPES:
+                seen = f"service {name}: a mount of type {kind}"
+                yield Denied("bind-mounts", seen, "it is not known what it reaches")
+            elif kind == "bind":
+                mounts.append(Mount(name, source))
+    for mount in mounts:
+        yield from _mount(mount, ground)
+    yield from _nested(
+        [*(mount.source for mount in mounts), *map(os.path.normpath, handed_out)]
+    )
+
+
+def mount_of(volume: object) -> tuple[str, str]:
+    """The type and the source of a mount, in either of the two ways of writing it; of a folder
+    or file of the host the path without dots."""
+    if isinstance(volume, dict):
+        kind, source = str(volume.get("type", "volume")), str(volume.get("source") or "")
+    else:
+        source, colon, _ = str(volume).partition(":")
+        kind, source = "volume", source if colon else ""
+    is_bind = kind == "bind" or (kind == "volume" and _is_path(source))
+    return ("bind", os.path.normpath(source)) if is_bind else (kind, source)
+
+
+def _is_path(source: str) -> bool:
+    return bool(source) and not _VOLUME_NAME.fullmatch(source)
+
+
+def _mount(mount: Mount, ground: HostFolders) -> Iterator[Denied]:
+    seen = f"service {mount.service}: the mount {mount.source}"
+    if mount.source.endswith(".sock") or any(is_below(s, mount.source) for s in ground.sockets):
+        why = "it would reach the engine or another service of the host, and be its root"
+        yield Denied("engine-socket", seen, why)
+    if not ground.holds(mount.source):
+        yield Denied(
+            "bind-mounts", seen, f"it lies outside the job's folder {ground.files}; use ./NAME"
+        )
+
+
+def _nested(paths: list[str]) -> Iterator[Denied]:
+    sources = sorted(set(paths))
+    for inner in sources:
+        for outer in sources:
+            if inner != outer and is_below(inner, outer):
+                seen = f"the mount {inner} lies inside the mount {outer}"
+                why = "a container could put a link in its place; mount one of them"
+                yield Denied("bind-mounts", seen, why)
+
+
+def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:
+    """Named volumes that are more than a place of the job's own."""
+    for name, volume in volumes.items():
+        body = volume or {}
+        real = body.get("name")
+        if body.get("external") or (real and not ground.names(real)):
+            yield Denied("external", f"volume {name} is external", "it belongs to others")
+        if body.get("driver") not in (None, "", "local"):
+            seen = f"volume {name}: driver {body['driver']}"
+            yield Denied("volume-drivers", seen, "it is not known what it reaches")
+        if body.get("driver_opts"):
+            seen = f"volume {name}: driver_opts"
+            yield Denied("volume-drivers", seen, "they can mount any folder of the host")
+
+
+def top_level_files(
+    kind: str, entries: Mapping[str, Any], ground: HostFolders
+) -> Iterator[Denied]:
+    """Secrets and configs that come from elsewhere."""
+    for name, entry in entries.items():
+        body = entry or {}
+        if body.get("external") or body.get("driver") or body.get("template_driver"):
+            yield Denied("external", f"{kind} {name} is external", "it belongs to others")
+        if variable := body.get("environment"):
+            seen = f"{kind} {name}: from the variable {variable}"
+            yield Denied("external", seen, "variables of the worker are not for stages")
+        file = body.get("file")
+        if file and not ground.holds(str(file)):
+            seen = f"{kind} {name}: the file {file}"
+            yield Denied("files", seen, f"it lies outside the job's folder {ground.files}")
+
+
+FINDINGS_SHOWN_MAX = 20
+
+# What a worker may be told to allow, and what that means.
+ALLOWABLE: Mapping[str, str] = {
+    "privileged": "privileged containers: root of the host",
+    "host-network": "the network of the host, its interfaces and its local services",
+    "host-pid": "the processes of the host",
+    "host-ipc": "the shared memory of the host",
+    "host-userns": "the users of the host, and its host name and cgroups",
+    "cap-add": "added kernel capabilities",
+    "devices": "devices of the host, GPUs among them",
+    "security-opt": "security options, such as running unconfined",
+    "sysctls": "kernel parameters",
+    "engine-socket": "the engine itself: root of the host",
+    "bind-mounts": "folders and files of the host outside the job's own",
+    "volumes-from": "volumes of other containers",
+    "external": "networks, volumes, secrets and configs that others made",
+    "volume-drivers": "volumes with drivers or options of their own, which can mount anything",
+    "logging": "other log drivers: the logs of the job will be missing",
+    "build": "building images on the host",
+    "files": "env_file, extends and include: reading files of the host",
+    "runtime": "other container runtimes",
+}
+
+HARMLESS = frozenset(
+    [
+        "annotations",
+        "attach",
+        "blkio_config",
+        "cap_drop",
+        "command",
+        "configs",
+        "container_name",
+        "cpu_count",
+        "cpu_percent",
+        "cpu_period",
+        "cpu_quota",
+        "cpu_rt_period",
+        "cpu_rt_runtime",
+        "cpu_shares",
+        "cpus",
+        "cpuset",
+        "depends_on",
+        "deploy",
+        "dns",
+        "dns_opt",
+        "dns_search",
+        "domainname",
+        "entrypoint",
+        "environment",
+        "expose",
+        "extra_hosts",
+        "group_add",
+        "healthcheck",
+        "hostname",
+        "image",
+        "init",
+        "isolation",
+        "labels",
+        "links",
+        "mac_address",
+        "mem_limit",
+        "mem_reservation",
+        "mem_swappiness",
+        "memswap_limit",
+        "networks",
+        "pids_limit",
+        "platform",
+        "ports",
+        "profiles",
+        "pull_policy",
+        "read_only",
+        "restart",
+        "scale",
+        "secrets",
+        "shm_size",
+        "stdin_open",
+        "stop_grace_period",
+        "stop_signal",
+        "tmpfs",
+        "tty",
+        "ulimits",
+        "user",
+        "volumes",
+        "working_dir",
+    ]
+)
+TOP_LEVEL = frozenset(
+    {"version", "name", "services", "networks", "volumes", "configs", "secrets"}
+)
+NETWORK_DRIVERS = frozenset({None, "", "bridge", "overlay", "default", "none"})
+LOG_DRIVERS = frozenset({None, "", "json-file", "local", "journald"})
+
+READS_FILES = frozenset({"env_file", "label_file", "credential_spec", "build", "extends"})
+OWN_NETWORK_MODES = frozenset({"", "none", "bridge", "default"})  # or that of another service
+
+Service = Mapping[str, Any]
+
+
+class PolicyRule(NamedTuple):
+    """A key of a service that reaches out of the container."""
+
+    what: str  # of ALLOWABLE
+    is_bad: Callable[[Any], bool]
+    why: str
+
+
+def _is_host(value: object) -> bool:
+    return value == "host" or str(value).startswith("container:")
+
+
+def _is_foreign_network(value: object) -> bool:
+    """Any other word is the name of a network that is there, whoever made it."""
+    mode = "" if value is None else str(value)
+    return mode not in OWN_NETWORK_MODES and not mode.startswith("service:")
+
+
+def _is_below_zero(value: object) -> bool:
+    """Whether others would be killed before it; what is no number is as good as that."""
+    try:
+        return int(str(value)) < 0
+    except ValueError:
+        return True
+
+
+def _is_set(value: object) -> bool:
+    return bool(value)
+
+
+def _is_risky_option(value: object) -> bool:
+    safe = ("no-new-privileges", "no-new-privileges:true", "no-new-privileges=true")
+    return isinstance(value, list) and any(one not in safe for one in value)
+
+
+SERVICE_RULES: Mapping[str, PolicyRule] = {
+    "privileged": PolicyRule("privileged", _is_set, "its processes would be root of the host"),
+    "network_mode": PolicyRule(
+        "host-network", _is_foreign_network, "it would be on a network not its own"
+    ),
+    "pid": PolicyRule("host-pid", _is_host, "it would see and signal processes not its own"),
+    "ipc": PolicyRule("host-ipc", _is_host, "it would share memory with processes not its own"),
+    "userns_mode": PolicyRule("host-userns", _is_set, "its root would be root of the host"),
+    "uts": PolicyRule("host-userns", _is_host, "it could rename the host"),
+    "cgroup": PolicyRule("host-userns", _is_host, "it would see the cgroups of the host"),
+    "cgroup_parent": PolicyRule(
+        "host-userns", _is_set, "it would leave the limits set for containers"
+    ),
+    "cap_add": PolicyRule("cap-add", _is_set, "it would have powers over the kernel"),
+    "devices": PolicyRule("devices", _is_set, "it would reach devices of the host"),
+    "device_cgroup_rules": PolicyRule("devices", _is_set, "it would reach devices of the host"),
+    "gpus": PolicyRule("devices", _is_set, "it would reach devices of the host"),
+    "security_opt": PolicyRule("security-opt", _is_risky_option, "it would be confined less"),
+    "sysctls": PolicyRule("sysctls", _is_set, "it would change parameters of the kernel"),
+    "volumes_from": PolicyRule(
+        "volumes-from", _is_set, "it would reach files of other containers"
+    ),
+    "external_links": PolicyRule("external", _is_set, "it would reach containers of others"),
+    "build": PolicyRule(
+        "build", _is_set, "an image would be built on the host; name a built image"
+    ),
+    "extends": PolicyRule("files", _is_set, "files of the host would be read; write it out"),
+    "env_file": PolicyRule(
+        "files", _is_set, "files of the host would be read; use environment"
+    ),
+    "label_file": PolicyRule("files", _is_set, "files of the host would be read; use labels"),
+    "runtime": PolicyRule("runtime", _is_set, "another runtime may confine it less"),
+    "credential_spec": PolicyRule("files", _is_set, "files of the host would be read"),
+    "oom_kill_disable": PolicyRule(
+        "privileged", _is_set, "it could take all memory of the host"
+    ),
+    "oom_score_adj": PolicyRule(
+        "privileged", _is_below_zero, "processes of the host would be killed in its place"
+    ),
+    "use_api_socket": PolicyRule("engine-socket", _is_set, "it would be root of the host"),
+}
+
+
+def findings(
+    document: Mapping[str, Any], ground: HostFolders, allowed: frozenset[str]
+) -> list[str]:
+    """Everything that a resolved file asks for and may not have, in words."""
+    found = [
+        *_top_level_keys(document),
+        *_networks(document.get("networks") or {}, ground),
+        *top_level_volumes(document.get("volumes") or {}, ground),
+        *top_level_files("secret", document.get("secrets") or {}, ground),
+        *top_level_files("config", document.get("configs") or {}, ground),
+    ]
+    services: Mapping[str, Service] = document.get("services") or {}
+    for name, service in services.items():
+        found += _service(name, service or {})
+    found += service_mounts(services, ground, _handed_out(document))
+    return _told(found, allowed)
+
+
+def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> list[str]:
+    """What docker-compose need not be asked about, and must not be shown where it would read
+    files of the host: what is written there cannot be taken back by merging."""
+    found = []
+    if document.get("include"):
+        found.append(
+            Denied("files", "include", "files of the host would be read; write it out")
+        )
+    for name, service in document["services"].items():
+        for key, value in service.items():
+            rule = SERVICE_RULES.get(key)
+            if rule is None or (key not in READS_FILES and "$" in str(value)):
+                continue
+            inside = key == "extends" and not (isinstance(value, dict) and value.get("file"))
+            if rule.is_bad(value) and not inside:
+                found.append(_denied(name, key, value))
+    return _told(found, allowed)
+
+
+def _service(name: str, service: Service) -> Iterator[Denied]:
+    for key, value in service.items():
+        rule = SERVICE_RULES.get(key)
+        if rule is not None:
+            if rule.is_bad(value):
+                yield _denied(name, key, value)
+        elif key == "logging":
+            driver = (value or {}).get("driver")
+            if driver not in LOG_DRIVERS:
+                seen = f"service {name}: logging driver {driver}"
+                yield Denied(
+                    "logging", seen, "its output could not be read back; use json-file"
+                )
+        elif key not in HARMLESS and not key.startswith("x-"):
+            seen = f"service {name}: {key}"
+            yield Denied("", seen, "this key is not known to stay inside the container")
+    yield from _deploy(name, service.get("deploy") or {})
+
+
+def _deploy(name: str, deploy: Mapping[str, Any]) -> Iterator[Denied]:
+    reserved = (deploy.get("resources") or {}).get("reservations") or {}
+    if reserved.get("devices"):
+        seen = f"service {name}: deploy.resources.reservations.devices"
+        yield Denied("devices", seen, "it would reach devices of the host")
+
+
+def _denied(name: str, key: str, value: object) -> Denied:
+    rule = SERVICE_RULES[key]
+    shown = f" {value}" if isinstance(value, str | bool | int) else ""
+    return Denied(rule.what, f"service {name}: {key}{shown}", rule.why)
+
+
+def _top_level_keys(document: Mapping[str, Any]) -> Iterator[Denied]:
+    for key in document:
+        if key not in TOP_LEVEL and not str(key).startswith("x-"):
+            yield Denied("", f"the key {key}", "it is not known to be harmless")
+
+
+def _handed_out(document: Mapping[str, Any]) -> list[str]:
+    """Files that containers get as secrets and configs: they are mounted as well."""
+    entries = [
+        *(document.get("secrets") or {}).values(),
+        *(document.get("configs") or {}).values(),
+    ]
+    return [str(entry["file"]) for entry in entries if (entry or {}).get("file")]
+
+
+def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:
+    for name, network in networks.items():
+        body = network or {}
+        external, driver = body.get("external"), body.get("driver")
+        real = body.get("name") or (external.get("name") if isinstance(external, dict) else "")
+        if "host" in (driver, real) or (external and not real and name == "host"):
+            seen = f"network {name} is the network of the host"
+            yield Denied("host-network", seen, "containers would reach its local services")
+            continue
+        if external or (real and not ground.names(real)):
+            seen = f"network {name} is external ({real or name})"
+            yield Denied("external", seen, "it belongs to others")
+        if driver not in NETWORK_DRIVERS:
+            seen = f"network {name}: driver {driver}"
+            yield Denied("host-network", seen, "it reaches interfaces of the host")
+        if body.get("driver_opts"):
+            seen = f"network {name}: driver_opts"
+            yield Denied("host-network", seen, "they can reach interfaces of the host")
+        if _chooses_addresses(body.get("ipam") or {}):
+            seen = f"network {name}: ipam"
+            why = "its addresses could take those of the host's own networks"
+            yield Denied("host-network", seen, why)
+
+
+def _chooses_addresses(ipam: Mapping[str, Any]) -> bool:
+    """An engine makes a route to whatever is named here, also where the host has one."""
+    driver = ipam.get("driver") or "default"
+    return bool(ipam.get("config") or ipam.get("options")) or driver != "default"
+
+
+def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:
+    return [denied.message for denied in found if denied.what not in allowed]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """Words of the policy's table, for everybody and by queue."""
+
+    everywhere: frozenset[str]
+    by_queue: Mapping[str, frozenset[str]]
+
+    def of(self, queue: str) -> frozenset[str]:
+        """What a task of this queue may ask for."""
+        return self.everywhere | self.by_queue.get(queue, frozenset())
+
+
+def read_allowances(entries: Sequence[str]) -> Allowances:
+    """The entries of a worker; BadSetting names one that means nothing."""
+    everywhere: set[str] = set()
+    by_queue: dict[str, frozenset[str]] = {}
+    for entry in entries:
+        queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME
+        if what not in ALLOWABLE or (colon and not queue):
+            accepted = f"WHAT or QUEUE:WHAT, where WHAT is one of {', '.join(ALLOWABLE)}"
+            raise BadSetting("allow-compose", entry, accepted)
+        if colon:
+            by_queue[queue] = by_queue.get(queue, frozenset()) | {what}
+        else:
+            everywhere.add(what)
+    return Allowances(frozenset(everywhere), by_queue)

@@ -1,0 +1,241 @@
+"""Describes the containers of one attempt: names, labels, the plan, and what is seen of them.
+
+A **project** is everything that an engine holds of one attempt; a **part** is one container
+of it, or one service on a Swarm. A project's name begins with what people know, the run and
+the stage, and ends with a digest of what makes the attempt unique: two stages whose names are
+cut or cleaned to the same text never share anything.
+
+Networks and volumes outlive the containers for which they were made when a worker is killed
+while it removes them, and an engine has room for some thirty networks: they are found again by
+their labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from tidewheel.core.queue.task import TaskId
+from tidewheel.runners.containers.docker_cli import Cli, json_rows
+
+NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
+DIGEST_LENGTH = 10
+READABLE_LENGTH_MAX = 36
+
+RUNNER = "tidewheel.runner"
+PROJECT = "tidewheel.project"
+STORE = "tidewheel.store"
+TASK = "tidewheel.task"
+ATTEMPT = "tidewheel.attempt"
+LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tags:
+    """Whose a container, service, network or volume is."""
+
+    runner: str
+    project: str
+    store: str
+    task_id: TaskId
+    attempt: int
+
+    @classmethod
+    def read(cls, runner: str, labels: Mapping[str, str]) -> Tags:
+        """As an engine shows them; anybody can have written them."""
+        attempt = labels.get(ATTEMPT, "")
+        return cls(
+            runner=runner,
+            project=labels[PROJECT],
+            store=labels.get(STORE, ""),
+            task_id=TaskId(labels.get(TASK, "")),
+            attempt=int(attempt) if attempt.isdecimal() else 0,
+        )
+
+    def labels(self) -> dict[str, str]:
+        return {
+            RUNNER: self.runner,
+            PROJECT: self.project,
+            STORE: self.store,
+            TASK: self.task_id,
+            ATTEMPT: str(self.attempt),
+        }
+
+
+def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int) -> str:
+    """A name for everything of one attempt; short enough for its longest service behind it."""
+    unique = f"{store}\0{task_id}\0{attempt}".encode(errors="replace")
+    digest = sha256(unique).hexdigest()[:DIGEST_LENGTH]
+    readable = re.sub(r"[^a-z0-9]+", "-", task_id.lower()).strip("-")
+    # "tw-READABLE-DIGEST_SERVICE_1"
+    room = NAME_LENGTH_MAX - len("tw---") - DIGEST_LENGTH - longest_service - len("_1")
+    kept = _shortened(readable, min(room, READABLE_LENGTH_MAX))
+    return f"tw-{kept}-{digest}" if kept else f"tw-{digest}"
+
+
+def _shortened(text: str, length_max: int) -> str:
+    """The run's beginning and the stage's end: what lies between tells the least."""
+    if length_max <= 0:
+        return ""
+    if len(text) <= length_max:
+        return text
+    head = length_max // 2
+    return f"{text[:head]}{text[len(text) - (length_max - head) :]}".strip("-")
+
+
+class Phase(Enum):
+    """Where a part is."""
+
+    CREATED = "created"  # made, never started
+    PENDING = "pending"  # wanted, and the engine has not started it yet
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Condition(Enum):
+    """What a service waits for in another one; the words are those of compose files."""
+
+    STARTED = "service_started"
+    HEALTHY = "service_healthy"
+    DONE = "service_completed_successfully"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectPart:
+    """A container or a service, as the engine shows it."""
+
+    id: str
+    service: str
+    phase: Phase
+    is_healthy: bool = False
+    exit_status: int | None = None  # of one that ended; None: nobody knows
+    out_of_memory: bool = False
+    error: str = ""  # what the engine says is wrong with it
+    ended_at: str = ""  # sorts by time
+    tasks: tuple[str, ...] = ()  # of a Swarm, by their ids
+
+    @property
+    def ended_well(self) -> bool:
+        return self.phase is Phase.ENDED and self.exit_status == 0 and not self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectPlan:
+    """What belongs to a project; kept in the job's folder, for whoever adopts it."""
+
+    tags: Tags
+    parts: Mapping[str, int]  # service -> how many parts it has
+    needs: Mapping[str, Mapping[str, Condition]]  # service -> service -> condition
+    prefix: str  # of lines by which the job speaks
+
+    @property
+    def project(self) -> str:
+        return self.tags.project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A project that an engine holds, whoever made it."""
+
+    tags: Tags
+    parts: tuple[ProjectPart, ...]
+
+
+Sightings = dict[str, Sighting]  # by project
+
+
+def sighted(parts: Iterable[tuple[Tags, ProjectPart]]) -> Sightings:
+    """Parts as an engine lists them, each with its project."""
+    found: dict[str, tuple[Tags, list[ProjectPart]]] = {}
+    for tags, part in parts:
+        found.setdefault(tags.project, (tags, []))[1].append(part)
+    return {
+        project: Sighting(tags=tags, parts=tuple(there))
+        for project, (tags, there) in found.items()
+    }
+
+
+class CannotCreate(Exception):
+    """The engine does not want to make the project, and says why."""
+
+
+class Engine(Protocol):
+    """What differs between containers beside the worker and services of a Swarm."""
+
+    name: str
+    cli: Cli
+    # How often to look without being told that something happened.
+    look_seconds: float
+    # Whether the log of a part ends when the part does, and outlives it.
+    logs_end: bool
+    # Whether each replica of a service is a part of its own.
+    replicas_are_parts: bool
+    # Whether a part is a container of this very engine, which can say what it uses.
+    parts_are_here: bool
+
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+        """Make a resolved file one that this engine executes to its end."""
+        ...
+
+    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+        """CannotCreate if it does not want to; parts may be there all the same."""
+        ...
+
+    async def look(self) -> Sightings:
+        """Every part of tidewheel's, of whichever worker, in a call or two."""
+        ...
+
+    async def remains(self) -> list[Tags]:
+        """Whose networks and volumes are there, also where no part is left to use them."""
+        ...
+
+    async def start(self, parts: Sequence[ProjectPart]) -> None: ...
+    async def stop(
+        self, plan: ProjectPlan, parts: Sequence[ProjectPart], grace_seconds: float
+    ) -> None: ...
+    async def remove(self, project: str) -> None:
+        """Every trace of it; there may be none."""
+        ...
+
+    def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
+        """Of docker, less what says from when and for how long."""
+        ...
+
+    def events_arguments(self) -> tuple[str, ...] | None:
+        """Of docker, to be told when something happens; None: it cannot tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageWishes:
+    """What a task wants of its containers besides what its compose file says."""
+
+    constraints: tuple[str, ...]
+    grace_seconds: float
+    directory: Path  # of the attempt
+
+
+KINDS = ("network", "volume")
+
+
+def label_fields(labels: Sequence[str]) -> list[str]:
+    """Of a ``--format`` that prints JSON: the value of each label."""
+    return [f'{{{{json (.Label "{label}")}}}}' for label in labels]
+
+
+async def labelled(cli: Cli, runner: str) -> list[Tags]:
+    """Whose they are, once for each."""
+    found = []
+    for kind in KINDS:
+        mark = ("--filter", f"label={RUNNER}={runner}")
+        text = await cli.ask(
+            kind, "ls", *mark, "--format", f"[{','.join(label_fields(LABELS))}]"
+        )
+        for values in json_rows(text):
+            found.append(Tags.read(runner, dict(zip(LABELS, values, strict=True))))
+    return found

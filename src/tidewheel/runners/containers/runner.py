@@ -1,0 +1,197 @@
+"""Tasks that are projects: the port Runner, for whichever engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
+from tidewheel.errors import RunnerUnable
+from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
+from tidewheel.runners.containers.compose_build import ProjectFolder, prepare, read_plan
+from tidewheel.runners.containers.docker_cli import EngineAway
+from tidewheel.runners.containers.job import EngineAccess, EngineJob, read_end, refused
+from tidewheel.runners.containers.logs import Followers
+from tidewheel.runners.containers.outcome import failure
+from tidewheel.runners.containers.policy import read_allowances
+from tidewheel.runners.containers.poller import ContainerSampler, EnginePoller
+from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan, Tags
+from tidewheel.runners.containers.stage_spec import BadStage, runner_named
+from tidewheel.runners.job_directory import JobDirectory, make_private_directory, run_folders
+from tidewheel.runners.messages.server import Speaker
+from tidewheel.runners.outcome import EndedJob, cannot_start, host_trouble
+
+USAGE_INTERVAL_SECONDS = 5.0
+
+
+class EngineRunner:
+    """Runs stages on a container engine; one for all jobs of a worker."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        called: Sequence[str] = (),  # names by which tasks ask for it; else its engine's
+        allowed: Sequence[str] = (),
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+        usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
+    ) -> None:
+        self._engine = engine
+        self._called = frozenset(called or (engine.name,))
+        self._allowances = read_allowances(allowed)
+        self._means = EngineAccess(
+            engine=engine,
+            watch=EnginePoller(engine, self._hear_trouble),
+            followers=Followers(),
+            message_bytes_max=message_bytes_max,
+        )
+        self._jobs: set[EngineJob] = set()
+        self._sampler: ContainerSampler | None = None
+        if engine.parts_are_here:
+            self._sampler = ContainerSampler(
+                engine.cli, lambda: list(self._jobs), usage_interval_seconds
+            )
+        self._tell_trouble: Callable[[str | None], None] = lambda _: None
+
+    def accepts(self, task: Claimed) -> bool:
+        """Whether the task's spec names this runner."""
+        return task.handler is None and runner_named(task.spec) in self._called
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Create the project; a task that may not be run has failed, and that is its end."""
+        files = JobDirectory(assignment.directory)
+        allowed = self._allowances.of(assignment.task.queue)
+        if assignment.task.fence_kill:
+            words = "its queue fences jobs, and containers do not die with their worker"
+            return EndedJob(refused(f"{words}; use a queue without a fence"))
+        try:
+            make_private_directory(assignment.directory)
+            if folders := run_folders(assignment):
+                folders.prepare()
+            plan = await prepare(self._engine, assignment, allowed)
+            await self._remove_earlier(plan)
+            await self._create(plan, ProjectFolder(assignment.directory))
+        except BadStage as bad:
+            return EndedJob(refused(str(bad)))
+        except CannotCreate as cannot:
+            return EndedJob(failure("start", str(cannot)))
+        except EngineAway as away:
+            words = str(away).rstrip(".?")  # docker asks whether its daemon is running
+            raise RunnerUnable(f"{words}. Stages go back until it is mended") from away
+        except OSError as error:
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
+        reports.started()
+        return self._drive(plan, assignment, reports)
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Go on with the project of a worker that died; one never begun is removed."""
+        folder = ProjectFolder(assignment.directory)
+        plan = read_plan(folder)
+        if plan is None or plan.tags.runner != self._engine.name:
+            return None
+        if (end := read_end(folder.path)) is not None:
+            with suppress(EngineAway):  # then it is removed as a leftover
+                await self._engine.remove(plan.project)
+            return self._ended(end, assignment, reports)
+        with suppress(EngineAway):  # then nothing is known, and whoever drives it will see
+            sighting = (await self._engine.look()).get(plan.project)
+            if sighting is None or all(part.phase is Phase.CREATED for part in sighting.parts):
+                await self._engine.remove(plan.project)
+                return None
+        reports.started()
+        return self._drive(plan, assignment, reports, adopted=True)
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """Every attempt of this store of which the engine holds something."""
+        try:
+            there = [one.tags for one in (await self._engine.look()).values()]
+            there += await self._engine.remains()
+        except EngineAway:
+            return []
+        own = {tags.project: tags for tags in there if tags.store == store and tags.project}
+        return [_leftover(tags) for tags in own.values()]
+
+    async def remove(self, leftover: Leftover) -> None:
+        """What is left of an attempt whose lease is over."""
+        await self._engine.remove(leftover.name)
+
+    def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
+        """Who is to know that the engine is away, or back (None)."""
+        self._tell_trouble = hear
+
+    def stop(self) -> None:
+        """Follow no job any more; they run on."""
+        for job in self._jobs:
+            job.let_go()
+
+    async def stopped(self) -> None:
+        """Until nothing listens to the engine any more."""
+        for job in list(self._jobs):
+            await job.until_let_go()
+        await self._means.watch.stop()
+        if self._sampler is not None:
+            await self._sampler.stop()
+
+    def _hear_trouble(self, text: str | None) -> None:
+        self._tell_trouble(text)
+
+    async def _create(self, plan: ProjectPlan, folder: ProjectFolder) -> None:
+        try:
+            await self._engine.create(plan, folder.executed, folder.files)
+        except CannotCreate:
+            await self._engine.remove(plan.project)
+            raise
+
+    async def _remove_earlier(self, plan: ProjectPlan) -> None:
+        """An attempt whose lease ran out may have left something: two must not run at once."""
+        own = plan.tags
+        for sighting in (await self._engine.look()).values():
+            other = sighting.tags
+            same_task = (other.store, other.task_id) == (own.store, own.task_id)
+            if same_task and other.attempt <= own.attempt:
+                await self._engine.remove(other.project)
+
+    def _drive(
+        self,
+        plan: ProjectPlan,
+        assignment: Assignment,
+        reports: JobReports,
+        *,
+        adopted: bool = False,
+    ) -> EngineJob:
+        job = EngineJob(
+            self._means,
+            plan,
+            assignment.directory,
+            reports,
+            grace_seconds=assignment.task.max_termination_seconds,
+            adopted=adopted,
+        )
+        self._jobs.add(job)
+        if self._sampler is not None:
+            self._sampler.wake()
+        job.on_over(lambda: self._over(job, assignment))
+        return job
+
+    def _over(self, job: EngineJob, assignment: Assignment) -> None:
+        self._jobs.discard(job)
+        if folders := run_folders(assignment):
+            folders.tidy_up()
+
+    def _ended(self, end: End, assignment: Assignment, reports: JobReports) -> EndedJob:
+        """Its messages again, from the first."""
+        reports.started()
+        Speaker(
+            directory=assignment.directory,
+            reports=reports,
+            message_bytes_max=self._means.message_bytes_max,
+        ).hear_spool()
+        return EndedJob(end)
+
+
+def _leftover(tags: Tags) -> Leftover:
+    return Leftover(name=tags.project, task_id=tags.task_id, attempt=tags.attempt)

@@ -1,0 +1,393 @@
+"""Runs services of a Swarm once, placed by constraints, watched through a manager.
+
+They are plain services that are never restarted, not ``replicated-job`` services: when one of
+those is removed, its task is wanted ``complete`` for ever and its container runs on (measured
+with engine 20.10); and a docker of that age cannot deploy them in a stack.
+
+A Swarm's task goes through New, Pending, Assigned, Accepted, Preparing, Ready, Starting,
+Running to Complete, Failed, Rejected, Shutdown, Orphaned or Remove. "No suitable node" is said
+of a task that is Pending: it waits, and starts when a node comes.
+
+A named volume stays on the node on which a Swarm made it, and no manager can remove it from
+another node. One without a name is removed by its node, with its container. For a container
+that shares it with no other the two are the same, since it is started only once: so named
+volumes that a single container uses become nameless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidewheel.runners.containers.compose_build import as_mapping, literally
+from tidewheel.runners.containers.docker_cli import (
+    CREATE_SECONDS_MAX,
+    Cli,
+    EngineAway,
+    create_words,
+    is_about_an_image,
+    json_rows,
+    whole_seconds,
+)
+from tidewheel.runners.containers.outcome import KILLED, out_of_memory
+from tidewheel.runners.containers.policy import mount_of
+from tidewheel.runners.containers.project import (
+    PROJECT,
+    RUNNER,
+    CannotCreate,
+    Phase,
+    ProjectPart,
+    ProjectPlan,
+    Sightings,
+    StageWishes,
+    Tags,
+    labelled,
+    sighted,
+)
+
+# A Swarm compares values and cannot ask whether a label is there at all.
+LABEL_ADVICE = (
+    "; the label NAME of a stage means nodes with NAME=true, NAME=VALUE those with that value: "
+    "docker node update --label-add NAME=true NODE"
+)
+_EXIT = re.compile(r"non-zero exit \((\d+)\)")
+BAD = frozenset({"Failed", "Rejected", "Orphaned"})
+OVER = BAD | {"Complete", "Shutdown", "Remove"}
+WAITING = frozenset({"New", "Pending", "Allocated"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceFacts:
+    """What a service is, from its start to its end."""
+
+    name: str  # PROJECT_SERVICE
+    service: str
+    tags: Tags
+    wanted: int | None  # how many tasks are to complete; None: one on each node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwarmTask:
+    """A line of `docker service ps`."""
+
+    id: str
+    service: str  # its full name
+    state: str
+    wanted_state: str
+    error: str
+    node: str
+
+    @classmethod
+    def read(cls, row: Mapping[str, str]) -> SwarmTask:
+        return cls(
+            id=row["ID"],
+            service=row["Name"].rpartition(".")[0],
+            state=row["CurrentState"].partition(" ")[0],
+            wanted_state=row["DesiredState"],
+            error=row["Error"].strip('"'),
+            node=row["Node"],
+        )
+
+
+def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
+    """A service as a part of its project."""
+    bad = [task for task in tasks if task.state in BAD]
+    done = sum(task.state == "Complete" for task in tasks)
+    wanted = facts.wanted if facts.wanted is not None else max(1, len(tasks))
+    part = ProjectPart(
+        id=facts.name,
+        service=facts.service,
+        phase=Phase.RUNNING,
+        tasks=tuple(task.id for task in tasks),
+    )
+    if bad:
+        return _bad_part(part, bad[-1])
+    if done >= wanted:
+        return replace(part, phase=Phase.ENDED, exit_status=0)
+    open_tasks = [task for task in tasks if task.state not in OVER]
+    if tasks and not open_tasks and len(tasks) >= wanted:
+        words = "it was shut down by its node or by somebody else"
+        return replace(part, phase=Phase.ENDED, error=words)
+    if all(task.state in WAITING for task in open_tasks):
+        error = next((task.error for task in open_tasks if task.error), "")
+        if "constraints" in error:
+            error += LABEL_ADVICE
+        return replace(part, phase=Phase.PENDING, error=error)
+    lost = next((task.node for task in open_tasks if task.wanted_state == "Shutdown"), "")
+    return replace(part, error=f"its node {lost} does not answer" if lost else "")
+
+
+def _bad_part(part: ProjectPart, task: SwarmTask) -> ProjectPart:
+    """Ended by its first failure: the list begins with the newest."""
+    found = _EXIT.search(task.error)
+    error = "" if found else task.error or f"its task is {task.state.lower()}"
+    if error and is_about_an_image(error):
+        error = create_words(error)
+    if error and task.node:
+        error = f"{error} (node {task.node})"
+    exit_status = int(found[1]) if found else None
+    return replace(part, phase=Phase.ENDED, exit_status=exit_status, error=error)
+
+
+_PLAIN = frozenset({"labels", "name"})  # what a volume may say and still be like any other
+_MOUNT_LENGTH = 2  # "data:/data"
+
+
+def make_nameless(document: dict[str, Any], project: str) -> None:
+    """Take the names from volumes that nobody shares; services have their ``deploy``."""
+    volumes = document.get("volumes") or {}
+    services = document["services"].values()
+    users = Counter(
+        source
+        for service in services
+        for kind, source in map(mount_of, service.get("volumes") or [])
+        if kind == "volume"
+        for _ in range(_containers(service))
+    )
+    nameless = {
+        name
+        for name, body in volumes.items()
+        if users[name] <= 1 and _is_plain(body or {}, f"{project}_")
+    }
+    for service in services:
+        mounts = [_without_name(mount, nameless) for mount in service.get("volumes") or []]
+        if mounts:
+            service["volumes"] = mounts
+    used = {mount_of(mount)[1] for one in services for mount in one.get("volumes") or []}
+    for name in nameless - used:
+        del volumes[name]
+
+
+def _containers(service: Mapping[str, Any]) -> int:
+    """How many of it may be on one node."""
+    deploy = service["deploy"]
+    return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
+
+
+def _is_plain(body: Mapping[str, Any], own: str) -> bool:
+    return body.keys() <= _PLAIN and str(body.get("name", own)).startswith(own)
+
+
+def _without_name(mount: object, nameless: set[str]) -> object:
+    kind, source = mount_of(mount)
+    if kind != "volume" or source not in nameless:
+        return mount
+    if isinstance(mount, dict):
+        return {key: value for key, value in mount.items() if key != "source"}
+    parts = str(mount).removesuffix(":rw").split(":")
+    return parts[1] if len(parts) == _MOUNT_LENGTH else mount
+
+
+NAME = "swarm"
+FORMAT_VERSION = "3.8"
+MODES = {"global": "global", "global-job": "global"}  # any other: replicated
+STOPPED_LOOK_SECONDS = 0.3
+STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
+REMOVE_TRIES = 40
+LIST_TRIES = 5
+STACK = "com.docker.stack.namespace"
+_FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
+
+
+class SwarmEngine:
+    """The port Engine."""
+
+    name = NAME
+    look_seconds = 1.0
+    logs_end = False
+    replicas_are_parts = False
+    parts_are_here = False
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+        self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
+        self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
+
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+        """Services that end, that are not started again, and that other services find."""
+        labels = literally(plan.tags.labels())
+        document.setdefault("version", FORMAT_VERSION)
+        document.pop("name", None)
+        for service in document["services"].values():
+            deploy = service["deploy"] = dict(service.get("deploy") or {})
+            deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
+            if "scale" in service:
+                deploy.setdefault("replicas", service.pop("scale"))
+            deploy["restart_policy"] = {"condition": "none"}
+            deploy["labels"] = as_mapping(deploy.get("labels")) | labels
+            _write_cpus_as_texts(deploy)
+            if not service.get("ports"):
+                deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
+            service["stop_grace_period"] = f"{whole_seconds(stage.grace_seconds)}s"
+            placement = deploy["placement"] = dict(deploy.get("placement") or {})
+            constraints = [*(placement.get("constraints") or []), *stage.constraints]
+            placement["constraints"] = list(dict.fromkeys(constraints))
+        make_nameless(document, plan.project)
+
+    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+        """Deploy the stack."""
+        del files
+        answer = await self.cli.call(
+            *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
+            *("--with-registry-auth", "--compose-file", str(file), plan.project),
+            seconds_max=CREATE_SECONDS_MAX,
+        )
+        if answer.status != 0:
+            raise CannotCreate(create_words(answer.words))
+
+    async def look(self) -> Sightings:
+        """The services that are there, and all of their tasks in one list."""
+        mark = ("--filter", f"label={RUNNER}={NAME}")
+        names = (await self.cli.ask("service", "ls", *mark, "--format", "{{.Name}}")).split()
+        await self._learn_facts(names)
+        known = [self._facts[name] for name in names if name in self._facts]
+        rows = await self._task_rows([facts.name for facts in known])
+        parts = []
+        for facts in known:
+            tasks = [row for row in rows if row.service == facts.name]
+            parts.append((facts.tags, await self._with_memory(part_of(facts, tasks))))
+        return sighted(parts)
+
+    async def remains(self) -> list[Tags]:
+        return await labelled(self.cli, NAME)
+
+    async def start(self, parts: Sequence[ProjectPart]) -> None:
+        """A Swarm starts what it is given by itself."""
+
+    async def stop(
+        self, plan: ProjectPlan, parts: Sequence[ProjectPart], grace_seconds: float
+    ) -> None:
+        """Remove the services: a Swarm stops their containers with the grace they were made
+        with, and kills them after it."""
+        del parts, grace_seconds
+        await self._remove_services(plan.project)
+
+    async def remove(self, project: str) -> None:
+        """Services, then what they used."""
+        await self._remove_services(project)
+        for _ in range(REMOVE_TRIES):
+            if not await self._remove_rest(project):
+                return
+            await asyncio.sleep(STOPPED_LOOK_SECONDS)
+        raise EngineAway(f"{project} cannot be removed: something of it is still in use")
+
+    def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
+        del part
+        return ("service", "logs", "--raw")
+
+    def events_arguments(self) -> tuple[str, ...] | None:
+        return None  # a manager hears nothing of containers on other nodes
+
+    async def _remove_services(self, project: str) -> None:
+        mark = ("--filter", f"label={PROJECT}={project}")
+        services = (await self.cli.ask("service", "ls", "--quiet", *mark)).split()
+        if not services:
+            return
+        docker = self.cli.docker
+        listed = await self.cli.call(
+            docker, "service", "ps", "--quiet", "--no-trunc", *services
+        )
+        await self.cli.call(docker, "service", "rm", *services)
+        await self._until_ended(listed.out.split())
+
+    async def _until_ended(self, tasks: Sequence[str]) -> None:
+        """Until no container of these tasks runs any more, as far as their nodes can say."""
+        end_at: float | None = None
+        while tasks:
+            answer = await self.cli.call(
+                *(self.cli.docker, "inspect", "--type", "task", "--format"),
+                "[{{json .ID}},{{json .Status.State}},"
+                "{{json .Spec.ContainerSpec.StopGracePeriod}},{{json .NodeID}}]",
+                *tasks,
+            )
+            rows = json_rows(answer.out)
+            rows = [row for row in rows if row[1] not in _FINAL and row[3]]
+            grace_seconds = max((row[2] or 10e9 for row in rows), default=0.0) / 1e9
+            end_at = end_at or time.monotonic() + grace_seconds + STOP_SECONDS_MORE
+            if not rows or time.monotonic() > end_at:
+                return
+            tasks = [row[0] for row in rows]
+            await asyncio.sleep(STOPPED_LOOK_SECONDS)
+
+    async def _remove_rest(self, project: str) -> bool:
+        """Whether there was anything."""
+        found = False
+        for kind, label in (
+            ("container", PROJECT),  # of this node; other nodes see to theirs
+            ("secret", STACK),
+            ("config", STACK),
+            ("network", PROJECT),  # after what is not found without it (`remains`)
+            ("volume", PROJECT),
+        ):
+            mark = ("--filter", f"label={label}={project}")
+            everything = ("--all",) if kind == "container" else ()
+            forced = ("--force", "--volumes") if kind == "container" else ()
+            ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
+            if ids:
+                found = True
+                await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
+        return found
+
+    async def _with_memory(self, part: ProjectPart) -> ProjectPart:
+        """A Swarm never says that memory ran out; the engine of this node does, of its own."""
+        if part.exit_status != KILLED:
+            return part
+        if part.id not in self._lacked_memory:
+            answer = await self.cli.call(
+                *(self.cli.docker, "inspect", "--type", "task", "--format"),
+                "{{json .Status.ContainerStatus.ContainerID}}",
+                *part.tasks,
+            )
+            containers = [id_ for id_ in json_rows(answer.out) if id_]
+            self._lacked_memory[part.id] = bool(await out_of_memory(self.cli, containers))
+        return replace(part, out_of_memory=self._lacked_memory[part.id])
+
+    async def _learn_facts(self, names: Sequence[str]) -> None:
+        for gone in self._facts.keys() - set(names):
+            del self._facts[gone]
+            self._lacked_memory.pop(gone, None)
+        unknown = [name for name in names if name not in self._facts]
+        if not unknown:
+            return
+        answer = await self.cli.call(
+            *(self.cli.docker, "service", "inspect", "--format"),
+            "[{{json .Spec.Name}},{{json .Spec.Labels}},{{json .Spec.Mode}}]",
+            *unknown,
+        )
+        for name, labels, mode in json_rows(answer.out):
+            if PROJECT in labels:
+                self._facts[name] = _facts(name, labels, mode)
+
+    async def _task_rows(self, names: Sequence[str]) -> list[SwarmTask]:
+        if not names:
+            return []
+        listing = (self.cli.docker, "service", "ps", "--no-trunc", "--format", "{{json .}}")
+        answer = await self.cli.call(*listing, *names)
+        for _ in range(LIST_TRIES):
+            if "not found" not in answer.err.lower():
+                break  # else one has gone during the list, which spoils it for all
+            answer = await self.cli.call(*listing, *names)
+        if answer.status != 0 and "no such service" not in answer.err.lower():
+            raise EngineAway(f"docker service ps: {answer.words}")
+        return [SwarmTask.read(row) for row in json_rows(answer.out)]
+
+
+def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
+    tags = Tags.read(NAME, labels)
+    wanted = (mode.get("Replicated") or {}).get("Replicas")
+    short = name.removeprefix(f"{tags.project}_")
+    return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
+
+
+def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:
+    """docker-compose resolves ``cpus: '0.5'`` to a number, which docker does not accept."""
+    resources = deploy.get("resources") or {}
+    for share in (resources.get("limits"), resources.get("reservations")):
+        if share and "cpus" in share:
+            share["cpus"] = str(share["cpus"])

@@ -1,1 +1,0 @@
-"""What the runners of containers have in common: policy, calls, names, logs, the watch."""

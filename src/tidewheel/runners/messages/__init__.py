@@ -1,0 +1,1 @@
+"""Carries what jobs say: a socket of the worker, a spool behind it, HTTP to a server."""

@@ -1,0 +1,174 @@
+"""How a job speaks to its worker: the code behind ``tidewheel message``.
+
+Only the standard library, and little of it: a job may say something every second, and the
+import is most of the cost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from contextlib import closing, suppress
+from enum import Enum
+from pathlib import Path
+
+from tidewheel.errors import Declined, PayloadTooLarge, Refused, Unavailable
+from tidewheel.runners.messages.spool import SpooledMessage, append
+
+SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own
+MESSAGE_LIMIT = "TIDEWHEEL_MESSAGE_BYTES_MAX"  # in a job's environment
+REPLY_BYTES_MAX = 4096
+REPLY_SECONDS_MAX = 10.0
+CALL_REPLY_BYTES_MAX = 64 * 1024 * 1024
+CALL_SECONDS_MAX = 90.0  # a worker answers sooner, if only by giving up
+BUSY = "busy"  # the code of an answer: more jobs speak at once than a worker hears
+BUSY_PAUSES_SECONDS = (0.1, 0.3, 1.0, 2.0)
+# A worker that was killed has a successor soon, if the run is carried on at all.
+PATIENCE_SECONDS = 60.0
+KNOCK_SECONDS = 0.2
+
+
+NOBODY_THERE = (ConnectionRefusedError, FileNotFoundError)
+# It hung up before it had read the request to its end, so nothing was done: who is turned away
+# may notice that before the reason reaches it.
+NOT_HEARD = (BrokenPipeError, ConnectionResetError)
+REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload")
+
+
+class Delivery(Enum):
+    """How far a message came."""
+
+    ACCEPTED = "accepted"  # the worker has it
+    SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool
+    DROPPED = "dropped"  # no worker answered, and it was progress alone: soon out of date
+
+
+def send_message(
+    directory: Path,
+    secret: str,
+    *,
+    text: str = "",
+    output: str | None = None,
+    progress: float | None = None,
+    text_bytes_max: int | None = None,
+) -> Delivery:
+    """Say something for the attempt in this directory; refused if the worker says no.
+
+    Who knows the limit on messages is told before any is sent or kept.
+    """
+    size = len(text.encode(errors="replace"))
+    if text_bytes_max is not None and size > text_bytes_max:
+        raise PayloadTooLarge("the message", size, text_bytes_max)
+    said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output)
+    request: dict[str, object] = {
+        "secret": secret,
+        "key": said.key,
+        "text": text,
+        "output": output,
+        "progress": progress,
+    }
+    try:
+        answer = _ask(directory, request)
+    except (OSError, ValueError):
+        return _spool(directory, said)
+    if "refused" in answer:
+        raise Refused(str(answer["refused"]))
+    return Delivery.ACCEPTED
+
+
+def call_run(
+    directory: Path,
+    secret: str,
+    call: dict[str, object],
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> dict[str, object]:
+    """Ask something of the run to which the job in this directory belongs.
+
+    If no worker is there it is waited for. One that dies before it has answered may have passed
+    a command on: only what can be said twice is said again.
+    """
+    request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
+    answer = _ask_patiently(directory, request, call, time.monotonic() + patience_seconds)
+    if "refused" in answer:
+        kind = Declined if answer.get("code") == Declined.code else Refused
+        raise kind(str(answer["refused"]))
+    said = answer.get("answer")
+    return said if isinstance(said, dict) else {}
+
+
+def _ask_patiently(
+    directory: Path, request: dict[str, object], call: dict[str, object], give_up_at: float
+) -> dict[str, object]:
+    while True:
+        try:
+            return _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
+        except (OSError, ValueError) as error:
+            may_repeat = isinstance(error, NOBODY_THERE) or _can_be_said_twice(call)
+            if not may_repeat or time.monotonic() >= give_up_at:
+                raise Unavailable(
+                    f"the worker of this job does not answer ({error}); look whether it was "
+                    "done (tidewheel show --history), and try again"
+                ) from error
+        time.sleep(KNOCK_SECONDS)
+
+
+def _can_be_said_twice(call: dict[str, object]) -> bool:
+    command = call.get("command")
+    return command is None or (isinstance(command, dict) and command.get("verb") in REPEATABLE)
+
+
+def _spool(directory: Path, said: SpooledMessage) -> Delivery:
+    if not said.text and said.output is None:
+        return Delivery.DROPPED
+    try:
+        append(directory, said)
+    except OSError as error:
+        raise Unavailable(
+            f"no worker answers, and the message cannot be kept in {directory}: {error}"
+        ) from error
+    return Delivery.SPOOLED
+
+
+def _ask(
+    directory: Path,
+    request: dict[str, object],
+    seconds_max: float = REPLY_SECONDS_MAX,
+    bytes_max: int = REPLY_BYTES_MAX,
+) -> dict[str, object]:
+    for pause in (*BUSY_PAUSES_SECONDS, None):
+        with suppress(*NOT_HEARD):
+            answer = _ask_once(directory, request, seconds_max, bytes_max)
+            if answer.get("code") != BUSY:
+                return answer
+        if pause is not None:
+            time.sleep(pause)
+    raise OSError("it hears too many jobs at once")
+
+
+def _ask_once(
+    directory: Path,
+    request: dict[str, object],
+    seconds_max: float,
+    bytes_max: int,
+) -> dict[str, object]:
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
+        connection.settimeout(seconds_max)
+        _connect(connection, directory)
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile("rb") as replies:
+            answer = json.loads(replies.readline(bytes_max))
+    if not isinstance(answer, dict):
+        raise ValueError("the worker's answer is not an object")
+    return answer
+
+
+def _connect(connection: socket.socket, directory: Path) -> None:
+    """Connect, though the path may be longer than the 107 bytes that fit into an address."""
+    folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")
+    finally:
+        os.close(folder)

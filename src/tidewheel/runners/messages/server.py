@@ -1,0 +1,307 @@
+"""Where jobs speak to their worker: a unix socket and one line of JSON per message.
+
+    {"secret": …, "key": …, "text": …, "output": …, "progress": …}  →  {"ok": true}
+    {"secret": …, "key": …, "call": {…}}                            →  {"answer": {…}}
+                                                          either may be {"refused": "why"}
+
+A secret speaks for one attempt and dies with it. Each message goes into the attempt's spool
+first and from there to the worker, so that whoever adopts the job meets the same messages.
+A call asks something of the run that the job belongs to, and waits; what that means is known
+to whoever was given as ``calls``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidewheel.core.queue.submission import (
+    MESSAGE_BYTES_MAX,
+    MESSAGES_MAX,
+    name_finding,
+    utf8_length,
+)
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
+from tidewheel.ports.runners import JobReports
+from tidewheel.runners.job_directory import link_whole, make_private_directory
+from tidewheel.runners.messages import spool
+from tidewheel.runners.messages.client import BUSY, SOCKET_LINK
+from tidewheel.runners.messages.spool import SpooledMessage
+from tidewheel.runners.sanitize import storable
+
+Answer = dict[str, object]
+Calls = Callable[[TaskId, Answer], Awaitable[Answer]]
+
+CONNECTIONS_MAX = 128
+SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
+KEY_LENGTH_MAX = 64
+JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
+ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequest:
+    """A request that keeps the form."""
+
+    secret: str
+    message: SpooledMessage | None = None
+    progress: float | None = None
+    call: dict[str, object] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Speaker:
+    """An attempt that may speak, and how much of its spool its worker has heard."""
+
+    directory: Path
+    reports: JobReports
+    message_bytes_max: int
+    caller: TaskId | None = None  # in whose name it may call; None: it may not
+    offset: int = 0
+    heard: set[str] = field(default_factory=set)  # the keys of its messages
+
+    def hear(self, message: SpooledMessage) -> None:
+        """Keep a message, then pass it on; a full disk keeps it from nobody."""
+        if message.key in self.heard:
+            return
+        size = utf8_length(message.text)
+        if size > self.message_bytes_max:
+            raise PayloadTooLarge("the message", size, self.message_bytes_max)
+        if len(self.heard) >= MESSAGES_MAX:
+            raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+        try:
+            spool.append(self.directory, message)
+        except OSError:
+            self._pass_on(message)
+        self.hear_spool()
+
+    def hear_spool(self) -> None:
+        """Pass on what the spool holds and the worker has not heard."""
+        messages, self.offset = spool.read_from(self.directory, self.offset)
+        for message in messages:
+            if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
+                self._pass_on(message)
+
+    def _pass_on(self, message: SpooledMessage) -> None:
+        self.heard.add(message.key)
+        output = None if message.output is None else storable(message.output)
+        # In the spool a job may have written anything, and nobody can be told that it is long.
+        kept = message.text.encode(errors="replace")[: self.message_bytes_max]
+        self.reports.message(storable(kept.decode(errors="ignore")), output)
+
+
+class MessageServer:
+    """The one socket of a worker, for all of its jobs."""
+
+    def __init__(
+        self,
+        home: Path,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+        calls: Calls | None = None,
+    ) -> None:
+        # Unique also where one process has two workers, and among hosts that share a home.
+        name = f"{os.getpid()}-{os.urandom(4).hex()}.sock"
+        self.path = home.absolute() / "sock" / name
+        self.message_bytes_max = message_bytes_max
+        self._line_bytes_max = JSON_BYTES_PER_BYTE * message_bytes_max + ENVELOPE_BYTES_MAX
+        self._calls = calls
+        self._speakers: dict[bytes, Speaker] = {}
+        self._connections = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; the socket's directory is closed to other users."""
+        make_private_directory(self.path.parent)
+        listening = _bind(self.path)
+        self._server = await asyncio.start_unix_server(
+            self._converse, sock=listening, limit=self._line_bytes_max
+        )
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self.path.unlink(missing_ok=True)
+
+    def expect(
+        self,
+        secret: str,
+        directory: Path,
+        reports: JobReports,
+        caller: TaskId | None = None,
+    ) -> None:
+        """Let an attempt speak, beginning with what its spool holds already."""
+        speaker = Speaker(
+            directory=directory,
+            reports=reports,
+            message_bytes_max=self.message_bytes_max,
+            caller=caller,
+        )
+        self._speakers[_digest(secret)] = speaker
+        link_whole(directory / SOCKET_LINK, self.path)
+        speaker.hear_spool()
+
+    def hear_spool(self, secret: str) -> None:
+        """Hear what the attempt wrote down because it did not reach this socket."""
+        speaker = self._speakers.get(_digest(secret))
+        if speaker is not None:
+            speaker.hear_spool()
+
+    def forget(self, secret: str) -> None:
+        """The attempt has ended: hear what it wrote last, then nothing more."""
+        speaker = self._speakers.pop(_digest(secret), None)
+        if speaker is not None:
+            speaker.hear_spool()
+
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._connections += 1
+        try:
+            if self._connections > CONNECTIONS_MAX:
+                await _answer(writer, refusal("too many connections; try again", BUSY))
+            else:
+                await self._answer_lines(reader, writer)
+        except (OSError, TimeoutError):
+            pass  # the job went away, or holds a connection that it does not use
+        finally:
+            self._connections -= 1
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answer_lines(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS_MAX):
+                try:
+                    line = await reader.readline()
+                except ValueError:
+                    # What follows is the rest of a line that was never read: hang up.
+                    most = self.message_bytes_max
+                    await _answer(writer, refusal(f"a message has up to {most} bytes"))
+                    return
+            if not line:
+                return
+            # A call takes as long as it takes: whoever answers it has a limit of his own.
+            answer = await self._take_in(line)
+            async with asyncio.timeout(SILENCE_SECONDS_MAX):
+                await _answer(writer, answer)
+
+    async def _take_in(self, line: bytes) -> Answer:
+        """Take one line in; the answer says if and why it was refused."""
+        try:
+            spoken = parse_request(line)
+            speaker = self._speaker(spoken.secret)
+            if spoken.call is not None:
+                return {"answer": await self._call(speaker, spoken.call)}
+            if spoken.progress is not None:
+                speaker.reports.progress(spoken.progress)
+            if spoken.message is not None:
+                speaker.hear(spoken.message)
+        except (Refused, Unavailable) as refused:
+            return refusal(str(refused), refused.code)
+        return {"ok": True}
+
+    def _speaker(self, secret: str) -> Speaker:
+        # Found by its digest: how long the search takes says nothing about any secret.
+        speaker = self._speakers.get(_digest(secret))
+        if speaker is None:
+            raise Refused("this secret speaks for no running attempt; it ends with its attempt")
+        return speaker
+
+    async def _call(self, speaker: Speaker, call: dict[str, object]) -> dict[str, object]:
+        if self._calls is None or speaker.caller is None:
+            raise Refused(
+                "this job belongs to no run, and only a run answers calls; it may send messages"
+            )
+        return await self._calls(speaker.caller, call)
+
+
+def parse_request(line: bytes) -> JobRequest:
+    """One line of the protocol; every deviation is refused with what would be accepted."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Refused("a message is one line of JSON") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("secret"), str):
+        raise Refused('a message is a JSON object with a "secret"')
+    if "call" in fields:
+        return _parse_call(fields)
+    text, output, progress = (
+        fields.get("text") or "",
+        fields.get("output"),
+        fields.get("progress"),
+    )
+    _check(text, output, progress)
+    key = fields.get("key")
+    if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:
+        raise Refused(
+            f'"key" must be a text of 1 to {KEY_LENGTH_MAX} characters, new each time'
+        )
+    said_something = bool(text) or output is not None
+    return JobRequest(
+        secret=fields["secret"],
+        message=SpooledMessage(key=key, text=text, output=output) if said_something else None,
+        progress=None if progress is None else float(progress),
+    )
+
+
+def _parse_call(fields: dict[str, object]) -> JobRequest:
+    secret, call = fields["secret"], fields["call"]
+    assert isinstance(secret, str), "it was looked at before"
+    if not isinstance(call, dict):
+        raise Refused('"call" must be a JSON object')
+    return JobRequest(secret=secret, call=call)
+
+
+def _check(text: object, output: object, progress: object) -> None:
+    if not isinstance(text, str):
+        raise Refused('"text" must be a text')
+    if output is not None:
+        finding = name_finding("output", output) if isinstance(output, str) else "not a text"
+        if finding is not None:
+            raise Refused(f'"output" must be a name: {finding}')
+    if progress is not None:
+        number = isinstance(progress, int | float) and not isinstance(progress, bool)
+        if not number or not 0 <= progress <= 1:  # type: ignore[operator]
+            raise Refused('"progress" must be a number from 0 to 1')
+    if not text and output is None and progress is None:
+        raise Refused('a message has a "text", an "output" or a "progress"')
+
+
+def refusal(why: str, code: str = "refused") -> Answer:
+    return {"refused": why, "code": code}
+
+
+async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(json.dumps(answer).encode() + b"\n")
+    await writer.drain()
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+
+
+def _bind(path: Path) -> socket.socket:
+    """Listen on a path that may be longer than the 107 bytes that fit an address."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.close(folder)
+    return listening

@@ -1,0 +1,131 @@
+"""Tells how a command ended: exit status, signal, killed, vanished, or never begun."""
+
+from __future__ import annotations
+
+import errno
+import json
+import resource
+import signal
+
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError
+from tidewheel.errors import RunnerUnable
+from tidewheel.runners.job_directory import JobDirectory, last_line, read_values, with_values
+from tidewheel.runners.process.processes import Exit, ProcessId
+from tidewheel.runners.sanitize import storable
+
+
+class EndedJob:
+    """Answers at once."""
+
+    def __init__(self, end: End) -> None:
+        self._end = end
+
+    async def wait(self) -> End:
+        """How it ended."""
+        return self._end
+
+    async def stop(self, grace_seconds: float) -> None:
+        """There is nothing to end."""
+
+
+DESCRIPTION_LENGTH_MAX = 1000
+SHELL_SIGNAL_BASE = 128  # a shell's exit status for a command that signal N ended is 128 + N
+# Of the machine and not of one job: no room, no memory, no descriptors, no more processes.
+HOST_ERRNOS = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EROFS,
+    }
+)
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+
+
+def exit_status_of(exited: Exit) -> int:
+    """The exit status, or minus the signal, also where a shell has told of it."""
+    signal_number = exited.status - SHELL_SIGNAL_BASE
+    return -signal_number if signal_number in _SIGNALS else exited.status
+
+
+def end_of(exited: Exit, files: JobDirectory) -> End:
+    """The end of a job that ended by itself, or after a SIGTERM."""
+    status = exit_status_of(exited)
+    metrics = None
+    if exited.cpu_seconds is not None:
+        metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
+    if status == 0:
+        success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
+        return with_values(success, lambda: read_values(files.outputs))
+    return End(
+        ending=Ending.FAILED,
+        error=_exit_error(status, last_line(files.err)),
+        exit_status=status,
+        metrics=metrics,
+    )
+
+
+def killed(grace_seconds: float) -> End:
+    """The end of a job that SIGTERM did not end: its exit status means nothing (R003-47)."""
+    return _failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
+
+
+def vanished(leader: ProcessId) -> End:
+    """The end of a job that left no word: killed from outside, or with its machine."""
+    return _failed(
+        "vanished",
+        f"process {leader.pid} is gone and left no exit status: it was killed while no "
+        "worker watched it, or its machine went down",
+    )
+
+
+def cannot_start(error: OSError | ValueError, files: JobDirectory) -> End:
+    """The end of a job that never began."""
+    return _failed(
+        "start",
+        f"the job could not be started in {files.path}: {error}; make sure that the worker "
+        "may write there and that the disk is not full",
+    )
+
+
+def host_trouble(error: OSError | ValueError, files: JobDirectory) -> RunnerUnable | None:
+    """Whether any other job would meet the same on this host, and how to say it."""
+    if not isinstance(error, OSError) or error.errno not in HOST_ERRNOS:
+        return None
+    return RunnerUnable(
+        f"no job can be started in {files.path.parent.parent}: {_shortage(error)}. Tasks go "
+        "back until that is mended"
+    )
+
+
+def _shortage(error: OSError) -> str:
+    if error.errno != errno.EMFILE:
+        return error.strerror or str(error)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return f"no file descriptors are left; this process may have {limit} (ulimit -n)"
+
+
+def _exit_error(status: int, last_words: str) -> TaskError:
+    said = f"; last line of job.err: {last_words}" if last_words else ""
+    if status > 0:
+        return TaskError(
+            code="exit",
+            description=f"exit status {status}{said}",
+            args=json.dumps({"exit_status": status}),
+        )
+    name = _SIGNALS.get(-status, f"signal {-status}")
+    return TaskError(
+        code="signal",
+        description=f"ended by {name}{said}",
+        args=json.dumps({"signal": name, "signal_number": -status}),
+    )
+
+
+def _failed(code: str, description: str) -> End:
+    described = storable(description, DESCRIPTION_LENGTH_MAX)
+    return End(ending=Ending.FAILED, error=TaskError(code=code, description=described))

@@ -1,0 +1,1 @@
+"""Starts, watches, measures and ends processes of this machine."""

@@ -1,0 +1,186 @@
+"""Runs the command of an event handler: by bash, in a process group, within a time.
+
+What it prints comes through a pipe of ours, not of asyncio's: a daemon that a handler leaves
+behind keeps the pipe open, and only the handler's own end may count. Its environment names the
+run, and gives it a secret with which it may command the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.runners.job_environment import SECRET, inherited_environment
+from tidewheel.runners.process.tree import MARKER
+
+
+class Unheard:
+    """A handler may give commands; what it would report of itself concerns nobody."""
+
+    def started(self) -> None: ...
+    def progress(self, value: float) -> None: ...
+    def message(self, text: str, output: str | None = None) -> None: ...
+    def usage(self, sample: UsageSample) -> None: ...
+
+
+def handler_environment(
+    environ: Mapping[str, str], run_name: str, run_directory: Path, programs: Path, secret: str
+) -> dict[str, str]:
+    """All that a handler sees; `programs` has the `tidewheel` and `cylc` of this process."""
+    inherited = inherited_environment(environ)
+    path = (str(run_directory / "bin"), str(programs), inherited["PATH"])
+    workflow = {
+        "WORKFLOW_ID": run_name,
+        "WORKFLOW_NAME": run_name.rpartition("/")[0] or run_name,
+        "WORKFLOW_RUN_DIR": str(run_directory),
+        "WORKFLOW_LOG_DIR": str(run_directory / "log" / "scheduler"),
+        "WORKFLOW_SHARE_DIR": str(run_directory / "share"),
+        "WORKFLOW_WORK_DIR": str(run_directory / "work"),
+    }
+    return {
+        **inherited,
+        "USER": user_name(),
+        "PATH": os.pathsep.join(path),
+        "TIDEWHEEL_RUN_DIR": str(run_directory),
+        MARKER: str(handler_folder(run_directory)),
+        SECRET: secret,
+        **{f"TIDEWHEEL_{name}": value for name, value in workflow.items()},
+        **{f"CYLC_{name}": value for name, value in workflow.items()},
+    }
+
+
+def handler_folder(run_directory: Path) -> Path:
+    """Where the link to the socket of its voice lies."""
+    return run_directory / "log" / "scheduler" / "handlers"
+
+
+def user_name() -> str:
+    """Who we are; a number if this machine knows no name for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+BASH = "/bin/bash"
+READ_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerCommand:
+    """What is run, where, and what it may use."""
+
+    command: str
+    directory: Path
+    environment: Mapping[str, str]
+    seconds_max: float = 600.0
+    output_bytes_max: int = 64 * 1024  # the rest of what it prints is dropped
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerEnd:
+    """An exit status, or minus the signal; why it failed, or ""; and what it printed."""
+
+    status: int
+    reason: str
+    output: str = ""
+
+
+async def run_handler(one: HandlerCommand) -> HandlerEnd:
+    """Run it to its end; whatever it does, an answer comes within its time."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    printed = _Printed(reader, one.output_bytes_max)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            BASH,
+            "-c",
+            one.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=writer,
+            stderr=writer,
+            cwd=one.directory,
+            env=dict(one.environment),
+            # Not a session: it would be reaped as an orphan, by its session (processes.py).
+            process_group=0,
+        )
+    except (OSError, ValueError) as error:  # a value error: bytes that no command can have
+        os.close(reader)
+        return HandlerEnd(127, f"it could not be started: {error}")
+    finally:
+        os.close(writer)
+    try:
+        return await _wait(process, printed, one.seconds_max)
+    finally:
+        _kill_group(process)
+        await process.wait()
+        printed.close()
+
+
+async def _wait(
+    process: asyncio.subprocess.Process, printed: _Printed, seconds_max: float
+) -> HandlerEnd:
+    printed.begin()
+    try:
+        async with asyncio.timeout(seconds_max):
+            status = await process.wait()
+    except TimeoutError:
+        _kill_group(process)
+        status = await process.wait()
+        reason = f"it took more than {seconds_max:g} seconds and was killed"
+        return HandlerEnd(status, reason, printed.text())
+    if status < 0:
+        return HandlerEnd(
+            status, f"it was ended by {signal.Signals(-status).name}", printed.text()
+        )
+    return HandlerEnd(status, f"exit status {status}" if status else "", printed.text())
+
+
+def _kill_group(process: asyncio.subprocess.Process) -> None:
+    """Only while its leader is there: afterwards the number may be another's."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+class _Printed:
+    """What comes out of a pipe, up to a bound."""
+
+    def __init__(self, reader: int, bytes_max: int) -> None:
+        self._reader = reader
+        self._bytes_max = bytes_max
+        self._kept = bytearray()
+        self._dropped = 0
+
+    def begin(self) -> None:
+        asyncio.get_running_loop().add_reader(self._reader, self._read)
+
+    def text(self) -> str:
+        """All of it, after the end of who printed it."""
+        while self._read():
+            pass
+        text = self._kept.decode(errors="replace")
+        return f"{text}\n… and {self._dropped} bytes more" if self._dropped else text
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._reader)
+        os.close(self._reader)
+
+    def _read(self) -> bool:
+        try:
+            read = os.read(self._reader, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not read:
+            asyncio.get_running_loop().remove_reader(self._reader)
+        room = self._bytes_max - len(self._kept)
+        self._kept += read[:room]
+        self._dropped += max(0, len(read) - room)
+        return bool(read)

@@ -1,0 +1,355 @@
+"""Executes tasks with a handler by registered functions inside the worker.
+
+Theory of operation
+-------------------
+An async handler is one asyncio task in the worker's loop; a plain function gets one of as
+many threads as the worker has slots. Neither has a process, a directory or usage of its own
+(the directory is made when the handler asks for it), so a no-op costs microseconds, and none
+outlives its worker: there is nothing to adopt.
+
+``stop`` asks: async handlers are cancelled, functions find ``job.should_stop()`` true.
+Nothing can force them. One that goes on after the grace is given up: its end is "unstoppable",
+what it says is no longer heard, and another thread takes its place. That is why the threads
+are not of a ``ThreadPoolExecutor``: it cannot make up for a thread whose work never ends, and
+waits for such a thread when the process wants to exit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
+from tidewheel.core.queue.task import TaskError
+from tidewheel.ports.runners import Assignment, Job, JobReports
+from tidewheel.runners.outcome import EndedJob
+from tidewheel.runners.python.handlers import Abort, Handler, Handlers, JobContext, StopRequest
+from tidewheel.runners.sanitize import storable
+
+RESULT_BYTES_MAX = 64 * 1024
+DESCRIPTION_LENGTH_MAX = 2_000
+TRACEBACK_LENGTH_MAX = 8_000
+
+SUCCEEDED = End(ending=Ending.SUCCEEDED)
+
+
+def end_of_result(result: object) -> End:
+    """A handler that returned has succeeded; what it returned is kept as the metrics.
+
+    A result that cannot be kept is a bug in the handler which no retry mends, and the work
+    is done: it is not done again.
+    """
+    if result is None:
+        return SUCCEEDED
+    try:
+        metrics = json.dumps(result, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return _failed(Ending.ABORTED, "result", f"the result is not JSON: {error}")
+    size = len(metrics.encode())
+    if size > RESULT_BYTES_MAX:
+        text = f"the result has {size} bytes of JSON; accepted are {RESULT_BYTES_MAX}"
+        return _failed(Ending.ABORTED, "result", text)
+    return End(ending=Ending.SUCCEEDED, metrics=metrics)
+
+
+def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
+    """A handler that raised has failed; the class of the exception is the error's code."""
+    if isinstance(error, asyncio.CancelledError) and stop_asked:
+        return stopped()
+    if isinstance(error, Abort):
+        facts = json.dumps(error.facts, default=repr)
+        return _failed(Ending.ABORTED, error.code, str(error), facts)
+    lines = "".join(traceback.format_exception(error))
+    facts = json.dumps({"traceback": storable(lines[-TRACEBACK_LENGTH_MAX:])})
+    return _failed(Ending.FAILED, type(error).__name__, str(error) or repr(error), facts)
+
+
+def stopped() -> End:
+    """The handler ended because it was asked to."""
+    return _failed(Ending.FAILED, "stopped", "the handler ended because it was asked to")
+
+
+def unstoppable(name: str, grace_seconds: float) -> End:
+    """Nothing can end a function in this process from outside but the end of the process."""
+    return _failed(
+        Ending.FAILED,
+        "unstoppable",
+        f"handler {name!r} did not end within {grace_seconds:g} s of being asked; it goes on "
+        "in its worker and nothing it says counts. Let it look at job.should_stop()",
+    )
+
+
+def bad_spec(error: ValueError | RecursionError) -> End:
+    """The spec is not what handlers are called with."""
+    return _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
+
+
+def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> End:
+    described = storable(description, DESCRIPTION_LENGTH_MAX)
+    return End(
+        ending=ending, error=TaskError(code=code, description=described, args=storable(facts))
+    )
+
+
+class CallState(Enum):
+    """How far a call is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    GIVEN_UP = "given up"
+
+
+class HandlerCall:
+    """One call of a function that must not raise."""
+
+    __slots__ = ("function", "stage")
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+        self.stage = CallState.WAITING
+
+
+class HandlerThreads:
+    """Up to ``count`` threads that are at work or ready for it, started when needed."""
+
+    def __init__(self, count: int) -> None:
+        assert count > 0
+        self._count = count
+        self._started = 0
+        self._idle = 0
+        self._stopped = False
+        self._waiting: deque[HandlerCall] = deque()
+        self._changed = threading.Condition()
+
+    def submit(self, function: Callable[[], None]) -> HandlerCall:
+        """Call the function in a thread, as soon as one is free."""
+        call = HandlerCall(function)
+        with self._changed:
+            assert not self._stopped, "a stopped runner starts nothing"
+            self._waiting.append(call)
+            self._start_if_needed()
+            self._changed.notify()
+        return call
+
+    def give_up(self, call: HandlerCall) -> None:
+        """Go on without a call that does not end; one that never began never will."""
+        with self._changed:
+            if call.stage is CallState.RUNNING:
+                self._started -= 1
+                self._start_if_needed()
+            call.stage = CallState.GIVEN_UP
+
+    def stop(self) -> None:
+        """Let every thread end when nothing waits any more."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _start_if_needed(self) -> None:
+        if len(self._waiting) > self._idle and self._started < self._count:
+            self._started += 1
+            threading.Thread(target=self._work, name="handler", daemon=True).start()
+
+    def _work(self) -> None:
+        while (call := self._next()) is not None:
+            call.function()
+            with self._changed:
+                if call.stage is CallState.GIVEN_UP:
+                    return  # another thread has taken this one's place
+
+    def _next(self) -> HandlerCall | None:
+        with self._changed:
+            while True:
+                while self._waiting:
+                    call = self._waiting.popleft()
+                    if call.stage is CallState.WAITING:
+                        call.stage = CallState.RUNNING
+                        return call
+                if self._stopped:
+                    return None
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+
+
+__all__ = ["PythonRunner", "Handlers", "JobContext", "Abort"]
+
+
+class HandlerJob:
+    """A call of a handler."""
+
+    __slots__ = (
+        "_ask_harder",
+        "_context",
+        "_end",
+        "_give_up",
+        "_name",
+        "_on_end",
+        "_stop",
+        "_waiters",
+    )
+
+    def __init__(
+        self, name: str, context: JobContext, stop: StopRequest, on_end: Callable[[End], None]
+    ) -> None:
+        self._name = name
+        self._context = context
+        self._stop = stop
+        self._on_end = on_end
+        self._ask_harder: Callable[[], object] | None = None
+        self._give_up: Callable[[], object] | None = None
+        self._end: End | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def on_stop(
+        self, ask_harder: Callable[[], object] | None, give_up: Callable[[], object] | None
+    ) -> None:
+        """What to do when it is asked to end, and when it has not ended in time."""
+        self._ask_harder = ask_harder
+        self._give_up = give_up
+
+    async def wait(self) -> End:
+        """How it ended."""
+        if self._end is None:
+            # One future per waiter: a waiter that is cancelled takes nothing along.
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        assert self._end is not None
+        return self._end
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ask it to end; after the grace go on without it."""
+        if self._end is not None:
+            return
+        self._stop.ask()
+        if self._ask_harder is not None:
+            self._ask_harder()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.wait(), grace_seconds)
+        if self._end is None:
+            self.ended(unstoppable(self._name, grace_seconds))
+            if self._give_up is not None:
+                self._give_up()
+
+    def ended(self, end: End) -> None:
+        """The first end counts; called in the worker's loop."""
+        if self._end is not None:
+            return
+        self._end = end
+        self._context.mute()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        on_end, self._on_end = self._on_end, _tell_nobody
+        on_end(end)
+
+
+class PythonRunner:
+    """Executes handlers; one for all jobs of a worker."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        *,
+        threads: int = 1,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+    ) -> None:
+        self._handlers = handlers
+        self._message_bytes_max = message_bytes_max
+        self._threads = HandlerThreads(threads)
+
+    def accepts(self, task: Claimed) -> bool:
+        """Whether the task's handler is registered."""
+        return self._handlers.find(task.handler) is not None
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Call the handler."""
+        return self.start_now(
+            assignment.task, lambda: assignment.directory, reports, _tell_nobody
+        )
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job:
+        """Call the handler, and ``on_end`` in the worker's loop when it has ended."""
+        handler = self._handlers.find(task.handler)
+        assert handler is not None, "the worker asks accepts() first"
+        try:
+            spec = None if task.spec is None else json.loads(task.spec)
+        except (ValueError, RecursionError) as error:
+            end = bad_spec(error)
+            on_end(end)
+            return EndedJob(end)
+        reports.started()
+        stop = StopRequest()
+        context = JobContext(task, directory, reports, stop, self._message_bytes_max)
+        job = HandlerJob(handler.name, context, stop, on_end)
+        if handler.is_async:
+            call = asyncio.get_running_loop().create_task(
+                _await_handler(job, handler, spec, context)
+            )
+            job.on_stop(call.cancel, None)
+        else:
+            submitted = self._threads.submit(_function_call(job, handler, spec, context))
+            job.on_stop(None, lambda: self._threads.give_up(submitted))
+        return job
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:  # noqa: ARG002
+        """A handler ended with the process that called it."""
+        return None
+
+    def stop(self) -> None:
+        """Let the threads end after the work they are at."""
+        self._threads.stop()
+
+
+def _tell_nobody(_end: End) -> None:
+    """Whoever started the job waits for it."""
+
+
+async def _await_handler(
+    job: HandlerJob, handler: Handler, spec: object, context: JobContext
+) -> None:
+    try:
+        result = await handler.function(spec, context)  # type: ignore[misc]
+    except KeyboardInterrupt:
+        raise
+    # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.
+    except BaseException as error:
+        job.ended(end_of_exception(error, stop_asked=context.should_stop()))
+    else:
+        job.ended(end_of_result(result))
+
+
+def _function_call(
+    job: HandlerJob, handler: Handler, spec: object, context: JobContext
+) -> Callable[[], None]:
+    loop = asyncio.get_running_loop()
+
+    def call() -> None:
+        end = stopped() if context.should_stop() else _call_function(handler, spec, context)
+        with suppress(RuntimeError):  # the loop is closed: the worker has gone without us
+            loop.call_soon_threadsafe(job.ended, end)
+
+    return call
+
+
+def _call_function(handler: Handler, spec: object, context: JobContext) -> End:
+    try:
+        return end_of_result(handler.function(spec, context))
+    except BaseException as error:
+        return end_of_exception(error, stop_asked=context.should_stop())

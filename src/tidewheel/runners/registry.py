@@ -1,0 +1,71 @@
+"""Opens the runners that a worker may have besides bash and handlers, each by its name."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+from tidewheel.config import CONTAINERS, RUNNERS
+from tidewheel.errors import BadSetting
+from tidewheel.ports.runners import Runner
+from tidewheel.runners.runner_parts import RunnerParts
+
+
+class OtherRunner(Runner, Protocol):
+    """A runner whose jobs somebody else runs, who may be out of reach."""
+
+    def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
+    def stop(self) -> None: ...
+
+
+@runtime_checkable
+class LingeringRunner(Protocol):
+    """A runner that has listeners to end after ``stop``."""
+
+    async def stopped(self) -> None: ...
+
+
+async def stop_runners(runners: Sequence[OtherRunner]) -> None:
+    """They let go of their jobs, which run on."""
+    for runner in runners:
+        runner.stop()
+        if isinstance(runner, LingeringRunner):
+            await runner.stopped()
+
+
+def found_runners() -> tuple[str, ...]:
+    """Those whose programs are on this machine."""
+    return ("slurm",) if shutil.which("sbatch") else ()
+
+
+def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    """The runner of this name; what it needs is loaded now."""
+    match name:
+        case "slurm":
+            from tidewheel.runners.slurm.runner import SlurmRunner
+
+            return SlurmRunner(parts)
+        case "compose" | "swarm":
+            return _container_runner(name, parts)
+        case _:
+            raise BadSetting("runner", name, " or ".join(RUNNERS))
+
+
+def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    from tidewheel.runners.containers.compose import ComposeEngine
+    from tidewheel.runners.containers.docker_cli import Cli
+    from tidewheel.runners.containers.runner import EngineRunner
+    from tidewheel.runners.containers.swarm import SwarmEngine
+
+    cli = Cli(parts.environ)
+    cli.check_compose(name)
+    # A worker with both has a Swarm for a reason.
+    takes_any = name == "swarm" or "swarm" not in parts.runners
+    return EngineRunner(
+        ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
+        called=(name, CONTAINERS) if takes_any else (name,),
+        allowed=parts.allow_compose,
+        message_bytes_max=parts.message_bytes_max,
+        usage_interval_seconds=parts.usage_interval_seconds,
+    )

@@ -1,0 +1,1 @@
+"""Runs commands by bash beside the worker."""

@@ -1,0 +1,357 @@
+"""Tasks with a command, run by bash.
+
+Theory of operation
+-------------------
+``sh`` runs a small wrapper which is the leader of the job's session: it writes its pid into
+``job.status``, runs ``bash ./job`` and writes down how that ended. The wrapper survives the
+worker, so a later worker of this host learns how a job ended of which it is not the parent.
+It is a process of its own, at a millisecond each, because a trap inside bash is lost when the
+command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
+A job of a run is called by its whole path: it goes elsewhere and knows its files by ``$0``.
+
+A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
+of 129 to 192 is reported as that signal. A fenced job does not survive its worker: a keeper
+sees to that, unless jobs are tied anyway. What a job leaves in the background when it ends by
+itself goes on (``exec > >(tee log)`` must not lose its last lines); ``stop`` ends all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.resources import needs_runner
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import BadSetting
+from tidewheel.ports.runners import Assignment, Job, JobReports
+from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, JobStatus, run_folders
+from tidewheel.runners.job_environment import (
+    SECRET,
+    inherited_environment,
+    job_environment,
+    limits_script,
+)
+from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.messages.client import MESSAGE_LIMIT
+from tidewheel.runners.outcome import (
+    EndedJob,
+    cannot_start,
+    end_of,
+    exit_status_of,
+    host_trouble,
+    killed,
+    vanished,
+)
+from tidewheel.runners.process import tree
+from tidewheel.runners.process.processes import (
+    Exit,
+    ProcessId,
+    all_ended,
+    boot_id,
+    is_alive,
+    reap,
+    reap_orphans,
+    spawn,
+    takes_in_orphans,
+    watch,
+)
+from tidewheel.runners.process.table import read_environment
+from tidewheel.runners.process.tree import ProcessTree
+from tidewheel.runners.process.usage import UsageSampler
+from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.shell.fence_guard import Fence, tying_prefix
+
+SHELL = "/bin/sh"
+REAP_INTERVAL_SECONDS = 1.0
+
+# Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
+WRAPPER = f"""\
+umask 077
+cd -- "$1" || exit 126
+unset OLDPWD
+boot=$2 bash=$3 limits=$4 job=$5 asked=
+trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+if [ -n "$boot" ]; then
+  read -r row < /proc/$$/stat
+  set -- $row
+  echo "pid=$$ start=${{22}} boot=$boot" > job.status
+fi
+[ -z "$asked" ] || exit 143
+if [ -n "$limits" ]; then
+  "$bash" -c "$limits exec \"\\$0\" \"\\$1\"" "$bash" "$job"
+else
+  "$bash" "$job"
+fi
+code=$?
+{WRITE_EXIT}echo "exit=$code" >> job.status
+exit $code
+"""
+
+
+class ShellJob:
+    """A running command, started or adopted by this worker."""
+
+    def __init__(
+        self, tree: ProcessTree, files: JobDirectory, read_exit: Callable[[], Exit | None]
+    ) -> None:
+        self._tree = tree
+        self._files = files
+        self._read_exit = read_exit
+        self._killed_after_seconds: float | None = None
+        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> End:
+        """How it ended."""
+        return await asyncio.shield(self._end)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """SIGTERM for the whole tree, the grace, then SIGKILL for whatever is left."""
+        asked = await tree.terminate(self._tree)
+        await all_ended(asked, grace_seconds)
+        if not self._end.done():
+            self._killed_after_seconds = grace_seconds
+        await tree.kill(self._tree)
+
+    def find_end(self) -> None:
+        """The leader has ended: say how."""
+        exited = self._read_exit()
+        killed_by_us = self._killed_after_seconds is not None and (
+            exited is None or exit_status_of(exited) == -signal.SIGKILL
+        )
+        if killed_by_us:
+            end = killed(self._killed_after_seconds or 0.0)
+        elif exited is None:
+            end = vanished(self._tree.leader)
+        else:
+            end = end_of(exited, self._files)
+        self._end.set_result(end)
+
+
+class ShellRunner:
+    """Runs commands; one for all jobs of a worker."""
+
+    def __init__(
+        self,
+        parts: RunnerParts,
+        *,
+        sampler: UsageSampler | None = None,
+        tie_jobs: bool = False,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
+        self._environment = inherited_environment(parts.environ)
+        if parts.messages is not None:
+            self._environment[MESSAGE_LIMIT] = str(parts.message_bytes_max)
+        self._bash = find_bash(self._environment["PATH"])
+        self._prefix = tying_prefix() if tie_jobs else ()
+        self._limits = limits_script(parts.limits)
+        self._boot_id = boot_id()
+        self._messages = parts.messages
+        self._sampler = sampler
+        self._log_bytes_max = log_bytes_max
+        self._run_environment = parts.aids.environment()
+        self._children = OwnChildren()
+        self._fence = Fence()
+        self._failpoint = parts.failpoint
+
+    def accepts(self, task: Claimed) -> bool:
+        """Whether the task has a command, and not one for another runner."""
+        return task.command is not None and not needs_runner(task.resources)
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Start a command; one that cannot be started has failed, and that is its end.
+
+        Where the reason is the host's, nothing has failed: the task is for another worker.
+        """
+        files = JobDirectory(assignment.directory)
+        try:
+            if assignment.task.fence_kill and not self._prefix:
+                self._fence.close_around(files.path)
+            leader = self._spawn(assignment, files, reports)
+        except (OSError, ValueError) as error:
+            self._forget(assignment)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
+        self._failpoint("job_spawned_before_record")
+        self._children.add(leader.pid)
+        try:
+            job = self._follow(
+                assignment, reports, leader, lambda: _read_own_exit(leader, files)
+            )
+        except OSError as error:  # no file descriptor is left to watch it with
+            self._give_up(leader, assignment)
+            if trouble := host_trouble(error, files):
+                raise trouble from error
+            return EndedJob(cannot_start(error, files))
+        reports.started()
+        return job
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Go on with the job of a worker that died.
+
+        Every message of the attempt is reported again from the first; the worker drops those
+        that the store has.
+        """
+        files = JobDirectory(assignment.directory)
+        status = files.read_status()
+        if status.process is None and status.exit_status is None:
+            return None
+        if status.exit_status is None and is_elsewhere(status.boot_id, self._boot_id):
+            return None
+        reports.started()
+        leader = status.process
+        if leader is None or not self._is_running(leader, status.boot_id):
+            self._hear(assignment, reports)
+            self._forget(assignment)
+            # Read again: it may have ended since.
+            return EndedJob(_recorded_end(files.read_status(), files))
+        secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
+        known = replace(assignment, secret=secret or assignment.secret)
+        self._hear(known, reports)
+        return self._follow(known, reports, leader, lambda: _read_recorded_exit(files))
+
+    def stop(self) -> None:
+        """No job is started any more; a fenced one that would not end is killed."""
+        self._fence.stop()
+
+    def _spawn(
+        self, assignment: Assignment, files: JobDirectory, reports: JobReports
+    ) -> ProcessId:
+        task = assignment.task
+        assert task.command is not None, "the worker asks accepts() first"
+        files.write_job(task.command, task.spec)
+        inherited, script = self._environment, "./job"
+        if folders := run_folders(assignment):
+            folders.prepare()
+            inherited, script = {**inherited, **self._run_environment}, str(files.script)
+        if self._messages is not None:
+            self._messages.expect(assignment.secret, files.path, reports, caller_of(task))
+        self._failpoint("job_before_start")
+        # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
+        boot = "" if self._prefix else self._boot_id
+        facts = (str(files.path), boot, self._bash, self._limits, script)
+        return spawn(
+            (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
+            job_environment(inherited, assignment, files.spec),
+            out=files.out,
+            err=files.err,
+        )
+
+    def _follow(
+        self,
+        assignment: Assignment,
+        reports: JobReports,
+        leader: ProcessId,
+        read_exit: Callable[[], Exit | None],
+    ) -> ShellJob:
+        """Sample the job and notice its end from now on."""
+        files = JobDirectory(assignment.directory)
+        tree = ProcessTree(
+            leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
+        )
+        logs = (files.out, files.err)
+        job = ShellJob(tree, files, read_exit)
+
+        def leader_ended() -> None:
+            if let_go is not None:
+                let_go()
+            self._forget(assignment)
+            for log in logs:
+                cut_log(log, self._log_bytes_max)
+            if folders := run_folders(assignment):
+                folders.tidy_up()
+            job.find_end()
+            self._children.remove(leader.pid)
+
+        watched = watch(leader, leader_ended) is not None
+        let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
+        if not watched:
+            leader_ended()
+        return job
+
+    def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
+        """A job that cannot be watched must not run: nobody would ever stop it."""
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        reap(leader.pid)
+        self._children.remove(leader.pid)
+        self._forget(assignment)
+
+    def _is_running(self, process: ProcessId, boot: str) -> bool:
+        return boot == self._boot_id and is_alive(process.pid, process.started)
+
+    def _hear(self, assignment: Assignment, reports: JobReports) -> None:
+        if self._messages is not None:
+            with suppress(OSError):  # an unwritable directory ends no running job
+                self._messages.expect(
+                    assignment.secret, assignment.directory, reports, caller_of(assignment.task)
+                )
+
+    def _forget(self, assignment: Assignment) -> None:
+        self._fence.open_for(assignment.directory)
+        if self._messages is not None:
+            self._messages.forget(assignment.secret)
+
+
+class OwnChildren:
+    """The jobs that this process has to reap, apart from orphans that came to it."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        self._takes_in_orphans = takes_in_orphans()
+        self._orphans_reaped_at = time.monotonic()
+
+    def add(self, pid: int) -> None:
+        """A job was started."""
+        self._pids.add(pid)
+
+    def remove(self, pid: int) -> None:
+        """A job was reaped; now and then look for orphans too."""
+        self._pids.discard(pid)
+        now = time.monotonic()
+        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
+            self._orphans_reaped_at = now
+            reap_orphans(self._pids)
+
+
+def caller_of(task: Claimed) -> TaskId | None:
+    """Whose calls are answered: those of jobs that belong to a run."""
+    return None if task.run is None else task.id
+
+
+def find_bash(path: str) -> str:
+    """Where bash is; refused where it is not."""
+    bash = shutil.which("bash", path=path)
+    if bash is None:
+        raise BadSetting("PATH", path, "a path on which there is bash: commands are run by it")
+    return bash
+
+
+def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
+    """Whether a job is in another pid namespace of this same boot, where it may yet live."""
+    same_kernel = job_boot_id.partition("/")[0] == own_boot_id.partition("/")[0]
+    return same_kernel and job_boot_id != own_boot_id
+
+
+def _read_own_exit(leader: ProcessId, files: JobDirectory) -> Exit | None:
+    return reap(leader.pid) or _read_recorded_exit(files)
+
+
+def _read_recorded_exit(files: JobDirectory) -> Exit | None:
+    recorded = files.read_status().exit_status
+    return None if recorded is None else Exit(status=recorded)
+
+
+def _recorded_end(status: JobStatus, files: JobDirectory) -> End:
+    if status.exit_status is not None:
+        return end_of(Exit(status=status.exit_status), files)
+    assert status.process is not None, "a job without any trace is not adopted"
+    return vanished(status.process)

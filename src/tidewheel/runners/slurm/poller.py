@@ -1,0 +1,325 @@
+"""Looks after all Slurm jobs of a worker: one squeue for however many there are.
+
+Theory of operation
+-------------------
+A round asks Slurm for all jobs of this user in one call. Of jobs that wait in Slurm's queue
+nothing else is looked at. Of those that run or have ended, the files are looked at in a thread,
+since they may lie on a slow network: what the job said, and whether it has begun and ended. A
+round begins no sooner than ten times the time that the last squeue took (and within half a
+minute), so that a busy controller is asked less often.
+
+While Slurm does not answer, nothing is concluded: jobs stay as they were last seen. A job that
+Slurm says is over, and whose last word is missing, is given some time: files of a network may
+come late. What running jobs use is asked of Slurm's daemons on the nodes, which measure it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tidewheel.core.graph.outputs import SUBMITTED
+from tidewheel.core.queue.requests import UsageSample
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.runners.job_directory import JobDirectory, JobStatus, run_folders
+from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.messages.server import MessageServer
+from tidewheel.runners.messages.spool import SPOOL_NAME, SpooledMessage, append
+from tidewheel.runners.outcome import killed
+from tidewheel.runners.slurm.cancel import SlurmStopping
+from tidewheel.runners.slurm.job import SlurmJob, key_of, make_over, make_void, write_id
+from tidewheel.runners.slurm.outcome import (
+    ENDED,
+    WAITS,
+    forgotten_end,
+    has_begun,
+    slurm_end,
+    turn_words,
+    unrecorded_end,
+    waiting_words,
+    with_usage,
+)
+from tidewheel.runners.slurm.programs import (
+    Slurm,
+    SlurmRefused,
+    SlurmRow,
+    SlurmSilent,
+    SlurmUsage,
+)
+
+USAGE_SHARE_MAX = 20  # asking may take one twentieth of the time
+UNSUPPORTED_SECONDS = 600.0  # then a cluster that measures nothing is asked again
+
+
+class SlurmSampler:
+    """Asks beside everything else: a node that is gone makes sstat wait."""
+
+    def __init__(self, slurm: Slurm, interval_seconds: float) -> None:
+        self._slurm = slurm
+        self._interval_seconds = interval_seconds
+        self._next_at = 0.0
+        self._sampling: asyncio.Task[None] | None = None
+
+    def sample(self, jobs: Iterable[SlurmJob]) -> None:
+        """Sample those that run, if it is time."""
+        is_busy = self._sampling is not None and not self._sampling.done()
+        if is_busy or time.monotonic() < self._next_at:
+            return
+        running = {job.row.id: job for job in jobs if job.row and job.row.state == "RUNNING"}
+        if running:
+            self._sampling = asyncio.create_task(self._sample(running), name="slurm usage")
+
+    def stop(self) -> None:
+        if self._sampling is not None:
+            self._sampling.cancel()
+
+    async def _sample(self, running: dict[str, SlurmJob]) -> None:
+        now = time.monotonic()
+        try:
+            used = await self._slurm.usage(list(running))
+        except (SlurmRefused, SlurmSilent):
+            self._next_at = now + UNSUPPORTED_SECONDS
+            return
+        took = time.monotonic() - now
+        self._next_at = now + max(self._interval_seconds, USAGE_SHARE_MAX * took)
+        for job_id in used.keys() & running.keys():
+            _tell(running[job_id], used[job_id], now)
+
+
+def _tell(job: SlurmJob, usage: SlurmUsage, now: float) -> None:
+    cpu_before = job.usage.cpu_seconds if job.usage else 0.0
+    elapsed = max(now - (job.usage_at or job.submitted_at), 1e-6)
+    percent = round(100.0 * max(0.0, usage.cpu_seconds - cpu_before) / elapsed, 1)
+    job.usage, job.usage_at = usage, now
+    job.reports.usage(UsageSample(memory_bytes=usage.memory_bytes, cpu_percent=percent))
+
+
+ROUND_SECONDS_MIN = 1.0
+ROUND_SECONDS_MAX = 30.0
+SILENCE_SECONDS = 2.0  # then Slurm is asked again; it was waited for already
+HURRY_SECONDS = 0.1
+SHARE_MAX = 10  # a round may take one tenth of the time
+LAST_WORD_SECONDS = 10.0
+
+TellTrouble = Callable[[str | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSeen:
+    """What the folder of an attempt shows."""
+
+    status: JobStatus
+    spool_bytes: int
+
+
+NOTHING_SEEN = FilesSeen(JobStatus(), 0)
+
+
+class SlurmWatch:
+    """Used from one event loop; runs while there are jobs."""
+
+    def __init__(
+        self,
+        slurm: Slurm,
+        messages: MessageServer | None,
+        *,
+        usage_interval_seconds: float,
+        last_word_seconds: float = LAST_WORD_SECONDS,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
+        self._last_word_seconds = last_word_seconds
+        self._slurm = slurm
+        self._messages = messages
+        self._log_bytes_max = log_bytes_max
+        self._jobs: set[SlurmJob] = set()
+        self._loop: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+        self._is_silent = False
+        self._listing_seconds = 0.0  # how long the last squeue took
+        self._sampler = SlurmSampler(slurm, usage_interval_seconds)
+        self.stopping = SlurmStopping(slurm, self._look_soon)
+        self.tell_trouble: TellTrouble = lambda _: None
+
+    def add(self, job: SlurmJob) -> None:
+        """Look after a job until it is over."""
+        self._jobs.add(job)
+        if self._loop is None or self._loop.done():
+            self._loop = asyncio.create_task(self._run(), name="slurm watch")
+
+    def tell_submitted(self, job: SlurmJob) -> None:
+        """Let a run know that Slurm has the job, which may begin much later."""
+        if job.assignment.task.run is not None:
+            text = f"submitted to Slurm as job {job.record.id}"
+            self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
+
+    def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
+        """Once for each reason: somebody has to do something, or no longer."""
+        words = waiting_words(row)
+        if words == job.waits:
+            return
+        job.waits = words
+        if words or row.state in WAITS:
+            text = words or turn_words(row)
+            self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
+
+    def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
+        """Through the spool, as if the job had said it: who adopts the job finds it there."""
+        if self._messages is None:
+            return
+        with suppress(OSError):  # its begin or end is heard of, at the latest
+            append(job.directory, said)
+            self._messages.hear_spool(job.assignment.secret)
+
+    def stop(self) -> None:
+        """Nobody waits any more; the jobs go on."""
+        self._sampler.stop()
+        if self._loop is not None:
+            self._loop.cancel()
+
+    async def _run(self) -> None:
+        while self._jobs:
+            try:
+                await self.run_once()
+            except Exception as error:  # a mistake of ours must not leave jobs unwatched
+                self.tell_trouble(f"Slurm's jobs could not be looked at: {error!r}")
+                self._is_silent = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._rest_seconds()):
+                    await self._hurry.wait()
+            self._hurry.clear()
+
+    async def _look_soon(self) -> None:
+        """A job may have ended: the next round need not wait for its time."""
+        await asyncio.sleep(max(HURRY_SECONDS, 2 * self._listing_seconds))
+        self._hurry.set()
+
+    def _rest_seconds(self) -> float:
+        if self._is_silent:
+            return SILENCE_SECONDS
+        wanted = max(ROUND_SECONDS_MIN, SHARE_MAX * self._listing_seconds)
+        return min(wanted, ROUND_SECONDS_MAX)
+
+    async def run_once(self) -> None:
+        """One look at everything."""
+        asked_at = time.monotonic()
+        try:
+            rows = await self._slurm.jobs()
+        except (SlurmSilent, SlurmRefused) as silent:
+            self._is_silent = True
+            self.tell_trouble(
+                f"Slurm does not answer ({silent}). Its jobs go on; it is asked again and again"
+            )
+            return
+        self._listing_seconds = time.monotonic() - asked_at
+        if self._is_silent:
+            self._is_silent = False
+            self.tell_trouble(None)
+        known = [job for job in self._jobs if job.submitted_at <= asked_at]
+        _match(known, rows)
+        seen = await asyncio.to_thread(_look_at, known, self._log_bytes_max)
+        for job in known:
+            await self._hear(job, seen.get(job, NOTHING_SEEN))
+        self._sampler.sample(self._jobs)
+
+    async def _hear(self, job: SlurmJob, seen: FilesSeen) -> None:
+        try:
+            end = await self._end_of(job, seen)
+        except (SlurmSilent, OSError):  # the next round tries again
+            return
+        except Exception as error:  # of one job, and of no other
+            self._let_go(job)
+            job.over.set_exception(error)
+            return
+        if end is not None:
+            self._let_go(job)
+            exit_status = seen.status.exit_status
+            told = job.seen_end(with_usage(end, job.files, job.usage), exit_status)
+            job.over.set_result(told)
+
+    async def _end_of(self, job: SlurmJob, seen: FilesSeen) -> End | None:
+        if seen.status.process is not None:
+            job.reports.started()
+        if seen.spool_bytes != job.spool_bytes and self._messages is not None:
+            job.spool_bytes = seen.spool_bytes
+            self._messages.hear_spool(job.assignment.secret)
+        row, record = job.row, job.record
+        if row is None:
+            return self._end_of_unlisted(job, seen)
+        if record.id is None:
+            write_id(job.directory, record, row.id)
+            job.record = replace(record, id=row.id)
+            self.tell_submitted(job)
+        if row.state not in ENDED:
+            job.unclear_since = None
+            self._tell_waiting(job, row)
+            return None
+        if has_begun(row, seen.status):
+            job.reports.started()
+        if job.killed_after_seconds is not None and seen.status.exit_status is None:
+            return killed(job.killed_after_seconds)
+        is_late = bool(row.nodes) and not has_begun(row, seen.status)
+        if is_late and self._may_wait(job):
+            return None
+        end = slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
+        if end is None and not self._may_wait(job):
+            code = await self._slurm.exit_code(row.id)
+            end = unrecorded_end(row, code, job.files)
+        return end
+
+    def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
+        """Slurm answers and does not know it: it was never submitted, or is long over."""
+        if job.record.id is None and seen.status.process is None:
+            make_void(job.directory, job.record)
+            if JobDirectory(job.directory).read_status().process is None:
+                job.record = replace(job.record, is_void=True)
+                return End(ending=Ending.YIELDED)
+            write_id(job.directory, job.record, "")  # it began just now, and goes on
+            return None
+        if seen.status.exit_status is None and self._may_wait(job):
+            return None
+        return forgotten_end(job.record.id, seen.status, job.files)
+
+    def _may_wait(self, job: SlurmJob) -> bool:
+        """Whether there is time left for the last word of a job that is over."""
+        now = time.monotonic()
+        if job.unclear_since is None:
+            job.unclear_since = now
+        return now - job.unclear_since < self._last_word_seconds
+
+    def _let_go(self, job: SlurmJob) -> None:
+        self._jobs.discard(job)
+        if not job.record.is_void:
+            with suppress(OSError):
+                make_over(job.directory, job.record)
+        if self._messages is not None:
+            self._messages.forget(job.assignment.secret)
+        if folders := run_folders(job.assignment):
+            folders.tidy_up()
+
+
+def _match(jobs: Iterable[SlurmJob], rows: Iterable[SlurmRow]) -> None:
+    by_key = {key_of(row.name): row for row in rows}
+    for job in jobs:
+        job.row = by_key.get(job.record.key)
+
+
+def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
+    """In a thread. Who waits in Slurm's queue has left nothing to look at."""
+    begun = [job for job in jobs if job.row is None or job.row.state not in WAITS]
+    for job in begun:
+        for log in (job.files.out, job.files.err):
+            cut_log(log, log_bytes_max)
+    return {job: _files_seen(job.directory) for job in begun}
+
+
+def _files_seen(directory: Path) -> FilesSeen:
+    try:
+        spool_bytes = os.lstat(directory / SPOOL_NAME).st_size
+    except OSError:
+        spool_bytes = 0
+    return FilesSeen(JobDirectory(directory).read_status(), spool_bytes)

@@ -1,1 +1,0 @@
-"""Tasks whose job is a set of services on a Docker Swarm."""

@@ -1,0 +1,339 @@
+"""Claims tasks as slots and resources allow, and hands each to a job.
+
+A slot is taken from the claim until the store has accepted the attempt's end: a worker never
+holds more leases than it has slots. One call claims at most half of the slots, so that one
+half can be claimed while the other half is reported. The queues behind a pattern share what is
+free, turn by turn.
+
+A queue behind a pattern is known because somebody woke the worker for it, or because it was
+there when the store was last asked, which is done once in each poll. It is left out again when
+a claim comes back short. So a claim is made only where there may be something, and nothing
+depends on how many queues there have ever been.
+
+The tasks of a run have one priority, so that of runs is one among their queues: those of the
+highest are served before all others, those of the same in turns. Where it is not known, and
+there is more than one, the store is asked first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import (
+    Abilities,
+    Claimed,
+    ClaimedTasks,
+    ClaimRequest,
+    KeysetPage,
+    Report,
+    TaskFilter,
+    Wake,
+)
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import PRIORITY_DEFAULT
+from tidewheel.core.queue.views import TaskView
+from tidewheel.errors import NotFound, Unavailable
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.attempt_table import AttemptTable
+from tidewheel.worker.attempts import StopReason
+from tidewheel.worker.host_health import CLAIMS
+from tidewheel.worker.jobs import Jobs
+
+REMEMBERED_MAX = 10_000  # priorities of queues
+
+
+class OpenQueues:
+    """Used by a worker's loop, except for what says otherwise."""
+
+    def __init__(self, served: Served, look_seconds: float) -> None:
+        self._served = served
+        self._look_seconds = look_seconds
+        self._look_at = float("-inf")
+        self._heard: deque[str] = deque()  # append and popleft are atomic
+        self._open: dict[str, set[str]] = {pattern: set() for pattern in served.patterns}
+        self._served_last: dict[str, str] = {}
+        self._priorities: dict[str, int] = {}  # of queues of runs
+
+    def hear(self, queues: Iterable[str]) -> None:
+        """There may be tasks in these; from any thread."""
+        if self._open:
+            self._heard.extend(queues)
+
+    def look_anew(self) -> None:
+        """Something changed, and nobody can say what; from any thread."""
+        self._look_at = float("-inf")
+
+    def must_look(self, now: float) -> bool:
+        """Whether the store is to be asked now, as it is from time to time."""
+        if not self._open or (now < self._look_at and not self._has_unknown()):
+            return False
+        # Before it is asked: what changes meanwhile must be asked for again.
+        self._look_at = now + self._look_seconds
+        return True
+
+    def found(self, queues: Mapping[str, int]) -> None:
+        """What the store answered: queues, each with its highest priority."""
+        if len(self._priorities) > REMEMBERED_MAX:
+            self._priorities.clear()
+        for queue, priority in queues.items():
+            self._sort_in(queue)
+            if queue.startswith(RUN_QUEUE):
+                self._priorities[queue] = priority
+        for unknown in self._unknown():  # another was faster: it has nothing now
+            self._priorities[unknown] = PRIORITY_DEFAULT
+
+    def turns(self, pattern: str) -> list[str]:
+        """Those of the highest priority that may have tasks, beginning behind the one that was
+        served last."""
+        self._hear_all()
+        there = self._open[pattern]
+        highest = max(map(self._priority, there), default=0)
+        waiting = sorted(queue for queue in there if self._priority(queue) == highest)
+        last = self._served_last.get(pattern)
+        if last is None:
+            return waiting
+        behind = [queue for queue in waiting if queue > last]
+        return behind + waiting[: len(waiting) - len(behind)]
+
+    def note_served(self, pattern: str, queue: str) -> None:
+        """It gave all that was asked of it; the others are next."""
+        self._served_last[pattern] = queue
+
+    def note_empty(self, pattern: str, queue: str) -> None:
+        """It gave less than was asked of it."""
+        self._open[pattern].discard(queue)
+
+    def _priority(self, queue: str) -> int:
+        return self._priorities.get(queue, PRIORITY_DEFAULT)
+
+    def _has_unknown(self) -> bool:
+        self._hear_all()
+        return any(len(queues) > 1 for queues in self._open.values()) and any(self._unknown())
+
+    def _unknown(self) -> list[str]:
+        return [
+            queue
+            for queues in self._open.values()
+            for queue in queues
+            if queue not in self._priorities and queue.startswith(RUN_QUEUE)
+        ]
+
+    def _hear_all(self) -> None:
+        while self._heard:
+            self._sort_in(self._heard.popleft())
+
+    def _sort_in(self, queue: str) -> None:
+        """Under the first pattern; one that has a place of its own needs none here."""
+        if queue in self._served.names:
+            return
+        for pattern, queues in self._open.items():
+            if matches(pattern, queue):
+                queues.add(queue)
+                return
+
+
+CLAIMED_PER_CALL_MAX = 1_000
+DUE_SECONDS_MIN = 0.001  # clocks differ by so much that to ask sooner would be in vain
+POLL_JITTER = 0.2  # of the poll interval: workers that started together drift apart
+
+
+class Claimer(Service):
+    """Takes tasks from the worker's queues, the first queue first."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        settings: WorkerSettings,
+        abilities: Abilities,
+        attempts: AttemptTable,
+        jobs: Jobs,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__(CLAIMS, surroundings, jobs.health.claims_wakeup)
+        self._store = store
+        self._settings = settings
+        self._abilities = abilities
+        self._attempts = attempts
+        self._capacity = attempts.capacity
+        self._jobs = jobs
+        self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
+        self._health = jobs.health
+        self._unsure = False  # the last claim may have been granted without our knowing
+        self._is_full = True  # there was no room for what the last pass may have left
+        # Only then an idle node is worth a claim at once: what else waits needs no idle ones.
+        self._met_exclusive = False
+        self._served = Served(settings.queues)
+        self._due: dict[str, float] = {}  # when the next delayed task of a queue can be claimed
+        # No later than the poll itself, which is shorter by up to its jitter.
+        self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
+        self._capacity.machine.add_claimer(self)
+
+    def hear(self, wake: Wake) -> None:
+        """There may be tasks; from any thread."""
+        if wake.everything:
+            self._open.look_anew()
+            self.wake()
+        elif self._served.any_of(wake.queues):
+            self._open.hear(wake.queues)
+            self.wake()
+
+    def hear_freed(self, freed: Sequence[Resources]) -> None:
+        """Asks for more if anything can have been left for want of capacity; what is free now
+        was given back by attempts here or of another worker of the machine."""
+        is_idle = self._met_exclusive and self._capacity.machine.idle_nodes > 0
+        if is_idle or any(one != NO_RESOURCES for one in freed):
+            self._open.look_anew()
+            self.wake()
+        elif self._is_full:
+            self.wake()
+
+    def rest_seconds(self) -> float | None:
+        if self._health.rest_seconds > 0.0:
+            return self._health.rest_seconds
+        jitter = POLL_JITTER * self._surroundings.chance.random()
+        rest = self._settings.poll_seconds * (1.0 - jitter)
+        if self._due and not self._is_full:  # else the next slot that is free is what it needs
+            rest = min(rest, max(0.0, min(self._due.values()) - self._clock.monotonic()))
+        return rest
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        if self._unsure:
+            await self._give_back_unknown()
+        await self._tell_trouble()
+        claimed = 0
+        self._is_full = False
+        self._hear_due()
+        if self._open.must_look(self._clock.monotonic()):
+            await self._look_for_queues()
+        for queue in self._settings.queues:
+            claim = self._claim_in_turns if is_pattern(queue) else self._claim_all
+            claimed += await claim(queue)
+        return [self.report("tasks.claimed", count=claimed)] if claimed else ()
+
+    def _hear_due(self) -> None:
+        """The time of delayed tasks has come: their queues are asked again."""
+        now = self._clock.monotonic()
+        for queue in [queue for queue, at in self._due.items() if at <= now]:
+            del self._due[queue]
+            self._open.hear((queue,))
+
+    async def _look_for_queues(self) -> None:
+        try:
+            self._open.found(await self._store.ready_queues())
+        except Unavailable:
+            self._open.look_anew()
+            raise
+
+    async def _claim_in_turns(self, pattern: str) -> int:
+        """Each queue behind a pattern its share, until they or the slots are used up."""
+        claimed = 0
+        while queues := self._open.turns(pattern):
+            for place, queue in enumerate(queues):
+                if (count := self._claimable()) <= 0 or self._stop_asked:
+                    self._is_full = True
+                    return claimed
+                share = max(1, self._capacity.slots // (len(queues) - place))
+                share = min(share, count)
+                taken, is_short = await self._claim_some(queue, share)
+                claimed += taken
+                note = self._open.note_empty if is_short else self._open.note_served
+                note(pattern, queue)
+        return claimed
+
+    async def _claim_all(self, queue: str) -> int:
+        """Claim until a claim comes back short, or nothing is free."""
+        claimed = 0
+        while (count := self._claimable()) > 0 and not self._stop_asked:
+            taken, is_short = await self._claim_some(queue, count)
+            claimed += taken
+            if is_short:
+                return claimed
+        self._is_full = True
+        return claimed
+
+    async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
+        """How many, and whether nothing is left that there is room for."""
+        async with self._capacity.machine.claiming:
+            asked_at = self._clock.monotonic()
+            tasks = await self._claim(queue, count)
+            self._note_due(queue, tasks.next_due_seconds)
+            if tasks and self._health.text is not None:
+                self._health.try_later()
+            self._begin(tasks, asked_at)
+        if not tasks:
+            return 0, True
+        last = tasks[-1].resources
+        self._met_exclusive |= last.exclusive
+        is_short = len(tasks) < count and not self._capacity.machine.may_follow(last)
+        return len(tasks), is_short
+
+    def _note_due(self, queue: str, seconds: float | None) -> None:
+        if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
+            self._due.pop(queue, None)
+        else:
+            self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
+
+    def _claimable(self) -> int:
+        if not self._capacity.machine.has_nodes:
+            return 0  # somebody has all of them alone
+        return self._health.claimable(min(self._capacity.slots, self._count_max))
+
+    async def _tell_trouble(self) -> None:
+        health = self._health
+        if health.text != health.text_told:
+            text = health.text
+            await self._store.set_trouble(self._attempts.worker, text)
+            health.text_told = text
+
+    async def _claim(self, queue: str, count: int) -> ClaimedTasks:
+        request = ClaimRequest(
+            queue=queue,
+            worker=self._attempts.worker,
+            count=count,
+            lease_seconds=self._settings.lease_seconds,
+            free=self._capacity.machine.resources,
+            commands=self._abilities.commands,
+            handlers=self._abilities.handlers,
+            bare=self._abilities.bare,
+        )
+        try:
+            return await self._store.claim(request)
+        except Unavailable:
+            self._unsure = True
+            raise
+        except NotFound:
+            if not self._stop_asked:
+                raise
+            return ClaimedTasks()  # it was on its way for longer than the worker's farewell
+
+    def _begin(self, tasks: Sequence[Claimed], asked_at: float) -> None:
+        table, jobs = self._attempts, self._jobs
+        attempts = [table.attempt(task, asked_at) for task in tasks]
+        table.take(attempts)
+        waited_seconds = self._clock.monotonic() - asked_at
+        for attempt in attempts:
+            if self._stop_asked or waited_seconds > attempt.task.lease_seconds:
+                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+            jobs.begin(attempt)
+
+    async def _give_back_unknown(self) -> None:
+        """A claim whose answer got lost must not cost its tasks a lapse each."""
+        which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
+        count_max = self._settings.slots + self._count_max
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
+        unknown = [view for view in held if (view.id, view.attempt) not in self._attempts]
+        if unknown:
+            await self._store.report([self._yield_unstarted(view) for view in unknown])
+            self.tell("leases.given_back", count=len(unknown))
+        self._unsure = False
+
+    def _yield_unstarted(self, view: TaskView) -> Report:
+        holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._attempts.worker)
+        return Report(holder=holder, end=End(ending=Ending.YIELDED))

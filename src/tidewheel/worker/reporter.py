@@ -1,0 +1,215 @@
+"""Turns what attempts say into batches of reports that the store has accepted.
+
+Theory of operation
+-------------------
+Jobs speak from any thread into one queue, in order. The reporter takes all there is, makes
+one report of each attempt, and sends them in one transaction. While that is under way, news
+gather for the next: an idle worker reports without delay, a busy one commits once for many.
+One batch is in the air at a time, and it is sent again, unchanged, until the store answers.
+So messages keep their order and numbers, and an end goes out with or after all that was
+said before it. A batch that was committed although its answer got lost changes nothing the
+second time: messages are known by number, and a second end is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tidewheel.core.queue.requests import JobMessage, Report, Reported, UsageSample
+from tidewheel.core.queue.steps import End
+from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.attempt_table import AttemptTable
+from tidewheel.worker.attempts import (
+    Attempt,
+    JobEvents,
+    Said,
+    Spoken,
+    Started,
+    StopReason,
+    failure,
+)
+from tidewheel.worker.jobs import Jobs
+
+REPORTS_PER_CALL_MAX = 1_000
+MESSAGES_PER_REPORT_MAX = 1_000
+USAGE_PER_REPORT_MAX = 1_000
+
+# The attempt is over for the store: it ended before, was superseded, or is gone.
+_SUPERSEDED = (LeaseLost, WrongStatus, NotFound)
+
+
+class _Draft:
+    """What an attempt said since its last report."""
+
+    __slots__ = ("end", "messages", "started", "usage")
+
+    def __init__(self) -> None:
+        self.started = False
+        self.messages: list[Spoken] = []
+        self.usage: list[UsageSample] = []
+        self.end: End | None = None
+
+
+class Drafts:
+    """Gathers what attempts said and the store was not told yet, by attempt."""
+
+    def __init__(self, events: JobEvents) -> None:
+        self._events = events
+        self._drafts: dict[Attempt, _Draft] = {}
+
+    def take(self) -> list[tuple[Attempt, Report]]:
+        """Returns the next batch: at most one report of each attempt."""
+        self._sort()
+        reports = []
+        for attempt in list(self._drafts)[:REPORTS_PER_CALL_MAX]:
+            draft = self._drafts.pop(attempt)
+            reports.append((attempt, _report(attempt, draft)))
+            if rest := _rest(draft):
+                self._drafts[attempt] = rest
+        return reports
+
+    @property
+    def empty(self) -> bool:
+        return not len(self._events) and not self._drafts
+
+    def _sort(self) -> None:
+        drafts = self._drafts
+        for attempt, what in self._events.take():
+            if attempt.spoke_last:
+                continue
+            draft = drafts.get(attempt)
+            if draft is None:
+                draft = drafts[attempt] = _Draft()
+            _take_down(attempt, draft, what)
+
+
+def _take_down(attempt: Attempt, draft: _Draft, said: Said) -> None:
+    match said:
+        case End():
+            draft.end = said if attempt.unacceptable is None else attempt.unacceptable
+            attempt.spoke_last = True
+        case Started():
+            draft.started = True
+        case Spoken():
+            draft.messages.append(said)
+        case UsageSample():
+            draft.usage.append(said)
+
+
+def _report(attempt: Attempt, draft: _Draft) -> Report:
+    complete = len(draft.messages) <= MESSAGES_PER_REPORT_MAX
+    return Report(
+        holder=attempt.holder,
+        started=draft.started,
+        messages=_numbered(attempt, draft) if draft.messages else (),
+        usage=tuple(draft.usage[-USAGE_PER_REPORT_MAX:]) if draft.usage else (),
+        end=draft.end if complete else None,
+        frees=attempt.task.queue if attempt.task.limited else None,
+    )
+
+
+def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
+    spoken = draft.messages[:MESSAGES_PER_REPORT_MAX]
+    first = attempt.messages_numbered + 1
+    attempt.messages_numbered += len(spoken)
+    return tuple(
+        JobMessage(number=number, text=one.text, output=one.output)
+        for number, one in enumerate(spoken, first)
+        if number > attempt.messages_stored
+    )
+
+
+def _rest(draft: _Draft) -> _Draft | None:
+    """What did not fit into the report; old samples of usage are let go."""
+    if len(draft.messages) <= MESSAGES_PER_REPORT_MAX:
+        return None
+    rest = _Draft()
+    rest.messages = draft.messages[MESSAGES_PER_REPORT_MAX:]
+    rest.end = draft.end
+    return rest
+
+
+class Reporter(Service):
+    """Brings the events of jobs to the store; lets go of attempts whose end it has taken."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        attempts: AttemptTable,
+        jobs: Jobs,
+        surroundings: Surroundings,
+    ) -> None:
+        super().__init__("reporter", surroundings, attempts.events.wakeup)
+        self._store = store
+        self._events = attempts.events
+        self._attempts = attempts
+        self._jobs = jobs
+        self._batch: list[tuple[Attempt, Report]] = []
+        self._drafts = Drafts(attempts.events)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the store has been told everything."""
+        return not self._batch and self._drafts.empty
+
+    def rest_seconds(self) -> float | None:
+        return None if self._drafts.empty else 0.0
+
+    async def run_once(self) -> Sequence[ServiceReport]:
+        if not self._batch:
+            # Whoever spoke first may be one of many who start in this turn of the loop, and
+            # those that have little to do end in the next: their start and end go together.
+            await asyncio.sleep(0)
+            self._batch = self._drafts.take()
+        if not self._batch:
+            return ()
+        answers = await self._store.report([report for _, report in self._batch])
+        batch, self._batch = self._batch, []
+        return self._heed(batch, answers)
+
+    def _heed(
+        self, batch: list[tuple[Attempt, Report]], answers: Sequence[Reported]
+    ) -> list[ServiceReport]:
+        assert len(answers) == len(batch), (len(answers), len(batch))
+        over = []
+        refusals = []
+        for (attempt, report), answer in zip(batch, answers, strict=True):
+            if answer.refused is not None:
+                refusals.append(self._heed_refusal(attempt, report, answer.refused))
+            if attempt.spoke_last and report.end is not None:
+                over.append(attempt)
+        self._attempts.let_go(over)
+        reported = self.report("attempts.reported", count=len(batch), ended=len(over))
+        return [reported, *refusals]
+
+    def _heed_refusal(
+        self, attempt: Attempt, report: Report, refused: Refused
+    ) -> ServiceReport:
+        """A refused report changed nothing in the store; nor may it stop this worker."""
+        if isinstance(refused, _SUPERSEDED):
+            if report.end is None:
+                self._jobs.stop(attempt, StopReason.LOST, 0.0)
+        elif attempt.unacceptable is None:
+            self._fail(attempt, report, refused)
+        return self.report(
+            "report.refused",
+            task=attempt.task.id,
+            attempt=attempt.task.attempt,
+            code=refused.code,
+            error=str(refused),
+        )
+
+    def _fail(self, attempt: Attempt, report: Report, refused: Refused) -> None:
+        """What the job said cannot be stored: however it ends, it failed in that.
+
+        The numbers of the refused messages are free again, since one batch is in the air
+        at a time and numbers are given when it is made.
+        """
+        attempt.messages_numbered -= len(report.messages)
+        attempt.unacceptable = failure(refused.code, str(refused))
+        if report.end is not None:
+            attempt.spoke_last = False
+            self._events.put(attempt, attempt.unacceptable)
