@@ -19,11 +19,10 @@ from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
+from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.values import ValueKind
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -87,7 +86,7 @@ _UNCHANGEABLE = {
 
 _PART = re.compile(r"\s*\[([^\]]*)\]")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ONE_TEXT = (Kind.TEXT,)
+_ONE_TEXT = (ValueKind.TEXT,)
 
 
 class Applied(NamedTuple):

@@ -17,8 +17,8 @@ from tidewheel.runners.process.event_handlers import (
     handler_folder,
 )
 from tidewheel.runners.worker_home import write_programs
-from tidewheel.services.home_folders import run_directory
 from tidewheel.services.job_calls import JobCalls, handler_caller
+from tidewheel.services.paths import run_directory
 from tidewheel.services.run_door import StoreRunDoor
 
 

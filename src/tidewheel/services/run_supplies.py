@@ -103,7 +103,7 @@ class Supplies:
 
 def _put_down(definition: StoredDefinition, directory: Path) -> None:
     # It brings along all that reads definitions; most workers fetch none.
-    from tidewheel.services.definitions.kept import unpack  # noqa: PLC0415
+    from tidewheel.services.definitions.snapshot import unpack  # noqa: PLC0415
 
     held = held_definition(directory)
     if held != definition.digest:

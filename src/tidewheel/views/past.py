@@ -17,7 +17,7 @@ from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import PutRun
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.views.checkpoints import (
     RECENT,
     Before,

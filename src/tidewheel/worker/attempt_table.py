@@ -11,7 +11,7 @@ from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
-from tidewheel.services.home_folders import (
+from tidewheel.services.paths import (
     attempt_directory,
     run_directory,
     submission_directory,

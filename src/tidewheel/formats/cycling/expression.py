@@ -10,9 +10,7 @@ from tidewheel.core.cycling.interval import Interval, add_all
 from tidewheel.core.cycling.progression import Reckoning
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
-from tidewheel.formats.cycling.interval_text import read_chain
-from tidewheel.formats.cycling.recurrence_text import split_recurrences
-from tidewheel.formats.cycling.written import Written
+from tidewheel.formats.cycling.iso8601 import Written, read_chain, split_recurrences
 
 INITIAL, FINAL = "^", "$"
 NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"

@@ -16,7 +16,7 @@ from tidewheel.core.cycling.calendar import (
 from tidewheel.core.cycling.interval import add_all
 from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.expression import Expressions
-from tidewheel.formats.cycling.interval_text import read_chain
+from tidewheel.formats.cycling.iso8601 import read_chain
 
 INITIAL_POINTS_ACCEPTED = (
     "write a point, now, an interval from now such as -P1D, the end of a date-time such as "

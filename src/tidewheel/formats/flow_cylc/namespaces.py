@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.flow_cylc.checking import Checker, Values, position_of
+from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE
 from tidewheel.formats.flow_cylc.limits import NAMESPACES_MAX

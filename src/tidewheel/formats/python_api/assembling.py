@@ -12,15 +12,19 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.suggestions import Lookalikes
 from tidewheel.formats.flow_cylc.families import ROOT
+from tidewheel.formats.python_api.assembly import (
+    CyclingTexts,
+    ReadOptions,
+    Resolver,
+    StatementReader,
+    read_points,
+)
 from tidewheel.formats.python_api.declarations import Declarations
-from tidewheel.formats.python_api.ledger import Ledger
-from tidewheel.formats.python_api.points import CyclingTexts, ReadOptions, read_points
-from tidewheel.formats.python_api.resolving import Resolver
-from tidewheel.formats.python_api.statements import StatementReader
+from tidewheel.formats.python_api.terms import StatementLog
 
 
 def assemble(
-    ledger: Ledger,
+    ledger: StatementLog,
     declared: Declarations,
     texts: CyclingTexts,
     options: ReadOptions,

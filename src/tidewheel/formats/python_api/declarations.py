@@ -10,9 +10,8 @@ from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, Xtrigg
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall
-from tidewheel.formats.flow_cylc.xtrigger_functions import check_call, is_sequential
-from tidewheel.formats.python_api.nodes import Family, Task
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, is_sequential
+from tidewheel.formats.python_api.declarations import Family, Task
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
 

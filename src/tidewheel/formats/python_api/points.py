@@ -12,7 +12,7 @@ from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
-    SchedulerSettings,
+    SchedulerSection,
     SchedulingSettings,
 )
 
@@ -67,7 +67,7 @@ def _settings(texts: CyclingTexts, recurrences: Collection[str]) -> FlowSettings
     # A workflow that says nothing of points and runs once ends at its only point.
     runs_once = not (texts.initial or texts.final) and set(recurrences) <= {RUN_ONCE}
     return FlowSettings(
-        scheduler=SchedulerSettings(
+        scheduler=SchedulerSection(
             point_format=placed(texts.point_format),
             expanded_year_digits=texts.expanded_year_digits,
             time_zone=placed(texts.time_zone),

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.sip.compose_types import WORDS_KEYS, is_printed_json
-from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar
-from tidewheel.formats.sip.plain_values import is_null
+from tidewheel.formats.sip.compose import WORDS_KEYS, is_printed_json
+from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar, is_null
 
 TOP_KEYS = (
     *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.sip.definition_text import DefinitionText, read_text
+from tidewheel.formats.sip.definition import DefinitionText, read_text
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES
 from tidewheel.formats.sip.parameters import (
@@ -27,12 +27,11 @@ from tidewheel.formats.sip.parameters import (
     values_of_definition,
     warn_of_names,
 )
-from tidewheel.formats.sip.rendering import Moment
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.stage_contradictions import check_contradictions
 from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
-from tidewheel.formats.sip.stage_order import check_order
-from tidewheel.formats.sip.stage_rendering import RenderedStage, StageRenderer, Wish
+from tidewheel.formats.sip.stage_order import check_contradictions, check_order
+from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
+from tidewheel.formats.sip.templates import RenderMoment
+from tidewheel.formats.sip.text_files import SipSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +104,7 @@ class _Judge:
     def __init__(self, source: SipSource, request: Values | None) -> None:
         self._source = source
         self._request = request or {}
-        self._moment = Moment.CHECK if request is None else Moment.REQUEST
+        self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
         self._findings = Findings()
         self._obstacles = Findings()
 
@@ -114,7 +113,7 @@ class _Judge:
             self._request = {}
         content = self._source.files[self._source.file]
         first_findings = Findings()
-        first = read_text(self._source.file, content, {}, first_findings, Moment.CHECK)
+        first = read_text(self._source.file, content, {}, first_findings, RenderMoment.CHECK)
         stages = first.definition.stages if first.definition is not None else ()
         found = {one.code for one in first_findings}
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
@@ -141,7 +140,7 @@ class _Judge:
         """What a request makes of a template is an obstacle to the run, no bad definition."""
         found = Findings()
         text = read_text(self._source.file, content, values, found, self._moment)
-        asked = self._moment is Moment.REQUEST
+        asked = self._moment is RenderMoment.REQUEST
         for one in found:
             is_obstacle = asked and one.severity is Severity.ERROR
             (self._obstacles if is_obstacle else self._findings).add(one)
@@ -188,7 +187,7 @@ class _Judge:
         }
         undeclared = self._undeclared(used, parameters)
         warn_of_names(parameters, _names(text), self._request, self._findings)
-        if self._moment is Moment.REQUEST:
+        if self._moment is RenderMoment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
             known = {*used, *parameters.declared}
             ids = (stage.id for stage in definition.stages)
@@ -270,7 +269,7 @@ def render_stages(
         source=parameters,
         stages=stages,
         request=request,
-        moment=Moment.DUE,
+        moment=RenderMoment.DUE,
         outputs=outputs,
     )
     for stage_id, values in wish.values().items():

@@ -20,7 +20,7 @@ from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES
-from tidewheel.formats.sip.places import RESERVED, Json, output_to_come, parameter_to_come
+from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.formats.sip.stage_folder import StageFolder
 
 Values = Mapping[str, Json]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar
-from tidewheel.formats.sip.field_reading import FieldReader
+from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, written
 from tidewheel.formats.sip.keys import (
     DEFINITION,
     DEPENDENCY,
@@ -42,8 +42,7 @@ from tidewheel.formats.sip.names import (
     version_problem,
     workflow_id_problem,
 )
-from tidewheel.formats.sip.notation import entry, pair, written
-from tidewheel.formats.sip.places import Json
+from tidewheel.formats.sip.placeholders import Json
 
 _STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)

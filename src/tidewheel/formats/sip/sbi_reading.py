@@ -22,13 +22,19 @@ from tidewheel.core.operator.blocks import (
     BlockNeed,
 )
 from tidewheel.core.operator.names import is_run_name
-from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar
-from tidewheel.formats.sip.field_reading import FieldReader
+from tidewheel.formats.sip.document import (
+    KINDS,
+    Fields,
+    Items,
+    Node,
+    Scalar,
+    number,
+    plain_value,
+)
+from tidewheel.formats.sip.field_reader import FieldReader, entry
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
-from tidewheel.formats.sip.notation import entry
-from tidewheel.formats.sip.places import Json
-from tidewheel.formats.sip.plain_values import number, plain_value
-from tidewheel.formats.sip.sbi_keys import (
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.scheduling_block import (
     BLOCK,
     BLOCK_SPELLINGS,
     DEPENDENCY,

@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.findings import Findings
+from tidewheel.formats.sip.definition import nearest_stage
 from tidewheel.formats.sip.model import SipDefinition, Stage, StageDependency
-from tidewheel.formats.sip.reading import nearest_stage
 
 _NAMED_MAX = 10
 

@@ -20,8 +20,8 @@ from jinja2.exceptions import SecurityError, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.sip.places import OPEN, Json, place
-from tidewheel.formats.sip.template_values import (
+from tidewheel.formats.sip.placeholders import OPEN, Json, place
+from tidewheel.formats.sip.template_environment import (
     UNDEFINED,
     JsonText,
     Structure,

@@ -38,7 +38,7 @@ from tidewheel.services.blocks.views import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.sbi_reading import SbiRequest
+    from tidewheel.formats.sip.scheduling_block import SbiRequest
     from tidewheel.services.workflow_state import DefinitionOf
 
 TRIES_MAX = 5  # to abort a run that schedulers take and leave meanwhile

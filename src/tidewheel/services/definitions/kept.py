@@ -32,10 +32,10 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.errors import Refused
 from tidewheel.formats.cycling.reader import CyclingReader
-from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
 from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import (
@@ -47,7 +47,7 @@ from tidewheel.formats.flow_cylc.workflow import (
 from tidewheel.runners.job_directory import write_whole
 
 if TYPE_CHECKING:
-    from tidewheel.services.definitions.sip import JudgedSip, StageSource
+    from tidewheel.services.definitions.sip import StageSource, ValidatedSip
 
 FILE_BYTES_MAX = 1024 * 1024
 FOLDER_BYTES_MAX = 32 * 1024 * 1024
@@ -271,7 +271,7 @@ def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str)
     return captured_sip(judged, workflow)
 
 
-def captured_sip(judged: JudgedSip, workflow: str) -> Captured:
+def captured_sip(judged: ValidatedSip, workflow: str) -> Captured:
     """Everything that a run needs of a SIP definition that can run."""
     from tidewheel.services.definitions import sip
 

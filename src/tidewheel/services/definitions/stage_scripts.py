@@ -6,13 +6,13 @@ A warning, no error: the bash of the worker that runs the stage may be newer tha
 from __future__ import annotations
 
 from tidewheel.core.graph.findings import Position
-from tidewheel.formats.sip.judging import Judgement
+from tidewheel.formats.sip.validation import Validation
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
 SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
 
 
-def warn_of_scripts(judgement: Judgement) -> None:
+def warn_of_scripts(judgement: Validation) -> None:
     """A finding for each script that bash cannot read."""
     folders = judgement.parameters.folders if judgement.parameters is not None else {}
     scripts = [(one.stage, one.script) for one in folders.values() if one.script is not None]
