@@ -6,8 +6,7 @@ import pytest
 
 from tidewheel.cli.drawing.dot import dot_lines
 from tidewheel.cli.drawing.layout import lay_out
-from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
-from tidewheel.cli.drawing.subject import Wishes, make_sketch
+from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch, Wishes, make_sketch
 from tidewheel.cli.drawing.svg import svg_lines
 from tidewheel.cli.drawing.terminal import text_points
 from tidewheel.core.graph.edges import window

@@ -3,11 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.cli.drawing.lattice import build_lattice
+from tidewheel.cli.drawing.layers import (
+    build_lattice,
+    crossings,
+    find_depths,
+    find_ranks,
+    nearest_rising,
+    order_columns,
+    turned_lines,
+    without_circles,
+)
 from tidewheel.cli.drawing.layout import lay_out
-from tidewheel.cli.drawing.levels import nearest_rising
-from tidewheel.cli.drawing.ordering import crossings, order_columns
-from tidewheel.cli.drawing.ranks import find_depths, find_ranks, turned_lines, without_circles
 from tidewheel.cli.drawing.sketch import NO_FRAME, Box, Frame, Line, Sketch, frames_around
 
 BOXES_MAX = 14

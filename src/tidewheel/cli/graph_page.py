@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.drawing.subject import Wishes, make_sketch
+from tidewheel.cli.drawing.sketch import Wishes, make_sketch
 from tidewheel.cli.printing import safe
 from tidewheel.services.definition_graph.edge_facts import edge_facts
 from tidewheel.services.definition_graph.windows import BadWindow, Shown

@@ -18,7 +18,7 @@ from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.truncated import TruncatedPoint
-from tidewheel.formats.cycling.written import DateTimeText
+from tidewheel.formats.cycling.iso8601 import DateTimeText
 
 TEXTS = [
     *("T00", "T06", "T-30", "T--15", "T0630", "T-0010", "T06Z", "T12+0530", "T23-01"),

@@ -13,7 +13,7 @@ from tidewheel.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tidewheel.cli.drawing.subject import Wishes
+    from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.core.graph.findings import Findings
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.services.definition_graph.windows import Shown
@@ -158,7 +158,7 @@ def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
 
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
-    from tidewheel.cli.drawing.subject import Wishes
+    from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.services.definition_graph.document import drawn_in
 
     families = loaded.graph.families if loaded.graph is not None else {}

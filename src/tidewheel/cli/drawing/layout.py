@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from tidewheel.cli.drawing.frame_walls import FRAME_HEAD, FRAME_PAD
-from tidewheel.cli.drawing.lattice import Lattice, build_lattice
-from tidewheel.cli.drawing.ordering import order_columns
-from tidewheel.cli.drawing.placing import Placer
-from tidewheel.cli.drawing.ranks import find_ranks, without_circles
+from tidewheel.cli.drawing.layers import (
+    Lattice,
+    build_lattice,
+    find_ranks,
+    order_columns,
+    without_circles,
+)
+from tidewheel.cli.drawing.placement import FRAME_HEAD, FRAME_PAD, Placer
 from tidewheel.cli.drawing.sketch import NO_FRAME, Sketch, frames_around
 
 LETTER_WIDTH = 7.3  # of the writer's font

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidewheel.cli.drawing.frame_walls import FRAME_PAD
 from tidewheel.cli.drawing.layout import LINE_HEIGHT, Page, Rectangle, text_width
+from tidewheel.cli.drawing.placement import FRAME_PAD
 from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidewheel.cli.drawing.ranks import find_depths, without_circles
+from tidewheel.cli.drawing.layers import find_depths, without_circles
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.graph.condition import AllOf, AnyOf, Atom, Condition, Group

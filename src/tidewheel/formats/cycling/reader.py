@@ -15,12 +15,16 @@ from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
-from tidewheel.formats.cycling.expression import Expressions
-from tidewheel.formats.cycling.interval_text import read_chain, read_interval
+from tidewheel.formats.cycling.expression import Expressions, find_initial, now_in
+from tidewheel.formats.cycling.iso8601 import (
+    POINTS_ACCEPTED,
+    DateTimeText,
+    Written,
+    read_chain,
+    read_interval,
+    split_recurrences,
+)
 from tidewheel.formats.cycling.recurrence import read_recurrence
-from tidewheel.formats.cycling.recurrence_text import split_recurrences
-from tidewheel.formats.cycling.relative_time import find_initial, now_in
-from tidewheel.formats.cycling.written import POINTS_ACCEPTED, DateTimeText, Written
 
 __all__ = ["BadCycling", "CyclingReader", "split_recurrences"]
 

@@ -12,11 +12,11 @@ from tidewheel.core.cycling.progression import WALKED_STEPS_MAX, steps_back
 from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.formats.cycling.expression import Expressions, Found
-from tidewheel.formats.cycling.interval_text import read_interval
-from tidewheel.formats.cycling.recurrence_text import (
+from tidewheel.formats.cycling.iso8601 import (
     Form,
     Kind,
     read_form,
+    read_interval,
     split_exclusions,
 )
 

@@ -1,4 +1,8 @@
-"""The fourth step of a layout: how far down each cell stands.
+"""The second half of a layout: the height at which each box and bend stands.
+
+All that must stand below something else is a chain of least distances in each column. Frames
+have the same order in every column, so the chains have no circle, and one walk along them,
+from top to bottom, settles everything.
 
 The order in the columns is fixed. Each column is moved as near as it can be to its neighbours,
 which makes chains straight; then the frames are pushed apart until each has its rectangle for
@@ -12,19 +16,198 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from typing import NamedTuple
 
-from tidewheel.cli.drawing.frame_walls import (
-    FRAME_GAP,
-    FRAME_HEAD,
-    FRAME_PAD,
-    Span,
-    parted,
-    push_apart,
-)
-from tidewheel.cli.drawing.lattice import Lattice
-from tidewheel.cli.drawing.levels import nearest_rising
+from tidewheel.cli.drawing.layers import Lattice, nearest_rising
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, frames_around
-from tidewheel.cli.drawing.straightening import straighten
+
+# Rectangles for frames: pushes cells and frames down until nothing overlaps.
+
+FRAME_GAP = 14.0
+FRAME_PAD = 9.0
+FRAME_HEAD = 24.0  # the padding above, with room for the title
+
+
+class Span(NamedTuple):
+    """From where to where a frame goes down."""
+
+    top: float
+    bottom: float
+
+
+def push_apart(
+    columns: Sequence[Sequence[int]],
+    paths: Sequence[Sequence[int]],
+    heights: Sequence[float],
+    middles: list[float],
+    frames: tuple[Frame, ...],
+    gap: Callable[[int, int], float],
+) -> list[Span]:
+    """Changes `middles`; `paths` are the frames around each cell, outermost first."""
+    walls = _Walls(paths, heights, len(frames), gap)
+    for column in columns:
+        walls.add_column(column)
+    places = walls.settle(middles)
+    middles[:] = places[: len(middles)]
+    return [
+        Span(places[walls.top(one)], places[walls.bottom(one)]) for one in range(len(frames))
+    ]
+
+
+def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The frames that end and those that begin between two cells, outermost first."""
+    same = 0
+    while same < min(len(above), len(below)) and above[same] == below[same]:
+        same += 1
+    return list(above[same:]), list(below[same:])
+
+
+class _Walls:
+    """Least distances between cells, tops of frames and bottoms of frames."""
+
+    def __init__(
+        self,
+        paths: Sequence[Sequence[int]],
+        heights: Sequence[float],
+        frame_count: int,
+        gap: Callable[[int, int], float],
+    ) -> None:
+        self._paths, self._heights, self._gap = paths, heights, gap
+        self._cell_count = len(paths)
+        self._below: list[dict[int, float]] = [
+            {} for _ in range(self._cell_count + 2 * frame_count)
+        ]
+
+    def top(self, frame: int) -> int:
+        return self._cell_count + 2 * frame
+
+    def bottom(self, frame: int) -> int:
+        return self._cell_count + 2 * frame + 1
+
+    def add_column(self, column: Sequence[int]) -> None:
+        chain: list[int] = []
+        inside: Sequence[int] = ()
+        for cell in column:
+            path = self._paths[cell]
+            closed, opened = parted(inside, path)
+            chain += [self.bottom(frame) for frame in reversed(closed)]
+            chain += [self.top(frame) for frame in opened]
+            chain.append(cell)
+            inside = path
+        chain += [self.bottom(frame) for frame in reversed(inside)]
+        for above, below in pairwise(chain):
+            distance = self._distance(above, below)
+            self._below[above][below] = max(distance, self._below[above].get(below, 0.0))
+
+    def _distance(self, above: int, below: int) -> float:
+        room = sum(self._heights[one] / 2 for one in (above, below) if self._is_cell(one))
+        if self._is_top(above):
+            return room + FRAME_HEAD
+        if self._is_bottom(below):
+            return room + FRAME_PAD
+        if self._is_cell(above) and self._is_cell(below):
+            return room + self._gap(above, below)
+        return room + FRAME_GAP
+
+    def settle(self, wished: Sequence[float]) -> list[float]:
+        """Everything at its wish, or as little below it as possible."""
+        order = self._from_top()
+        places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
+        for one in reversed(order):
+            if self._is_top(one):  # above the highest wish of its cells
+                places[one] = self._highest(one, places)
+        for one in order:
+            for other, distance in self._below[one].items():
+                places[other] = max(places[other], places[one] + distance)
+        for one in reversed(order):
+            if self._is_top(one):
+                places[one] = self._highest(one, places)
+        return places
+
+    def _highest(self, top: int, places: Sequence[float]) -> float:
+        return min(places[one] - distance for one, distance in self._below[top].items())
+
+    def _from_top(self) -> list[int]:
+        above = [0] * len(self._below)
+        for below in self._below:
+            for one in below:
+                above[one] += 1
+        order = [one for one, count in enumerate(above) if not count]
+        for one in order:
+            for other in self._below[one]:
+                above[other] -= 1
+                if not above[other]:
+                    order.append(other)
+        assert len(order) == len(self._below), "frames are not in the same order everywhere"
+        return order
+
+    def _is_cell(self, one: int) -> bool:
+        return one < self._cell_count
+
+    def _is_top(self, one: int) -> bool:
+        return one >= self._cell_count and (one - self._cell_count) % 2 == 0
+
+    def _is_bottom(self, one: int) -> bool:
+        return one >= self._cell_count and (one - self._cell_count) % 2 == 1
+
+
+# Long lines made straight: bends that follow each other get one height where there is room.
+
+Room = Callable[[int], tuple[float, float]]
+
+
+def straighten(lattice: Lattice, middles: list[float], room: Room) -> None:
+    """Changes `middles`; `room` says how far up and down a cell may go right now."""
+    left: dict[int, list[int]] = {}
+    right: dict[int, list[int]] = {}
+    for one, other in lattice.links:
+        left.setdefault(other, []).append(one)
+        right.setdefault(one, []).append(other)
+    for run in sorted(_runs(lattice, left, right), key=len, reverse=True):
+        low, high = _shared_room(run, room)
+        if low <= high:
+            ends = [*left.get(run[0], ()), *right.get(run[-1], ())]
+            height = _wished_height(run, ends, middles)
+            for bend in run:
+                middles[bend] = max(low, min(height, high))
+
+
+def _runs(
+    lattice: Lattice, left: dict[int, list[int]], right: dict[int, list[int]]
+) -> list[list[int]]:
+    """Bends that lead to one bend each, as long as possible."""
+
+    def next_bend(cell: int) -> int | None:
+        bends = [one for one in right.get(cell, ()) if lattice.is_bend(one)]
+        return bends[0] if len(bends) == 1 else None
+
+    runs = []
+    for cell in range(lattice.box_count, lattice.fillers_from):
+        if any(lattice.is_bend(one) and next_bend(one) == cell for one in left.get(cell, ())):
+            continue  # in the middle of another run
+        run = [cell]
+        while (following := next_bend(run[-1])) is not None:
+            run.append(following)
+        runs.append(run)
+    return runs
+
+
+def _shared_room(run: Sequence[int], room: Room) -> tuple[float, float]:
+    low, high = -inf, inf
+    for bend in run:
+        up, down = room(bend)
+        low, high = max(low, up), min(high, down)
+    return low, high
+
+
+def _wished_height(run: Sequence[int], ends: Sequence[int], middles: Sequence[float]) -> float:
+    """That of the end which is nearest to where the bends are."""
+    mean = sum(middles[bend] for bend in run) / len(run)
+    heights = (middles[one] for one in ends)
+    return min(heights, key=lambda height: abs(height - mean), default=mean)
+
+
+# The fourth step of a layout: how far down each cell stands.
 
 SWEEPS_ONE_WAY = 8  # a column looks at the one before it
 SWEEPS = 12  # the others look both ways

@@ -1,7 +1,17 @@
-"""Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.
+"""Reads the texts of ISO 8601 as Cylc users write them: date-times, intervals, recurrences.
 
 metomi knows the many notations; only its tables are used. Its date-times are not, as their
 calendar is one for the whole process and their arithmetic walks day by day.
+
+A recurrence has up to three parts between slashes, in one of these forms (n, and often R with
+it, may be left out; so may a start, which is then the initial point, and an end, which is then
+the final point):
+
+    Rn/start/interval     start/interval     interval     Rn//interval     R1     R1/start
+    Rn/interval/end       interval/end       Rn/interval  Rn//end
+    Rn/start/end
+
+A start or end never begins with P, an interval always does.
 """
 
 from __future__ import annotations
@@ -9,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,9 +39,12 @@ from tidewheel.core.cycling.calendar import (
     first_day_of_week_year,
     weeks_in_year,
 )
+from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.progression import Reckoning
 from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.truncated import TruncatedPoint
+
+# Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.
 
 TEXT_LENGTH_MAX = 100
 POINTS_ACCEPTED = (
@@ -242,3 +256,205 @@ def _fraction(text: str, digits: str, unit_seconds: int) -> int:
     if seconds.denominator != 1:
         raise BadCycling(f"{text!r} has a fraction of a second", "points are whole seconds")
     return int(seconds)
+
+
+# Reads intervals, and points with intervals behind them such as T00+P1D-PT6H.
+
+INTERVALS_IN_A_ROW_MAX = 8
+INTEGER_INTERVALS_ACCEPTED = "write P and a whole number, such as P1 or -P2"
+INTERVALS_ACCEPTED = "write ISO 8601 such as P1D, PT6H, P1Y2M, P1W or P1DT12H30M"
+
+_NUMBER = r"\d{1,15}"
+_DECIMAL = rf"{_NUMBER}(?:[.,]\d{{1,15}})?"
+_INTEGER = re.compile(rf"P({_NUMBER})", re.ASCII)
+_WEEKS = re.compile(rf"P({_NUMBER})W", re.ASCII)
+_UNITS = re.compile(
+    rf"P(?=.)(?:({_NUMBER})Y)?(?:({_NUMBER})M)?(?:({_NUMBER})D)?"
+    rf"(?:T(?=.)(?:({_DECIMAL})H)?(?:({_DECIMAL})M)?(?:({_DECIMAL})S)?)?",
+    re.ASCII,
+)
+# The form of ISO 8601 that looks like a date: P0001-02-03T04:05:06.
+_LIKE_A_DATE = re.compile(
+    r"P(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?)?", re.ASCII
+)
+_SIGNED = re.compile(r"([+-])(P[^+-]*)")
+
+
+def read_interval(calendar: Calendar, text: str) -> Interval:
+    """An interval with or without a sign."""
+    sign = -1 if text.startswith("-") else 1
+    unsigned = text.removeprefix("-") if sign < 0 else text.removeprefix("+")
+    if calendar is Calendar.INTEGER:
+        number = _INTEGER.fullmatch(unsigned)
+        if number is None:
+            raise BadCycling(f"{text!r} is no integer interval", INTEGER_INTERVALS_ACCEPTED)
+        return Interval(units=sign * int(number[1]))
+    return _read_date_time_interval(text, unsigned) * sign
+
+
+def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]]:
+    """The text before the first signed interval, and the intervals in their order."""
+    start = re.search(r"[+-]P", text)
+    if start is None:
+        return text, ()
+    base, rest = text[: start.start()], text[start.start() :]
+    pieces = _SIGNED.findall(rest)
+    if "".join(sign + piece for sign, piece in pieces) != rest:
+        raise BadCycling(
+            f"{rest!r} is no row of intervals",
+            "write each with its sign, such as +P1D or -P1M+P1D",
+        )
+    if len(pieces) > INTERVALS_IN_A_ROW_MAX:
+        raise BadCycling(
+            f"{text[:100]!r} has {len(pieces)} intervals in a row",
+            f"write at most {INTERVALS_IN_A_ROW_MAX}",
+        )
+    return base, tuple(read_interval(calendar, sign + piece) for sign, piece in pieces)
+
+
+def _read_date_time_interval(text: str, unsigned: str) -> Interval:
+    if weeks := _WEEKS.fullmatch(unsigned):
+        return Interval(units=int(weeks[1]) * 7 * SECONDS_PER_DAY)
+    found = _UNITS.fullmatch(unsigned) or _LIKE_A_DATE.fullmatch(unsigned)
+    if found is None or not any(found.groups()):
+        raise BadCycling(f"{text[:100]!r} is no interval", INTERVALS_ACCEPTED)
+    years, months, days, hours, minutes, seconds = (
+        Fraction((group or "0").replace(",", ".")) for group in found.groups()
+    )
+    exact = (
+        days * SECONDS_PER_DAY
+        + hours * SECONDS_PER_HOUR
+        + minutes * SECONDS_PER_MINUTE
+        + seconds
+    )
+    if exact.denominator != 1:
+        raise BadCycling(f"{text!r} has a fraction of a second", "intervals are whole seconds")
+    return Interval(years=int(years), months=int(months), units=int(exact))
+
+
+# Takes the text of recurrences apart: lists, exclusions, and the forms of ISO 8601.
+
+RECURRENCE_LENGTH_MAX = 10_000
+RECURRENCES_MAX = 1000  # in one list, of recurrences or of exclusions
+RECURRENCES_ACCEPTED = (
+    "write R1, an interval (P1D), a repeating time (T00), or [R[n]/]start/interval, "
+    "R[n]/interval/end or R[n]/start/end, where a start or end may be ^ or $"
+)
+
+_REPETITIONS = re.compile(r"R(\d{0,15})", re.ASCII)
+
+
+class Kind(Enum):
+    """Which way the points are counted."""
+
+    FROM_START = "start and steps"
+    TO_END = "steps back from the end"
+    BETWEEN = "start and end"
+
+
+# The parts in a row: R if it is written, P an interval, T a point, - nothing.
+_FORMS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "T": (Kind.FROM_START, ("start",)),
+    "TP": (Kind.FROM_START, ("start", "interval")),
+    "P": (Kind.FROM_START, ("interval",)),
+    "PT": (Kind.TO_END, ("interval", "end")),
+    "R": (Kind.FROM_START, ()),
+    "R-": (Kind.FROM_START, ()),
+    "RT": (Kind.FROM_START, ("start",)),
+    "RTP": (Kind.FROM_START, ("start", "interval")),
+    "R-P": (Kind.FROM_START, ("interval",)),
+    "RP": (Kind.TO_END, ("interval",)),
+    "RPT": (Kind.TO_END, ("interval", "end")),
+    "R-T": (Kind.TO_END, ("end",)),
+    "RTT": (Kind.BETWEEN, ("start", "end")),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A recurrence in parts; an empty start or end stands for the context's."""
+
+    text: str
+    kind: Kind
+    repetitions: int | None = None
+    repeats: bool = True  # whether R was written
+    start: str = ""
+    interval: str | None = None
+    end: str = ""
+
+
+def split_recurrences(text: str) -> list[str]:
+    """The recurrences of a heading: a list with commas, those in parentheses not counted."""
+    if len(text) > RECURRENCE_LENGTH_MAX:
+        raise BadCycling(
+            f"{text[:50]!r}… is a recurrence of {len(text)} characters",
+            f"write at most {RECURRENCE_LENGTH_MAX}",
+        )
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            break
+        if letter == "," and not depth:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    if depth:
+        raise BadCycling(f"{text!r} has parentheses that do not match")
+    parts.append(text[start:].strip())
+    if "" in parts:
+        raise BadCycling(f"{text!r} has an empty recurrence", RECURRENCES_ACCEPTED)
+    if len(parts) > RECURRENCES_MAX:
+        raise BadCycling(
+            f"{len(parts)} recurrences in a list", f"write at most {RECURRENCES_MAX}"
+        )
+    return parts
+
+
+def split_exclusions(text: str) -> tuple[str, list[str]]:
+    """The recurrence itself, and what is excluded from it."""
+    body, mark, rest = text.partition("!")
+    if not mark:
+        return body, []
+    if "!" in rest:
+        raise BadCycling(
+            f"{text!r} has more than one '!'", "exclude several at once: !(T00,T06)"
+        )
+    if rest.startswith("(") and rest.endswith(")"):
+        return body, split_recurrences(rest[1:-1])
+    exclusions = split_recurrences(rest)
+    if len(exclusions) > 1:
+        raise BadCycling(
+            f"{text!r} excludes a list without parentheses", "write it as !(T00,T06)"
+        )
+    return body, exclusions
+
+
+def read_form(text: str) -> Form:
+    """The parts of one recurrence without exclusions and blanks."""
+    parts = text.split("/")
+    repetitions, repeats = None, False
+    if found := _REPETITIONS.fullmatch(parts[0]):
+        repeats = True
+        repetitions = int(found[1]) if found[1] else None
+        parts = parts[1:]
+    if len(parts) > 1 and parts[-1] == "":
+        parts.pop()
+    kinds = "".join("P" if part[:1] == "P" else "T" if part else "-" for part in parts)
+    form = _FORMS.get(("R" if repeats else "") + kinds)
+    if form is None or any(part.startswith("R") for part in parts):
+        raise BadCycling(f"{text!r} is no recurrence", RECURRENCES_ACCEPTED)
+    if repetitions == 0:
+        raise BadCycling(f"{text!r} asks for no point at all", "write R1 for one")
+    kind, names = form
+    if not names and repetitions != 1:
+        raise BadCycling(f"{text!r} says neither where nor how often", RECURRENCES_ACCEPTED)
+    named = dict(zip(names, parts[-len(names) :], strict=True)) if names else {}
+    return Form(
+        text=text,
+        kind=kind,
+        repetitions=repetitions,
+        repeats=repeats,
+        start=named.get("start", ""),
+        interval=named.get("interval"),
+        end=named.get("end", ""),
+    )
