@@ -13,8 +13,7 @@ from typing import Any
 from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
 
 from tidewheel import config
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import FLOW
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.values import Kind
 from tidewheel.formats.sip import keys
 from tidewheel.server.openapi import document

@@ -44,11 +44,11 @@ from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.core.sched.compile_plan import plan_of
 from tidewheel.core.sched.plan import Plan
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.loading import SourceOptions
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.scheduler.taking import SchedulerHome, driver_of
-from tidewheel.services.definitions.kept import Captured, capture, load_options, read_sip
+from tidewheel.services.definitions.snapshot import Captured, capture, load_options, read_sip
 from tidewheel.services.service import ServiceReport, Surroundings
 
 START = 1_900_000_000.0

@@ -5,7 +5,7 @@ import pytest
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.services.registry.door import StoreRegistryDoor
+from tidewheel.services.registry.service import StoreRegistryDoor
 
 CYCLING = """\
 [scheduling]

@@ -32,7 +32,7 @@ from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.stage import Stage
 from tidewheel.scheduler.taking import SchedulerHome, driver_of
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now

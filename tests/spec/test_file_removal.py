@@ -20,7 +20,7 @@ from tidewheel.services.file_removal import (
     remove_orphan,
     remove_run_files,
 )
-from tidewheel.services.home_folders import log_generations, run_directory
+from tidewheel.services.paths import log_generations, run_directory
 from tidewheel.views.log_files import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"

@@ -15,7 +15,7 @@ from tidewheel.core.queue.requests import HostProcess, Page, TaskFilter, UsageSa
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
 from tidewheel.scheduler.run_owner import take_folder
-from tidewheel.services.home_folders import (
+from tidewheel.services.paths import (
     attempt_directory,
     run_directory,
     tasks_directory,

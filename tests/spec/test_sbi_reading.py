@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.operator.blocks import BlockCondition, Need
-from tidewheel.formats.sip.sbi_reading import is_block_id, read_sbi
+from tidewheel.formats.sip.scheduling_block import is_block_id, read_sbi
 from tidewheel.services.blocks.requests import fingerprint
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")

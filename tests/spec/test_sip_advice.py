@@ -8,10 +8,9 @@ import pytest
 from tests.support.sips import COMPOSE, codes, found, judged, sip, with_compose, yaml_value
 from tests.support.workflow_folders import put
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.bundle import sources_in
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.bundle import read_folder, sources_in
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import judge
 
 STAGE = {
     "id": "a",

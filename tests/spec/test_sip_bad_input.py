@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.sips import A_STAGE, HEAD, codes, definition, sip, stage, with_compose
 from tidewheel.core.graph.findings import Severity
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import judge
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 

@@ -5,9 +5,8 @@ import pytest
 from tests.support.sips import COMPOSE, codes, definition, stage
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.definition import stored_files
-from tidewheel.formats.sip.bundle import sources_in
-from tidewheel.formats.sip.folder_reading import find_definitions
-from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.bundle import find_definitions, sources_in
+from tidewheel.formats.sip.validation import judge
 from tidewheel.services.definitions.sip import source_of
 
 BUNDLE = {

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.sips import codes
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.validation import judge
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "sip" / "workflows_v2.0"
 STAGES = "stages"

@@ -12,8 +12,8 @@ from tests.support.seed_blocks import (
 )
 from tests.support.sips import codes, graph_of, sip, with_compose
 from tidewheel.core.graph.findings import Severity
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.model import CpuNeeded, NodesNeeded
+from tidewheel.formats.sip.validation import judge
 
 
 @pytest.mark.req("R004-34", "R004-3")

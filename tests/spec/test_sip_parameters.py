@@ -13,7 +13,7 @@ from tests.support.sips import (
     yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.judging import judge, render_stages
+from tidewheel.formats.sip.validation import judge, render_stages
 
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = "n: {{ n }}\n"

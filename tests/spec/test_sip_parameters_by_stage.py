@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.sips import codes, definition, found, sip, stage, with_compose
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.judging import judge, render_stages
+from tidewheel.formats.sip.validation import judge, render_stages
 
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n: 1\n"}

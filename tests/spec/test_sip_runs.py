@@ -16,7 +16,7 @@ from tidewheel.core.operator import commands
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.services.definitions.kept import check_definition
+from tidewheel.services.definitions.snapshot import check_definition
 
 FILE = "flow-1.0.0.yaml"
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"

@@ -16,7 +16,6 @@ from tests.support.sips import (
     with_compose,
 )
 from tidewheel.core.graph.findings import Severity
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.model import (
     BufferNeeded,
     CpuNeeded,
@@ -24,6 +23,7 @@ from tidewheel.formats.sip.model import (
     NodesNeeded,
     StageType,
 )
+from tidewheel.formats.sip.validation import judge
 
 
 def stage_of(judgement):

@@ -16,9 +16,9 @@ from tests.support.sips import (
     yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import judge
 
 ONE = definition(stage("a"))
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.judging import judge, render_stages
 from tidewheel.formats.sip.template_child import answers
+from tidewheel.formats.sip.validation import judge, render_stages
 
 DEFINITION = """\
 schema_version: 2.0

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from tests.support.sips import definition, graph_of, sip, stage, with_compose
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.translation import stage_environment, stage_scripts
+from tidewheel.formats.sip.validation import judge
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
 
 FACTS = RunFacts(

@@ -15,7 +15,7 @@ from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
 from tidewheel.scheduler.taking import SchedulerHome, driver_of
-from tidewheel.services.definitions.kept import capture, load_options
+from tidewheel.services.definitions.snapshot import capture, load_options
 
 LEASE = 10.0
 

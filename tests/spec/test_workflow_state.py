@@ -15,7 +15,7 @@ from tidewheel.core.sched.pool import RunState
 from tidewheel.core.sched.records import ForgetMemory, PutMemory, PutRun, PutTask, TaskRow
 from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
 from tidewheel.errors import Refused
-from tidewheel.services.definitions.kept import restore
+from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.workflow_state import (
     SelectedBy,
     StateQuestion,

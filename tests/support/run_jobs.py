@@ -15,7 +15,7 @@ from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
-from tidewheel.services.home_folders import tasks_directory
+from tidewheel.services.paths import tasks_directory
 from tidewheel.worker.workplace import JobFolders
 
 RUN = "flows/tide/run1"

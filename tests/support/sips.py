@@ -9,11 +9,10 @@ from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.formats.sip.judging import Judgement, judge
-from tidewheel.formats.sip.plain_values import plain_value
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.text_files import read_plain
+from tidewheel.formats.sip.document import plain_value
+from tidewheel.formats.sip.text_files import SipSource, read_plain
 from tidewheel.formats.sip.translation import workflow_of
+from tidewheel.formats.sip.validation import Judgement, judge
 
 COMPOSE = """
 version: '3.7'

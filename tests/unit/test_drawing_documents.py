@@ -12,7 +12,7 @@ from tidewheel.cli.drawing.terminal import text_points
 from tidewheel.core.graph.edges import window
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
-from tidewheel.services.definition_graph.edge_facts import edge_facts
+from tidewheel.services.definitions.graph import edge_facts
 
 HEAD = "[scheduling]\n cycling mode = integer\n initial cycle point = 1\n [[graph]]\n"
 RUNTIME = """

@@ -15,7 +15,7 @@ from tidewheel.formats.flow_cylc.value_text import (
     plain_text,
 )
 from tidewheel.formats.flow_cylc.values import READERS, Kind
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall, read_xtrigger
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, read_xtrigger
 
 
 @pytest.mark.parametrize(

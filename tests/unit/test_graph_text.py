@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.graph_strings import GraphLine
-from tidewheel.formats.flow_cylc.graph_text.chains import (
+from tidewheel.formats.flow_cylc.graph_sections import ParameterTable, variants
+from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
     Either,
     Expression,
+    GraphLine,
+    Kind,
+    Token,
     read_chains,
 )
-from tidewheel.formats.flow_cylc.graph_text.tokens import Kind, Token
-from tidewheel.formats.flow_cylc.graph_text.variants import ParameterTable, variants
 
 TABLE = ParameterTable(
     values={"m": (1, 2, 3), "animal": ("cat", "dog")},

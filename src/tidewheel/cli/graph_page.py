@@ -9,8 +9,7 @@ import click
 
 from tidewheel.cli.drawing.sketch import Wishes, make_sketch
 from tidewheel.cli.printing import safe
-from tidewheel.services.definition_graph.edge_facts import edge_facts
-from tidewheel.services.definition_graph.windows import BadWindow, Shown
+from tidewheel.services.definitions.graph import BadWindow, Shown, edge_facts
 
 if TYPE_CHECKING:
     from tidewheel.cli.drawing.sketch import Sketch

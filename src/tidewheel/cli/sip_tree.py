@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidewheel.cli.config_tree import Tree
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.judging import Judgement
     from tidewheel.formats.sip.model import Dependency, Resource, Stage
-    from tidewheel.formats.sip.places import Json
+    from tidewheel.formats.sip.placeholders import Json
+    from tidewheel.formats.sip.validation import Judgement
 
 
 def sip_tree(definition: Definition) -> Tree:
@@ -79,6 +79,6 @@ def _resource(resource: Resource) -> str:
 
 
 def _text(value: Json) -> str:
-    from tidewheel.formats.sip.places import text_of_value
+    from tidewheel.formats.sip.placeholders import text_of_value
 
     return text_of_value(value)

@@ -8,7 +8,7 @@ from tidewheel.core.operator.job_names import read_job_name, run_named_by
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import (
+from tidewheel.services.paths import (
     attempt_directory,
     submission_directory,
     tasks_directory,

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
-CHILD_MODULE = "tidewheel.formats.flow_cylc.rendering"
+CHILD_MODULE = "tidewheel.formats.flow_cylc.template_child"
 # A stranger's template must not learn what is in our environment.
 _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV")
 

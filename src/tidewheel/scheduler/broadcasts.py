@@ -19,8 +19,7 @@ from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.core.operator.requests import Broadcast
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
+from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
 from tidewheel.formats.flow_cylc.values import Kind

@@ -18,7 +18,7 @@ from tidewheel.formats.sip.model import NodesNeeded, Stage
 from tidewheel.runners.engine.stage_spec import stage_fields
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.services.definitions.sip import StageSource
 
 SWARM = "swarm"

@@ -33,7 +33,7 @@ from tidewheel.scheduler.happenings import tell_failure
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.parameters import Values
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.services.definitions.sip import StageSource
 
 SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
@@ -178,7 +178,7 @@ def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Ma
 
 
 def _rendered(source: StageSource, names: Sequence[str], known: Mapping[str, Values]) -> Made:
-    from tidewheel.formats.sip.judging import render_stages  # noqa: PLC0415 - reads YAML
+    from tidewheel.formats.sip.validation import render_stages  # noqa: PLC0415 - reads YAML
 
     findings = Findings()
     found = render_stages(source.parameters, names, source.request, known, findings)

@@ -29,7 +29,7 @@ from tidewheel.scheduler.broadcast_rows import rows_of
 from tidewheel.scheduler.driving import timer_key
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.run_timers import STOP_AT_TIME
-from tidewheel.services.definitions.kept import reread, restore
+from tidewheel.services.definitions.snapshot import reread, restore
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.stage import Stage

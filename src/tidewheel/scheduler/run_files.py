@@ -12,9 +12,9 @@ from tidewheel.core.operator.run_log import Line
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.texts import printable
-from tidewheel.services.definitions.kept import unpack
-from tidewheel.services.home_folders import log_generation, log_generations
-from tidewheel.services.run_supplies import note_definition
+from tidewheel.services.definition_sync import note_definition
+from tidewheel.services.definitions.snapshot import unpack
+from tidewheel.services.paths import log_generation, log_generations
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="

@@ -55,7 +55,7 @@ from tidewheel.scheduler.submitting import Submissions
 from tidewheel.scheduler.task_timers import TaskTimers
 from tidewheel.scheduler.telling import Telling
 from tidewheel.scheduler.xtriggers import Xtriggers
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 READS_OTHERWISE = (
     "this version reads prerequisites otherwise than the one that stored them: "

@@ -13,10 +13,10 @@ from tidewheel.core.sched.states import Key
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.scheduler.nodes import Nodes
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
 
 
 class Submissions:

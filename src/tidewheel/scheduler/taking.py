@@ -33,8 +33,8 @@ from tidewheel.scheduler.telling import Outbox, Telling
 from tidewheel.scheduler.xtrigger_calls import RunContext
 from tidewheel.scheduler.xtrigger_watches import XtriggerSurroundings
 from tidewheel.scheduler.xtriggers import Xtriggers
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.services.service import Surroundings
 from tidewheel.services.workflow_state import answer, remembering
 

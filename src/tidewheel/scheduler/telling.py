@@ -48,7 +48,7 @@ from tidewheel.scheduler.nodes import Nodes
 from tidewheel.scheduler.outcome import News, Work
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.task_timers import TASK_TIMERS
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import Surroundings
 
 DRAIN_SECONDS = 30.0

@@ -33,7 +33,7 @@ from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.file_removal import remove_run_files, remove_task_files
-from tidewheel.services.home_folders import tasks_directory
+from tidewheel.services.paths import tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BATCHES_PER_PASS_MAX = 100

@@ -123,7 +123,7 @@ class StoreRunDoor:
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         from tidewheel.platforms import read_platforms
         from tidewheel.scheduler.job_place import check_places
-        from tidewheel.services.definitions.kept import check_definition
+        from tidewheel.services.definitions.snapshot import check_definition
 
         def check_jobs(graph: Graph, findings: Findings) -> None:
             if new.options.mode == RunMode.LIVE:

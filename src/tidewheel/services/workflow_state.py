@@ -20,7 +20,7 @@ from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
 from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import RunStore
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 STATE_FUNCTIONS = ("workflow_state", "suite_state")
 ID_ACCEPTED = "write WORKFLOW//POINT/TASK:SELECTOR"

@@ -16,8 +16,8 @@ from tidewheel.core.sched.preview import Tried, look_ahead, tried
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import reread, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.views.loading import Looked
 from tidewheel.views.reasons import reason_document
 from tidewheel.views.run_facts import Document

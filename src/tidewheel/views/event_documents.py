@@ -24,8 +24,8 @@ from tidewheel.core.sched.records import (
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import restore
+from tidewheel.services.paths import run_directory
 from tidewheel.views.run_facts import Document
 from tidewheel.views.task_words import FUTURE, TaskWords, memory_words, row_words
 from tidewheel.vocabulary import time_text

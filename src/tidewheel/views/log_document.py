@@ -9,7 +9,7 @@ from tidewheel.core.operator.job_names import JobName, read_job_name
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import runs_directory, submission_directory
+from tidewheel.services.paths import runs_directory, submission_directory
 from tidewheel.views.loading import Looked, submissions_by_task
 from tidewheel.views.log_files import (
     TEXT_BYTES_MAX,

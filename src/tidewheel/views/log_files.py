@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
 from tidewheel.runners.plain_files import open_plain
-from tidewheel.services.home_folders import log_generations, run_directory
+from tidewheel.services.paths import log_generations, run_directory
 
 TEXT_BYTES_MAX = 1024 * 1024
 TRIES_MAX = 3  # to open a log that begins anew at the same moment

@@ -12,7 +12,7 @@ from tidewheel.core.operator.job_names import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import runs_directory, submission_directory
+from tidewheel.services.paths import runs_directory, submission_directory
 from tidewheel.views.loading import submissions_by_task
 from tidewheel.views.log_files import job_file, part_of_file
 from tidewheel.views.looks import Ground, look

@@ -17,7 +17,7 @@ from tidewheel.core.sched.plan import Plan
 from tidewheel.core.sched.records import PutRun
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.views.checkpoints import (
     RECENT,
     Before,

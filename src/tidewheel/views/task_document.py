@@ -16,7 +16,7 @@ from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import submission_directory
+from tidewheel.services.paths import submission_directory
 from tidewheel.views.conditions import prerequisites, suicides
 from tidewheel.views.environment import environment_document
 from tidewheel.views.hand_work import SetByHand, outputs_set

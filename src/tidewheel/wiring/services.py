@@ -101,7 +101,7 @@ async def driving(  # noqa: PLR0913 - each by name
     from tidewheel.scheduler.pace import as_compatible
     from tidewheel.scheduler.run_owner import note_store, take_folder
     from tidewheel.scheduler.taking import SchedulerHome, check_given, driver_of
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.services.paths import run_directory
 
     if given is not None:
         await check_given(run, given, home, store)
@@ -145,7 +145,7 @@ async def deliver_left(
     from tidewheel.scheduler.handlers_voice import handlers_voice
     from tidewheel.scheduler.run_owner import note_store, take_folder
     from tidewheel.scheduler.taking import SchedulerHome, deliver_left
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.services.paths import run_directory
 
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())

@@ -193,7 +193,7 @@ def _python(
 def _supply(store: TaskStore, home: Path) -> Supply:
     """Files of runs, for jobs of runs whose folder is not here."""
     from tidewheel.core.operator.job_names import read_job_name
-    from tidewheel.services.run_supplies import Supplies
+    from tidewheel.services.definition_sync import Supplies
 
     async def fetch(task: Claimed) -> StoredDefinition:
         return await run_door(store, home).definition(read_job_name(task.id).run)

@@ -30,7 +30,7 @@ from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.alarm import within
 from tidewheel.services.crew import Crew
-from tidewheel.services.home_folders import store_name, tasks_directory
+from tidewheel.services.paths import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.adoption import dead_workers_with_leases, orphans_of_the_dead
 from tidewheel.worker.attempts import StopReason

@@ -10,7 +10,7 @@ from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
-from tidewheel.services.home_folders import (
+from tidewheel.services.paths import (
     attempt_directory,
     run_directory,
     submission_directory,

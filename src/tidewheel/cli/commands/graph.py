@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.core.graph.findings import Findings
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-    from tidewheel.services.definition_graph.windows import Shown
+    from tidewheel.services.definitions.graph import Shown
 
 STDOUT = "-"
 
@@ -72,7 +72,7 @@ def command(
     from tidewheel.cli.graph_page import text_lines
     from tidewheel.cli.printing import note
     from tidewheel.core.graph.findings import Findings
-    from tidewheel.services.definition_graph.windows import (
+    from tidewheel.services.definitions.graph import (
         TASKS_MAX,
         TASKS_READ_MAX,
         read_window,
@@ -135,7 +135,7 @@ def _say(lines: Iterable[str], file: str) -> None:
 def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
     from tidewheel.cli.printing import say_json
     from tidewheel.core.graph.findings import finding_document
-    from tidewheel.services.definition_graph.document import drawn_in, graph_document
+    from tidewheel.services.definitions.graph import drawn_in, graph_document
 
     document = graph_document(shown, drawn_in(loaded))
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
@@ -159,7 +159,7 @@ def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
     from tidewheel.cli.drawing.sketch import Wishes
-    from tidewheel.services.definition_graph.document import drawn_in
+    from tidewheel.services.definitions.graph import drawn_in
 
     families = loaded.graph.families if loaded.graph is not None else {}
     collapsed = drawing["group"]

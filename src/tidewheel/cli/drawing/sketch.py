@@ -9,7 +9,7 @@ from enum import Enum
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.edges import Edge, TaskAt, Window
 from tidewheel.core.graph.graph import Graph
-from tidewheel.services.definition_graph.edge_facts import EdgeFact
+from tidewheel.services.definitions.graph import EdgeFact
 
 # What a picture shows, before anybody knows where: boxes, lines and frames around boxes.
 

@@ -18,7 +18,7 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.operator.commands import Reload
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import NotRunning, Refused
-from tidewheel.services.definitions.kept import Captured
+from tidewheel.services.definitions.snapshot import Captured
 
 
 async def save_new(

@@ -63,7 +63,7 @@ from tidewheel.scheduler.choosing import (
 from tidewheel.scheduler.run_driver import ERROR
 from tidewheel.scheduler.run_owner import last_numbered
 from tidewheel.scheduler.telling import DRAIN_SECONDS
-from tidewheel.services.definitions.kept import Captured
+from tidewheel.services.definitions.snapshot import Captured
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 
 from tidewheel.core.graph.outputs import SHORT_FORMS, STANDARD
-from tidewheel.formats.flow_cylc.graph_text.lowering import FAMILY_QUALIFIERS
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import FLOW
+from tidewheel.formats.flow_cylc.graph_arrows import FAMILY_QUALIFIERS
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.values import Kind
 
 Json = dict[str, object]

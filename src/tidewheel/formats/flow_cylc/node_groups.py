@@ -17,7 +17,7 @@ from tidewheel.core.graph.node import (
     Skip,
     StatePolling,
 )
-from tidewheel.formats.flow_cylc.checking import Values
+from tidewheel.formats.flow_cylc.checker import Values
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 
 SCRIPT_ITEMS = {

@@ -9,11 +9,10 @@ from typing import cast
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_strings import GraphString
+from tidewheel.formats.flow_cylc.graph_text import GraphString
 from tidewheel.formats.flow_cylc.parameters import Parameters
 from tidewheel.formats.flow_cylc.runtime import implicit_node
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall
-from tidewheel.formats.flow_cylc.xtrigger_functions import WALL_CLOCK
+from tidewheel.formats.flow_cylc.xtriggers import WALL_CLOCK, XtriggerCall
 
 STALL_TIMEOUT_SECONDS = 3600.0
 QUEUE_LIMIT_DEFAULT = 100

@@ -15,7 +15,7 @@ from tidewheel.formats.flow_cylc.value_text import (
     plain_text,
     span_seconds,
 )
-from tidewheel.formats.flow_cylc.xtrigger_call import read_xtrigger
+from tidewheel.formats.flow_cylc.xtriggers import read_xtrigger
 
 # So long that nobody means it: Python itself refuses to read longer numbers.
 _INTEGER = re.compile(r"[+-]?\d{1,18}")

@@ -27,10 +27,10 @@ from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections
-from tidewheel.formats.flow_cylc.loading import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
-from tidewheel.formats.flow_cylc.reading import read_settings
 from tidewheel.formats.flow_cylc.settings import FlowSettings, SpecialTask
+from tidewheel.formats.flow_cylc.settings_reader import read_settings
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from tidewheel.formats.python_api.functions import call
-from tidewheel.formats.python_api.loading import workflows_in
+from tidewheel.formats.python_api.workflow import workflows_in
 
 
 def main(home: str, task: str) -> None:

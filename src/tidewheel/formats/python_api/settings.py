@@ -15,8 +15,7 @@ from textwrap import dedent
 from typing import TypedDict
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import NAMESPACE
+from tidewheel.formats.flow_cylc.items import NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
     output_name_problem,

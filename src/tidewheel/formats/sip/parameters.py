@@ -6,6 +6,9 @@ it have declared, and, last, defaults of other stages. (DESIGN §10)
 A request has the structure of what it gives values to (seed 004, "Use of templates"): a mapping
 under the id of a stage gives them to this stage alone, and counts more there than what is given
 to all of them.
+
+A value is JSON if it can be read as such, else a text: `4`, `true`, `[1, 2]`, `north`. A
+version such as `1.10` that must stay a text is quoted: `'"1.10"'`.
 """
 
 from __future__ import annotations
@@ -14,14 +17,26 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
+from tidewheel.core.graph.findings import (
+    Finding,
+    Findings,
+    InvalidDefinition,
+    Position,
+    Severity,
+)
 from tidewheel.core.graph.spelling import nearest
+from tidewheel.errors import BadSetting
+from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES
-from tidewheel.formats.sip.places import RESERVED, Json, output_to_come, parameter_to_come
+from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.formats.sip.stage_folder import StageFolder
+from tidewheel.formats.sip.text_files import decoded, read_plain
+
+# The values of parameters: request before output of an earlier stage before default.
 
 Values = Mapping[str, Json]
 UNUSED_PARAMETER = "unused-parameter"
@@ -307,3 +322,52 @@ def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, 
         for stage, folder in source.folders.items()
     }
     return {stage: values[name] for stage, values in found.items() if name in values}
+
+
+# The parameters of a request as people give them: `-p NAME=VALUE`, and a JSON or YAML file.
+
+PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a text: -p nodes=4 -p site=north"
+
+
+def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object]:
+    """Values by name; single ones count more than the file."""
+    found: dict[str, object] = {} if file is None else dict(_from_file(file))
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise BadSetting("parameter", text, PAIR_ACCEPTED)
+        found[name.strip()] = _value(value)
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _from_file(path: Path) -> dict[str, Json]:
+    findings = Findings()
+    name = str(path)
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(PARAMETERS_BYTES_MAX * 4 + 1)
+    except OSError as error:
+        raise BadSetting(
+            "parameters", str(path), f"a JSON or YAML file that can be read ({error.strerror})"
+        ) from error
+    text = decoded(name, content, findings)
+    node = read_plain(name, text, findings) if text is not None else None
+    if node is not None and not isinstance(node, Fields):
+        findings.error(
+            "parameters-kind",
+            f"{name} is no mapping of names to values",
+            "write name: value, one in a line",
+            Position(name, 1),
+        )
+    if findings.has_errors or not isinstance(node, Fields):
+        raise InvalidDefinition(name, findings.sorted())
+    value = plain_value(node)
+    assert isinstance(value, dict)
+    return value

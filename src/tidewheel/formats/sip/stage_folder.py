@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.spelling import nearest
-from tidewheel.formats.sip.document import Fields, Items, Scalar
+from tidewheel.formats.sip.document import Fields, Items, Scalar, is_null, plain_value
 from tidewheel.formats.sip.model import Stage
-from tidewheel.formats.sip.places import Json, text_of_value
-from tidewheel.formats.sip.plain_values import is_null, plain_value
-from tidewheel.formats.sip.sip_source import STAGES_FOLDER, SipSource, folders_for
-from tidewheel.formats.sip.text_files import FileName, decoded, file_name, read_plain
+from tidewheel.formats.sip.placeholders import Json, text_of_value
+from tidewheel.formats.sip.text_files import (
+    STAGES_FOLDER,
+    FileName,
+    SipSource,
+    decoded,
+    file_name,
+    folders_for,
+    read_plain,
+)
 
 COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "outputs"
 COMMAND, SCRIPT = "command", "script"

@@ -34,8 +34,8 @@ from tidewheel.formats.sip.model import (
     StageDependency,
 )
 from tidewheel.formats.sip.names import object_node
-from tidewheel.formats.sip.places import text_of_value
-from tidewheel.formats.sip.stage_rendering import RenderedStage
+from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.formats.sip.stage_renderer import RenderedStage
 
 ONCE = "R1"
 FIRST = Point(1)

@@ -26,8 +26,8 @@ from tidewheel.server.wire.blocks import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.sbi_reading import SbiRequest
-    from tidewheel.services.blocks.door import StoreBlockDoor
+    from tidewheel.formats.sip.scheduling_block import SbiRequest
+    from tidewheel.services.blocks.service import StoreBlockDoor
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 CREATED = 201
@@ -42,7 +42,7 @@ OBJECTS = f"{API}/objects"
 
 def block_door(call: Call) -> StoreBlockDoor:
     """For this caller; no code of a definition runs here."""
-    from tidewheel.services.blocks.door import Rights, StoreBlockDoor
+    from tidewheel.services.blocks.service import Rights, StoreBlockDoor
 
     def permit(request: SbiRequest) -> None:
         call.require_workflows(one.workflow for one in request.blocks)

@@ -26,7 +26,7 @@ from tidewheel.server.wire.workflows import (
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.registry import Bundle
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import StoreRegistryDoor
 
 JSON = "application/json"
 ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
@@ -41,7 +41,7 @@ VERSION = f"{WORKFLOW}/{{version}}"
 
 def registry_door(call: Call) -> StoreRegistryDoor:
     """The registry for this caller; no code of a definition runs here."""
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import StoreRegistryDoor
 
     return StoreRegistryDoor(
         call.store, run_door(call), code_trusted=False, permit=call.require_workflows

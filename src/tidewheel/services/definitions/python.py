@@ -13,8 +13,8 @@ from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.formats.python_api.loading import load_python
-from tidewheel.formats.python_api.points import ReadOptions
+from tidewheel.formats.python_api.assembly import ReadOptions
+from tidewheel.formats.python_api.workflow import load_python
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:

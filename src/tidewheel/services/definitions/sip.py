@@ -1,4 +1,7 @@
-"""SIP definitions, as the commands about definitions want them."""
+"""SIP definitions, as the commands about definitions want them.
+
+A warning, no error: the bash of the worker that runs the stage may be newer than the one here.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,49 @@ from pathlib import Path
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.core.graph.findings import Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.settings import (
-    FlowSettings,
-    SchedulerSettings,
-    WorkflowEvents,
-)
+from tidewheel.formats.flow_cylc.settings import FlowSettings, SchedulerSettings, WorkflowEvents
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
 from tidewheel.formats.flow_cylc.template_variables import read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.formats.sip.definition_text import DefinitionText
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.definition import DefinitionText
 from tidewheel.formats.sip.document import filled_text
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import Judgement, judge
 from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.stage_rendering import RenderedStage
+from tidewheel.formats.sip.stage_renderer import RenderedStage
+from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
-from tidewheel.services.definitions.stage_scripts import warn_of_scripts
+from tidewheel.formats.sip.validation import Judgement, judge
+from tidewheel.runners.bash_syntax import bash_syntax_problem
+
+# Scripts of stages, read by bash before any stage runs: a mistake has the script's own
+# line.
+
+SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
+
+
+def warn_of_scripts(judgement: Judgement) -> None:
+    """A finding for each script that bash cannot read."""
+    folders = judgement.parameters.folders if judgement.parameters is not None else {}
+    scripts = [(one.stage, one.script) for one in folders.values() if one.script is not None]
+    for stage, script in scripts[:SCRIPTS_READ_MAX]:
+        problem = bash_syntax_problem(script.text)
+        if problem is not None:
+            judgement.findings.warning(
+                "script-syntax",
+                f"stage {stage}: bash cannot read the script: {problem.words}",
+                "the stage would fail before its first command; check that quotes, brackets, "
+                "here-documents, if … fi and do … done are closed, here or before",
+                Position(script.path, problem.line),
+            )
+
+
+# SIP definitions, as the commands about definitions want them.
 
 # After a failure that nobody deals with there is nothing to wait for: a request is answered.
 ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)

@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.services.definitions.kept import FILE_BYTES_MAX, FOLDER_BYTES_MAX
-from tidewheel.services.definitions.received import path_findings
+from tidewheel.services.definitions.snapshot import FILE_BYTES_MAX, FOLDER_BYTES_MAX
+from tidewheel.services.definitions.upload import path_findings
 
 ENTRIES_MAX = 10_000
 UNPACKED_BYTES_MAX = 2 * FOLDER_BYTES_MAX  # with the headers of a tar
