@@ -12,7 +12,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
     Either,
     Expression,
     GraphLine,
-    Kind,
+    GraphTokenKind,
     Token,
     read_chains,
 )
@@ -33,7 +33,7 @@ def lines(text: str) -> list[GraphLine]:
 def written(side: Expression) -> str:
     """A side as text again, with the parentheses that its structure needs."""
     if isinstance(side, Token):
-        mark = "@" if side.kind is Kind.XTRIGGER else "!" * side.suicide
+        mark = "@" if side.kind is GraphTokenKind.XTRIGGER else "!" * side.suicide
         offset = "" if side.offset is None else f"[{side.offset}]"
         qualifier = "" if side.qualifier is None else f":{side.qualifier}"
         return f"{mark}{side.text}{offset}{qualifier}{'?' * side.optional}"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
     from tidewheel.formats.sip.model import Dependency, Resource, Stage
     from tidewheel.formats.sip.placeholders import Json
-    from tidewheel.formats.sip.validation import Judgement
+    from tidewheel.formats.sip.validation import Validation
 
 
 def sip_tree(definition: Definition) -> Tree:
@@ -17,7 +17,7 @@ def sip_tree(definition: Definition) -> Tree:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.sip import load_sip_file
 
-    judged = load_sip_file(definition.path, definition.load_options(), Findings()).judgement
+    judged = load_sip_file(definition.path, definition.load_options(), Findings()).validation
     found = judged.definition if judged is not None else None
     if judged is None or found is None:
         return {}
@@ -33,7 +33,7 @@ def sip_tree(definition: Definition) -> Tree:
     }
 
 
-def _stage(stage: Stage, judged: Judgement) -> Tree:
+def _stage(stage: Stage, judged: Validation) -> Tree:
     from tidewheel.quantities import show_duration
 
     rendered = judged.rendered.get(stage.id)

@@ -101,12 +101,12 @@ def render(job: TemplateJob) -> Rendered | RenderFailure:
         "names": dict(job.names),
         "code_trusted": job.code_trusted,
     }
-    child = Child(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
+    child = RenderChild(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
     return ask_child(child, request, limits_for(job.text), _parse_answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class RenderChild:
     """Which module renders, in which folder, and whether it may see our environment."""
 
     module: str
@@ -115,7 +115,7 @@ class Child:
 
 
 def ask_child(
-    child: Child,
+    child: RenderChild,
     request: Mapping[str, object],
     limits: RenderLimits,
     parse: Callable[[dict[str, Any]], Answer],
@@ -131,7 +131,7 @@ def ask_child(
 
 
 def ask_child_for_lines(
-    child: Child, request: Mapping[str, object], limits: RenderLimits, count: int
+    child: RenderChild, request: Mapping[str, object], limits: RenderLimits, count: int
 ) -> tuple[list[dict[str, Any]], RenderFailure | None]:
     """Of ``count`` answers, each a line, as many as came; and why there are no more."""
     answer, status = _hear(child, request, limits)
@@ -145,7 +145,7 @@ def ask_child_for_lines(
 
 
 def _hear(
-    child: Child, request: Mapping[str, object], limits: RenderLimits
+    child: RenderChild, request: Mapping[str, object], limits: RenderLimits
 ) -> tuple[bytes, int | None]:
     """What the child wrote, and its exit status; none if it had to be killed."""
     bounded = {
@@ -173,7 +173,9 @@ def _memory_file() -> Iterator[int]:
         os.close(descriptor)
 
 
-def _run_child(asked: int, answered: int, child: Child, limits: RenderLimits) -> int | None:
+def _run_child(
+    asked: int, answered: int, child: RenderChild, limits: RenderLimits
+) -> int | None:
     """Its exit status; none if it had to be killed."""
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.

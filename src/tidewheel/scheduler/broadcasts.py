@@ -22,7 +22,7 @@ from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.values import ValueKind
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -86,7 +86,7 @@ _UNCHANGEABLE = {
 
 _PART = re.compile(r"\s*\[([^\]]*)\]")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ONE_TEXT = (Kind.TEXT,)
+_ONE_TEXT = (ValueKind.TEXT,)
 
 
 class Applied(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.core.graph.findings import Findings
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-    from tidewheel.services.definitions.graph import Shown
+    from tidewheel.services.definitions.graph import ShownWindow
 
 STDOUT = "-"
 
@@ -108,7 +108,7 @@ def command(
     return ExitCode.REFUSED if findings.has_errors else 0
 
 
-def _lines(shown: Shown, wishes: Wishes, form: str | None) -> Iterable[str]:
+def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
     from tidewheel.cli import graph_page
     from tidewheel.core.graph.edges import reference_lines
 
@@ -132,7 +132,7 @@ def _say(lines: Iterable[str], file: str) -> None:
         note(f"written to {file}")
 
 
-def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
+def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
     from tidewheel.cli.printing import say_json
     from tidewheel.core.graph.findings import finding_document
     from tidewheel.services.definitions.graph import drawn_in, graph_document
@@ -141,7 +141,7 @@ def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
 
 
-def _how_far(shown: Shown) -> str:
+def _how_far(shown: ShownWindow) -> str:
     stop = shown.stop if shown.stop is not None else shown.start
     point = shown.graph.cycling.style.text(stop)
     return f"there is too much to be shown: only what is until {point}; give a nearer STOP"

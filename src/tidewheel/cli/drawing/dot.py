@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidewheel.cli.drawing.sketch import NO_FRAME, Kind, Sketch
+from tidewheel.cli.drawing.sketch import NO_FRAME, BoxKind, Sketch
 from tidewheel.cli.drawing.svg import box_colour, line_colour
 from tidewheel.runners.texts import printable
 
-_SHAPES = {Kind.TASK: "box", Kind.FAMILY: "folder", Kind.XTRIGGER: "ellipse"}
+_SHAPES = {BoxKind.TASK: "box", BoxKind.FAMILY: "folder", BoxKind.XTRIGGER: "ellipse"}
 
 
 def dot_lines(sketch: Sketch, title: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ FRAME_PAD = 9.0
 FRAME_HEAD = 24.0  # the padding above, with room for the title
 
 
-class Span(NamedTuple):
+class FrameSpan(NamedTuple):
     """From where to where a frame goes down."""
 
     top: float
@@ -42,7 +42,7 @@ def push_apart(
     middles: list[float],
     frames: tuple[Frame, ...],
     gap: Callable[[int, int], float],
-) -> list[Span]:
+) -> list[FrameSpan]:
     """Changes `middles`; `paths` are the frames around each cell, outermost first."""
     walls = _Walls(paths, heights, len(frames), gap)
     for column in columns:
@@ -50,7 +50,8 @@ def push_apart(
     places = walls.settle(middles)
     middles[:] = places[: len(middles)]
     return [
-        Span(places[walls.top(one)], places[walls.bottom(one)]) for one in range(len(frames))
+        FrameSpan(places[walls.top(one)], places[walls.bottom(one)])
+        for one in range(len(frames))
     ]
 
 
@@ -247,7 +248,7 @@ class Placer:
             for cell, offset in zip(column.cells, column.offsets, strict=True):
                 self.middles[cell] = offset - column.offsets[-1] / 2
         self._left, self._right = self._pulls()
-        self.spans: list[Span] = []
+        self.spans: list[FrameSpan] = []
 
     def place(self) -> None:
         self._sweep_all()

@@ -16,7 +16,7 @@ from tidewheel.services.definitions.graph import EdgeFact
 NO_FRAME = -1
 
 
-class Kind(Enum):
+class BoxKind(Enum):
     """What a box stands for."""
 
     TASK = "task"
@@ -30,12 +30,12 @@ class Box:
 
     key: str
     lines: tuple[str, ...]
-    kind: Kind = Kind.TASK
+    kind: BoxKind = BoxKind.TASK
     frame: int = NO_FRAME
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Arc:
     """From box to box, by their places in the sketch."""
 
     parent: int
@@ -60,7 +60,7 @@ class Sketch:
     """A frame comes after the frame around it."""
 
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Arc, ...]
     frames: tuple[Frame, ...] = ()
 
 
@@ -111,7 +111,7 @@ class _Sketcher:
             if seen_as not in self._boxes:
                 self._boxes[seen_as] = self._box(seen_as)
         numbers = {task: number for number, task in enumerate(self._boxes)}
-        lines: dict[tuple[int, int, bool], Line] = {}
+        lines: dict[tuple[int, int, bool], Arc] = {}
         for edge in sorted(
             facts, key=lambda one: (self._order(one.child), self._order(one.parent))
         ):
@@ -136,9 +136,9 @@ class _Sketcher:
 
     def _box(self, task: TaskAt) -> Box:
         point = self._texts[task.point]
-        kind = Kind.FAMILY if task.node in self._wishes.collapsed else Kind.TASK
+        kind = BoxKind.FAMILY if task.node in self._wishes.collapsed else BoxKind.TASK
         if task.node.startswith("@"):
-            kind = Kind.XTRIGGER
+            kind = BoxKind.XTRIGGER
         return Box(f"{point}/{task.node}", self._lines(task), kind, self._frame_around(task))
 
     def _lines(self, task: TaskAt) -> tuple[str, ...]:
@@ -177,11 +177,11 @@ class _Sketcher:
         return len(self._made) - 1
 
 
-def _joined(known: Line | None, key: tuple[int, int, bool], fact: EdgeFact) -> Line:
+def _joined(known: Arc | None, key: tuple[int, int, bool], fact: EdgeFact) -> Arc:
     """One line for all edges between the same boxes; it says what they have in common."""
     parent, child, suicide = key
     label, dashed = fact.label, not fact.certain
     if known is not None:
         label = label if label == known.label else ""
         dashed = dashed and known.dashed
-    return Line(parent, child, label, dashed, suicide)
+    return Arc(parent, child, label, dashed, suicide)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidewheel.cli.drawing.layout import LINE_HEIGHT, Page, Rectangle, text_width
+from tidewheel.cli.drawing.layout import LINE_HEIGHT, PageLayout, Rectangle, text_width
 from tidewheel.cli.drawing.placement import FRAME_PAD
-from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
+from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
 from tidewheel.core.queue.status import Status
@@ -19,9 +19,9 @@ LABEL_SIZE = 10
 SOLID_AGAIN = "4 3"  # the dashes
 
 _BOX_COLOUR = {
-    Kind.TASK: PALETTE[Status.RUNNING].web_colour,
-    Kind.FAMILY: PALETTE[Status.SUCCEEDED].web_colour,
-    Kind.XTRIGGER: PALETTE[Status.CANCELLING].web_colour,
+    BoxKind.TASK: PALETTE[Status.RUNNING].web_colour,
+    BoxKind.FAMILY: PALETTE[Status.SUCCEEDED].web_colour,
+    BoxKind.XTRIGGER: PALETTE[Status.CANCELLING].web_colour,
 }
 PLAIN = PALETTE[Status.WAITING].web_colour
 FRAME_COLOUR = PALETTE[Status.WAITING].web_colour
@@ -31,7 +31,7 @@ _OTHER_OUTPUT = PALETTE[Status.READY].web_colour
 _LINE_COLOURS = (PLAIN, _BAD, _SUICIDE, _OTHER_OUTPUT)
 
 
-def svg_lines(sketch: Sketch, page: Page, title: str) -> Iterator[str]:
+def svg_lines(sketch: Sketch, page: PageLayout, title: str) -> Iterator[str]:
     """The document, line by line."""
     width, height = _number(page.width), _number(page.height)
     yield (
@@ -73,7 +73,7 @@ def _frame(frame: Frame, place: Rectangle) -> Iterator[str]:
     )
 
 
-def _line(line: Line, route: tuple[tuple[float, float], ...], sketch: Sketch) -> str:
+def _line(line: Arc, route: tuple[tuple[float, float], ...], sketch: Sketch) -> str:
     colour = line_colour(line)
     dash = f' stroke-dasharray="{SOLID_AGAIN}"' if line.dashed or line.suicide else ""
     output = f":{line.label}" if line.label else ""
@@ -108,7 +108,7 @@ def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
     return "".join(parts)
 
 
-def _label(line: Line, route: tuple[tuple[float, float], ...]) -> str:
+def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
     """On the line's first part, on white so that lines behind do not disturb."""
     (x, y), (next_x, next_y), *_ = route
     middle = (x + next_x) / 2
@@ -124,9 +124,9 @@ def _label(line: Line, route: tuple[tuple[float, float], ...]) -> str:
 
 def _box(box: Box, place: Rectangle) -> Iterator[str]:
     colour = box_colour(box)
-    radius = {Kind.TASK: 5, Kind.FAMILY: 2, Kind.XTRIGGER: place.height / 2}[box.kind]
+    radius = {BoxKind.TASK: 5, BoxKind.FAMILY: 2, BoxKind.XTRIGGER: place.height / 2}[box.kind]
     yield f"<g><title>{_text(box.key)}</title>"
-    if box.kind is Kind.FAMILY:  # a pile
+    if box.kind is BoxKind.FAMILY:  # a pile
         behind = Rectangle(place.x + 4, place.y - 4, place.width, place.height)
         yield f'<rect {_rectangle(behind)} rx="{radius}" fill="#fff" stroke="{colour}"/>'
     yield f'<rect {_rectangle(place)} rx="{_number(radius)}" fill="#fff"/>'
@@ -147,7 +147,7 @@ def box_colour(box: Box) -> str:
     return _BOX_COLOUR[box.kind]
 
 
-def line_colour(line: Line) -> str:
+def line_colour(line: Arc) -> str:
     """Of a line and its label: what is bad is red, what removes is violet."""
     if line.suicide:
         return _SUICIDE

@@ -344,7 +344,7 @@ RECURRENCES_ACCEPTED = (
 _REPETITIONS = re.compile(r"R(\d{0,15})", re.ASCII)
 
 
-class Kind(Enum):
+class RecurrenceKind(Enum):
     """Which way the points are counted."""
 
     FROM_START = "start and steps"
@@ -353,20 +353,20 @@ class Kind(Enum):
 
 
 # The parts in a row: R if it is written, P an interval, T a point, - nothing.
-_FORMS: dict[str, tuple[Kind, tuple[str, ...]]] = {
-    "T": (Kind.FROM_START, ("start",)),
-    "TP": (Kind.FROM_START, ("start", "interval")),
-    "P": (Kind.FROM_START, ("interval",)),
-    "PT": (Kind.TO_END, ("interval", "end")),
-    "R": (Kind.FROM_START, ()),
-    "R-": (Kind.FROM_START, ()),
-    "RT": (Kind.FROM_START, ("start",)),
-    "RTP": (Kind.FROM_START, ("start", "interval")),
-    "R-P": (Kind.FROM_START, ("interval",)),
-    "RP": (Kind.TO_END, ("interval",)),
-    "RPT": (Kind.TO_END, ("interval", "end")),
-    "R-T": (Kind.TO_END, ("end",)),
-    "RTT": (Kind.BETWEEN, ("start", "end")),
+_FORMS: dict[str, tuple[RecurrenceKind, tuple[str, ...]]] = {
+    "T": (RecurrenceKind.FROM_START, ("start",)),
+    "TP": (RecurrenceKind.FROM_START, ("start", "interval")),
+    "P": (RecurrenceKind.FROM_START, ("interval",)),
+    "PT": (RecurrenceKind.TO_END, ("interval", "end")),
+    "R": (RecurrenceKind.FROM_START, ()),
+    "R-": (RecurrenceKind.FROM_START, ()),
+    "RT": (RecurrenceKind.FROM_START, ("start",)),
+    "RTP": (RecurrenceKind.FROM_START, ("start", "interval")),
+    "R-P": (RecurrenceKind.FROM_START, ("interval",)),
+    "RP": (RecurrenceKind.TO_END, ("interval",)),
+    "RPT": (RecurrenceKind.TO_END, ("interval", "end")),
+    "R-T": (RecurrenceKind.TO_END, ("end",)),
+    "RTT": (RecurrenceKind.BETWEEN, ("start", "end")),
 }
 
 
@@ -375,7 +375,7 @@ class Form:
     """A recurrence in parts; an empty start or end stands for the context's."""
 
     text: str
-    kind: Kind
+    kind: RecurrenceKind
     repetitions: int | None = None
     repeats: bool = True  # whether R was written
     start: str = ""

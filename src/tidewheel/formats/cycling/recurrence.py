@@ -14,7 +14,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.formats.cycling.expression import Expressions, Found
 from tidewheel.formats.cycling.iso8601 import (
     Form,
-    Kind,
+    RecurrenceKind,
     read_form,
     read_interval,
     split_exclusions,
@@ -87,10 +87,10 @@ def _span(
     form: Form, expressions: Expressions, context_start: Point, context_end: Point | None
 ) -> _Span:
     match form.kind:
-        case Kind.FROM_START:
+        case RecurrenceKind.FROM_START:
             start = expressions.find(form.start, context_start)
             return _from_start(form, start, _step(form, start, expressions), expressions)
-        case Kind.TO_END:
+        case RecurrenceKind.TO_END:
             end = expressions.find(form.end, context_end)
             step = _step(form, end, expressions)
             return _to_end(form, end, step, expressions, context_start)

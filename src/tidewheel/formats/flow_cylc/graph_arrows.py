@@ -30,7 +30,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
     Chain,
     Either,
     Expression,
-    Kind,
+    GraphTokenKind,
     Token,
     nodes_of,
 )
@@ -105,7 +105,7 @@ class Lowering:
         for token in nodes_of(chain.sides[0]):
             if token.suicide:
                 raise _suicide_on_the_left(token)
-            if token.kind is Kind.NODE:
+            if token.kind is GraphTokenKind.NODE:
                 self._mention(token, lowered, leads_on=len(chain.sides) > 1)
         last = len(chain.sides) - 1
         for at in range(last):
@@ -263,7 +263,7 @@ class Lowering:
         if isinstance(side, Both):
             return all_of(terms)
         for term in nodes_of(side):
-            if term.kind is Kind.XTRIGGER:
+            if term.kind is GraphTokenKind.XTRIGGER:
                 raise _Wrong(
                     "xtrigger-in-or",
                     f"@{term.text} stands in an OR",
@@ -275,7 +275,7 @@ class Lowering:
         return any_of(terms)
 
     def _leaf(self, token: Token) -> Condition:
-        if token.kind is Kind.XTRIGGER:
+        if token.kind is GraphTokenKind.XTRIGGER:
             return Xtrigger(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
@@ -336,7 +336,7 @@ def _right_tokens(side: Expression) -> Iterable[Token]:
         for term in side.terms:
             yield from _right_tokens(term)
         return
-    if side.kind is Kind.XTRIGGER:
+    if side.kind is GraphTokenKind.XTRIGGER:
         raise _Wrong(
             "xtrigger-on-the-right",
             f"@{side.text} stands on the right of an arrow",

@@ -130,7 +130,7 @@ _MISTAKEN = (
 )
 
 
-class Kind(StrEnum):
+class GraphTokenKind(StrEnum):
     """What a token is; signs are their own text."""
 
     SIGN = "sign"
@@ -141,7 +141,7 @@ class Kind(StrEnum):
 class Token(NamedTuple):
     """One sign, node or xtrigger, and where it stands."""
 
-    kind: Kind
+    kind: GraphTokenKind
     text: str  # the sign, or the name with its parameters
     position: Position
     offset: str | None = None
@@ -177,15 +177,15 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 def _token(line: GraphLine, match: re.Match[str]) -> Token:
     if (sign := match["sign"]) is not None:
-        return Token(Kind.SIGN, sign, _place(line, match.start("sign")))
+        return Token(GraphTokenKind.SIGN, sign, _place(line, match.start("sign")))
     if (label := match["xtrigger"]) is not None:
-        return Token(Kind.XTRIGGER, label, _place(line, match.start("xtrigger") - 1))
+        return Token(GraphTokenKind.XTRIGGER, label, _place(line, match.start("xtrigger") - 1))
     offset = match["offset"]
     name, polled = "".join(match["name"].split()), None
     if "::" in name and (found := _POLLED.fullmatch(name)):
         name, polled = found.groups()
     return Token(
-        Kind.NODE,
+        GraphTokenKind.NODE,
         name,
         _place(line, match.start("name")),
         offset=None if offset is None else "".join(offset.split()),
@@ -300,7 +300,7 @@ def _logical_lines(lines: Iterable[GraphLine], findings: Findings) -> Iterator[l
 
 
 def _is_operator(token: Token) -> bool:
-    return token.kind is Kind.SIGN and token.text in OPERATORS
+    return token.kind is GraphTokenKind.SIGN and token.text in OPERATORS
 
 
 class _Reader:
@@ -337,7 +337,7 @@ class _Reader:
         if token is None:
             last = self._tokens[-1]
             raise _Wrong(last.position, f"nothing follows {last.text!r}", "name a task there")
-        if token.kind is not Kind.SIGN:
+        if token.kind is not GraphTokenKind.SIGN:
             return token
         if token.text != OPEN:
             raise _Wrong(
@@ -366,7 +366,7 @@ class _Reader:
     def _take(self, sign: str) -> bool:
         if self._at < len(self._tokens):
             token = self._tokens[self._at]
-            if token.kind is Kind.SIGN and token.text == sign:
+            if token.kind is GraphTokenKind.SIGN and token.text == sign:
                 self._at += 1
                 return True
         return False

@@ -58,7 +58,7 @@ class WorkflowMail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerSettings:
+class SchedulerSection:
     """`[scheduler]`."""
 
     utc_mode: bool | None = None
@@ -130,7 +130,7 @@ class FlowSettings:
     """A whole definition except for the meaning of its graph."""
 
     meta: Pairs = ()
-    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    scheduler: SchedulerSection = field(default_factory=SchedulerSection)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     graph: tuple[GraphString, ...] = ()
     xtriggers: tuple[XtriggerSetting, ...] = ()

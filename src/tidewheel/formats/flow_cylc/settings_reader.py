@@ -40,7 +40,7 @@ from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
     QueueSetting,
-    SchedulerSettings,
+    SchedulerSection,
     SchedulingSettings,
     SpecialTask,
     SpecialTasks,
@@ -85,9 +85,9 @@ class SchedulingReader:
         self._section = section
         self._values = values
 
-    def scheduler(self, section: Section | None, values: Values) -> SchedulerSettings:
+    def scheduler(self, section: Section | None, values: Values) -> SchedulerSection:
         section = section or Section("scheduler", -1)
-        return SchedulerSettings(
+        return SchedulerSection(
             utc_mode=cast("bool | None", values.get("UTC mode")),
             implicit_tasks_allowed=cast("bool | None", values.get("allow implicit tasks")),
             point_format=self._placed(section, values, "cycle point format"),

@@ -32,20 +32,20 @@ from tidewheel.core.graph.spelling import Lookalikes
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering
-from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, Kind, Token
+from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.node_groups import GROUP_OF, GROUPS
 from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
-    SchedulerSettings,
+    SchedulerSection,
     SchedulingSettings,
 )
 from tidewheel.formats.python_api.declarations import Declarations, Declared
 from tidewheel.formats.python_api.functions import TaskFunction, script_of
 from tidewheel.formats.python_api.settings import SPECIAL, Values, merged
-from tidewheel.formats.python_api.terms import Ledger, Section
+from tidewheel.formats.python_api.terms import StatementLog, StatementSection
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 
@@ -100,7 +100,7 @@ def _settings(texts: CyclingTexts, recurrences: Collection[str]) -> FlowSettings
     # A workflow that says nothing of points and runs once ends at its only point.
     runs_once = not (texts.initial or texts.final) and set(recurrences) <= {RUN_ONCE}
     return FlowSettings(
-        scheduler=SchedulerSettings(
+        scheduler=SchedulerSection(
             point_format=placed(texts.point_format),
             expanded_year_digits=texts.expanded_year_digits,
             time_zone=placed(texts.time_zone),
@@ -130,7 +130,7 @@ class StatementReader:
     findings: Findings
 
     def read(
-        self, sections: Mapping[str, Section]
+        self, sections: Mapping[str, StatementSection]
     ) -> tuple[tuple[GraphSection, ...], tuple[OutputMark, ...]]:
         found: list[GraphSection] = []
         marks: dict[OutputMark, None] = {}
@@ -150,7 +150,7 @@ class StatementReader:
             )
         return tuple(found), tuple(marks)
 
-    def _sequences(self, section: Section) -> Iterator[tuple[str, Sequence]]:
+    def _sequences(self, section: StatementSection) -> Iterator[tuple[str, Sequence]]:
         try:
             for text in split_recurrences(section.recurrence):
                 yield (
@@ -172,7 +172,7 @@ class StatementReader:
     def _mended_side(self, side: Expression) -> Expression:
         if not isinstance(side, Token):
             return type(side)(tuple(self._mended_side(term) for term in side.terms))
-        if side.kind is not Kind.NODE:
+        if side.kind is not GraphTokenKind.NODE:
             return side
         if side.text in self.members:
             self._check_members(side)
@@ -339,7 +339,7 @@ def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
 
 
 def assemble(
-    ledger: Ledger,
+    ledger: StatementLog,
     declared: Declarations,
     texts: CyclingTexts,
     options: ReadOptions,

@@ -20,18 +20,18 @@ from tidewheel.core.graph.outputs import (
     standard_name,
 )
 from tidewheel.formats.flow_cylc.families import ROOT
-from tidewheel.formats.flow_cylc.graph_text import Kind
+from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, is_sequential
 from tidewheel.formats.python_api.functions import TaskFunction, check_function
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
-from tidewheel.formats.python_api.terms import Leaf, Ledger, Mention
+from tidewheel.formats.python_api.terms import Mention, StatementLog, TermLeaf
 
 # Tasks, families and xtriggers as a person names them: `model[-1].failed.optional`.
 
 
-class Output(Leaf):
+class Output(TermLeaf):
     """One output of a task, or of the members of a family."""
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class Task(Outputs):
 
     __slots__ = ()
 
-    def __init__(self, ledger: Ledger, name: str) -> None:
+    def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name))
 
     def __call__(self, function: TaskFunction) -> Task:
@@ -120,12 +120,12 @@ class Task(Outputs):
         """At another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
         return Outputs(self.ledger, _at(self, offset))
 
-    def __invert__(self) -> Leaf:
+    def __invert__(self) -> TermLeaf:
         """On the right of an arrow: remove the task instead of running it."""
-        return Leaf(self.ledger, replace(self.mention, suicide=True))
+        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
-class Members(Leaf):
+class Members(TermLeaf):
     """A family at some point; on the right of an arrow, each of its members."""
 
     __slots__ = ()
@@ -146,7 +146,7 @@ class Family(Members):
 
     __slots__ = ()
 
-    def __init__(self, ledger: Ledger, name: str) -> None:
+    def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name, is_family=True))
 
     @property
@@ -156,17 +156,17 @@ class Family(Members):
     def __getitem__(self, offset: int | str) -> Members:
         return Members(self.ledger, _at(self, offset))
 
-    def __invert__(self) -> Leaf:
-        return Leaf(self.ledger, replace(self.mention, suicide=True))
+    def __invert__(self) -> TermLeaf:
+        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
-class Xtrigger(Leaf):
+class Xtrigger(TermLeaf):
     """Something outside of the workflow that is waited for."""
 
     __slots__ = ()
 
-    def __init__(self, ledger: Ledger, label: str) -> None:
-        super().__init__(ledger, Mention(label, kind=Kind.XTRIGGER))
+    def __init__(self, ledger: StatementLog, label: str) -> None:
+        super().__init__(ledger, Mention(label, kind=GraphTokenKind.XTRIGGER))
 
 
 def _at(node: Task | Family, offset: object) -> Mention:

@@ -22,7 +22,7 @@ from tidewheel.formats.flow_cylc.names import (
     variable_name_problem,
 )
 from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, multiplied
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.python_api.refusals import BadStatement
 
 Duration = str | timedelta  # "PT10M" or timedelta(minutes=10)
@@ -77,11 +77,11 @@ _ITEMS = {
         for part in ("init", "env", "pre", "post", "exit", "err")
     },
 }
-SPECIAL: dict[str, Kind] = {
-    "sequential": Kind.BOOLEAN,
-    "wait_for_clock": Kind.TEXT,
-    "wait_for_message": Kind.TEXT,
-    "expire_after": Kind.TEXT,
+SPECIAL: dict[str, ValueKind] = {
+    "sequential": ValueKind.BOOLEAN,
+    "wait_for_clock": ValueKind.TEXT,
+    "wait_for_message": ValueKind.TEXT,
+    "expire_after": ValueKind.TEXT,
 }
 _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
     "environment": ("an environment variable", variable_name_problem),
@@ -208,13 +208,13 @@ def _number(value: object) -> float:
     return float(value)
 
 
-_KINDS: dict[Kind, Callable[[object], object]] = {
-    Kind.TEXT: _text,
-    Kind.TEXTS: _texts,
-    Kind.DURATION: read_duration,
-    Kind.DURATIONS: _delays,
-    Kind.BOOLEAN: _boolean,
-    Kind.NUMBER: _number,
+_KINDS: dict[ValueKind, Callable[[object], object]] = {
+    ValueKind.TEXT: _text,
+    ValueKind.TEXTS: _texts,
+    ValueKind.DURATION: read_duration,
+    ValueKind.DURATIONS: _delays,
+    ValueKind.BOOLEAN: _boolean,
+    ValueKind.NUMBER: _number,
 }
 
 

@@ -19,7 +19,14 @@ from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.outputs import SHORT_FORMS, SUCCEEDED
-from tidewheel.formats.flow_cylc.graph_text import Both, Chain, Either, Expression, Kind, Token
+from tidewheel.formats.flow_cylc.graph_text import (
+    Both,
+    Chain,
+    Either,
+    Expression,
+    GraphTokenKind,
+    Token,
+)
 from tidewheel.formats.python_api.functions import TaskFunction
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 
@@ -27,7 +34,7 @@ from tidewheel.formats.python_api.refusals import BadStatement, written_at
 
 
 @dataclass(slots=True)
-class Section:
+class StatementSection:
     """Everything that was said under one recurrence; saying it in two places adds up."""
 
     recurrence: str
@@ -37,14 +44,14 @@ class Section:
 
 
 @dataclass(slots=True)
-class Ledger:
+class StatementLog:
     """What is known of a workflow while its file is being executed."""
 
     workflow: str
     is_integer: bool
     findings: Findings = field(default_factory=Findings)
-    sections: dict[str, Section] = field(default_factory=dict)
-    current: Section | None = None
+    sections: dict[str, StatementSection] = field(default_factory=dict)
+    current: StatementSection | None = None
     functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
 
     def open(self, recurrence: str) -> None:
@@ -53,7 +60,7 @@ class Ledger:
                 f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}",
                 "end the one before: each 'with flow.cycle(…)' stands by itself",
             )
-        new = Section(recurrence, written_at())
+        new = StatementSection(recurrence, written_at())
         self.current = self.sections.setdefault("".join(recurrence.split()), new)
 
     def close(self) -> None:
@@ -78,7 +85,7 @@ class Ledger:
 class Cycle:
     """`with flow.cycle("P1"):` puts the statements below it on that recurrence."""
 
-    def __init__(self, ledger: Ledger, recurrence: str) -> None:
+    def __init__(self, ledger: StatementLog, recurrence: str) -> None:
         self._ledger, self._recurrence = ledger, recurrence
 
     def __enter__(self) -> None:
@@ -106,12 +113,12 @@ class Term:
     """Anything that `&`, `|` and `>>` join."""
 
     __slots__ = ("ledger",)
-    ledger: Ledger
+    ledger: StatementLog
     # Without these, `for x in task` would ask for task[0], task[1], … for ever.
     __iter__ = None
     __contains__ = None
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         raise NotImplementedError
 
     def expression(self, position: Position) -> Expression:
@@ -145,7 +152,7 @@ class Mention:
     """How one task, family or xtrigger is named in a statement."""
 
     name: str
-    kind: Kind = Kind.NODE
+    kind: GraphTokenKind = GraphTokenKind.NODE
     is_family: bool = False
     offset: str | None = None
     output: str | None = None
@@ -171,15 +178,15 @@ class Mention:
         return self.output
 
 
-class Leaf(Term):
+class TermLeaf(Term):
     """A term that names one thing."""
 
     __slots__ = ("mention",)
 
-    def __init__(self, ledger: Ledger, mention: Mention) -> None:
+    def __init__(self, ledger: StatementLog, mention: Mention) -> None:
         self.ledger, self.mention = ledger, mention
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         yield self
 
     def expression(self, position: Position) -> Token:
@@ -206,7 +213,7 @@ class Joined(Term):
     def __init__(self, sign: str, terms: tuple[Term, ...]) -> None:
         self.ledger, self.sign, self.terms = terms[0].ledger, sign, terms
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         for term in self.terms:
             yield from term.leaves()
 
@@ -224,7 +231,7 @@ class Statement:
     __slots__ = ("_chain", "_ledger", "_sides")
     __iter__ = None
 
-    def __init__(self, ledger: Ledger, sides: tuple[Term, ...], chain: Chain) -> None:
+    def __init__(self, ledger: StatementLog, sides: tuple[Term, ...], chain: Chain) -> None:
         self._ledger, self._sides, self._chain = ledger, sides, chain
 
     @classmethod
@@ -288,7 +295,7 @@ def _join(sign: str, *terms: object) -> Term:
 
 def _check_alternatives(terms: list[Term]) -> None:
     for leaf in (leaf for term in terms for leaf in term.leaves()):
-        if leaf.mention.kind is Kind.XTRIGGER:
+        if leaf.mention.kind is GraphTokenKind.XTRIGGER:
             raise BadStatement(
                 f"the xtrigger {leaf} stands beside '|'",
                 "a task waits for all of its xtriggers: join them with '&', or put the other "
@@ -330,7 +337,7 @@ def _check_right(side: object, left: Term) -> Term:
             )
         for term in right.terms:
             _check_right(term, left)
-    elif isinstance(right, Leaf) and right.mention.kind is Kind.XTRIGGER:
+    elif isinstance(right, TermLeaf) and right.mention.kind is GraphTokenKind.XTRIGGER:
         raise BadStatement(
             f"the xtrigger {right} stands on the right of an arrow",
             f"an xtrigger can only be waited for: {right} >> task",
@@ -351,7 +358,7 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
                 f"the family {leaf} on the left does not say what of its members",
                 f"write {leaf}.all.succeeded, {leaf}.any.failed or so",
             )
-        if said.kind is Kind.XTRIGGER and not leads_on:
+        if said.kind is GraphTokenKind.XTRIGGER and not leads_on:
             raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
 
 

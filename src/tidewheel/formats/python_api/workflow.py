@@ -32,7 +32,7 @@ from tidewheel.formats.python_api.declarations import Declarations, Family, Task
 from tidewheel.formats.python_api.functions import TaskFunction
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
-from tidewheel.formats.python_api.terms import Cycle, Ledger, Statement, Term, all_of
+from tidewheel.formats.python_api.terms import Cycle, Statement, StatementLog, Term, all_of
 
 # A workflow defined in Python: the door of this package.
 
@@ -76,7 +76,7 @@ class Workflow:
             point_format=_text(point_format),
             expanded_year_digits=expanded_year_digits,
         )
-        self._ledger = Ledger(name, is_integer=cycling == INTEGER)
+        self._ledger = StatementLog(name, is_integer=cycling == INTEGER)
         self._declared = Declarations(self._ledger.findings)
 
     @overload

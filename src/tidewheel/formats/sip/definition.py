@@ -48,7 +48,13 @@ from tidewheel.formats.sip.names import (
     workflow_id_problem,
 )
 from tidewheel.formats.sip.placeholders import Json
-from tidewheel.formats.sip.templates import Moment, Names, RenderedText, Template, render_all
+from tidewheel.formats.sip.templates import (
+    Names,
+    RenderedText,
+    RenderMoment,
+    Template,
+    render_all,
+)
 from tidewheel.formats.sip.text_files import (
     TEMPLATE_SUFFIX,
     SipSource,
@@ -375,7 +381,7 @@ def is_template(file: str, text: str) -> bool:
 def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
     """Id and version of each stage, before anything else is known."""
     findings = Findings()
-    read = read_text(file, content, {}, findings, Moment.CHECK)
+    read = read_text(file, content, {}, findings, RenderMoment.CHECK)
     return [(one.id, one.version) for one in read.definition.stages] if read.definition else []
 
 
@@ -402,7 +408,7 @@ def read_text(
     content: bytes,
     parameters: Mapping[str, Json],
     findings: Findings,
-    moment: Moment,
+    moment: RenderMoment,
 ) -> DefinitionText:
     """The definition with these parameters."""
     text = decoded(file, content, findings)

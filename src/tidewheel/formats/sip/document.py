@@ -16,7 +16,13 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.limits import DEPTH_MAX, NODES_MAX, NUMBER_LENGTH_MAX
-from tidewheel.formats.sip.placeholders import PLACE, RESERVED, Json, Value, text_of_value
+from tidewheel.formats.sip.placeholders import (
+    PLACE,
+    RESERVED,
+    Json,
+    PrintedValue,
+    text_of_value,
+)
 
 # A YAML or JSON file as it was written: texts, lists and mappings with their places.
 
@@ -77,7 +83,7 @@ class TooMuch(Exception):
 class Builder:
     """Makes the nodes of one file, within the limits, with the values of its places."""
 
-    def __init__(self, findings: Findings, values: Sequence[Value] = ()) -> None:
+    def __init__(self, findings: Findings, values: Sequence[PrintedValue] = ()) -> None:
         self._findings = findings
         self._values = values
         self._count = 0
@@ -180,7 +186,7 @@ class Builder:
         return Scalar(filled, quoted, position, unknown, printed=True)
 
 
-def filled_text(text: str, values: Sequence[Value]) -> str:
+def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
     """What a person reads: a rendered text with its values, as plain text."""
     return PLACE.sub(lambda place: values[int(place[1])].text, text)
 

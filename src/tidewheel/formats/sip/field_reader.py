@@ -24,7 +24,7 @@ from tidewheel.formats.sip.document import (
     is_null,
     number,
 )
-from tidewheel.formats.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, Kind, owners
+from tidewheel.formats.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, KeyKind, owners
 from tidewheel.formats.sip.limits import (
     NAME_LENGTH_MAX,
     NUMBER_MAX,
@@ -216,7 +216,7 @@ class FieldReader:
         if found is None or found.unknown:
             return None
         value = number(found.text)
-        is_count = self._keys[name].kind is Kind.COUNT
+        is_count = self._keys[name].kind is KeyKind.COUNT
         if value is None or not 0 < value <= NUMBER_MAX or (is_count and value != int(value)):
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
             return None
@@ -350,25 +350,25 @@ SYNONYMS = {
 }
 _OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 _ACCEPTED = {
-    Kind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
-    Kind.VERSION: "a version such as 1.0.0",
-    Kind.DURATION: f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
-    Kind.SIZE: f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
-    Kind.NUMBER: f"a number above zero, up to {NUMBER_MAX}",
-    Kind.COUNT: f"a whole number from 1 to {NUMBER_MAX}",
-    Kind.BOOLEAN: "true or false",
-    Kind.LIST: "a list",
-    Kind.MAPPING: "a mapping",
+    KeyKind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
+    KeyKind.VERSION: "a version such as 1.0.0",
+    KeyKind.DURATION: f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
+    KeyKind.SIZE: f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
+    KeyKind.NUMBER: f"a number above zero, up to {NUMBER_MAX}",
+    KeyKind.COUNT: f"a whole number from 1 to {NUMBER_MAX}",
+    KeyKind.BOOLEAN: "true or false",
+    KeyKind.LIST: "a list",
+    KeyKind.MAPPING: "a mapping",
 }
-_EMPTY = {Kind.LIST: "[]", Kind.MAPPING: "{}"}
-_EXAMPLES: Mapping[Kind, Json] = {
-    Kind.TEXT: "…",
-    Kind.VERSION: "1.0.0",
-    Kind.DURATION: "60s",
-    Kind.SIZE: "512MiB",
-    Kind.NUMBER: 0.5,
-    Kind.COUNT: 1,
-    Kind.BOOLEAN: True,
-    Kind.LIST: [],
-    Kind.MAPPING: {},
+_EMPTY = {KeyKind.LIST: "[]", KeyKind.MAPPING: "{}"}
+_EXAMPLES: Mapping[KeyKind, Json] = {
+    KeyKind.TEXT: "…",
+    KeyKind.VERSION: "1.0.0",
+    KeyKind.DURATION: "60s",
+    KeyKind.SIZE: "512MiB",
+    KeyKind.NUMBER: 0.5,
+    KeyKind.COUNT: 1,
+    KeyKind.BOOLEAN: True,
+    KeyKind.LIST: [],
+    KeyKind.MAPPING: {},
 }

@@ -18,7 +18,7 @@ from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 SCHEMA_VERSION = "2.0"
 
 
-class Kind(Enum):
+class KeyKind(Enum):
     """What a value is."""
 
     TEXT = auto()
@@ -44,7 +44,7 @@ class Absent(Enum):
 class Key:
     """One key of a mapping."""
 
-    kind: Kind
+    kind: KeyKind
     about: str
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
@@ -55,17 +55,17 @@ class Key:
 
 DEFINITION: Mapping[str, Key] = {
     "schema_version": Key(
-        kind=Kind.VERSION,
+        kind=KeyKind.VERSION,
         about="the version of this format",
         absent=Absent.REFUSED,
         choices=(SCHEMA_VERSION,),
     ),
-    "id": Key(kind=Kind.TEXT, about="the workflow's name; by default from the file's name"),
+    "id": Key(kind=KeyKind.TEXT, about="the workflow's name; by default from the file's name"),
     "version": Key(
-        kind=Kind.VERSION, about="the workflow's version; by default from the file's name"
+        kind=KeyKind.VERSION, about="the workflow's version; by default from the file's name"
     ),
     "stages": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="the stages of the workflow, in any order",
         absent=Absent.REFUSED,
         example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
@@ -89,48 +89,48 @@ FORMER_KEYS: Mapping[str, tuple[str, str]] = {
     ),
 }
 STAGE: Mapping[str, Key] = {
-    "id": Key(kind=Kind.TEXT, about="the stage's name", absent=Absent.REFUSED),
+    "id": Key(kind=KeyKind.TEXT, about="the stage's name", absent=Absent.REFUSED),
     "version": Key(
-        kind=Kind.VERSION,
+        kind=KeyKind.VERSION,
         about="the stage's version: stages/<id>/<version> is its folder",
         absent=Absent.REFUSED,
     ),
     "type": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what the stage is for",
         absent=Absent.REFUSED,
         choices=tuple(one.value for one in StageType),
     ),
     "timeout": Key(
-        kind=Kind.DURATION,
+        kind=KeyKind.DURATION,
         about=f"the longest time that the stage may run: {DURATIONS_ACCEPTED}",
         absent=Absent.WARNED,
         other_spelling="timout",
     ),
     "resources_required": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="what must be available before the stage begins",
         absent=Absent.WARNED,
         other_spelling="resources",
     ),
     "dependencies": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="what must have happened before: all of it",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
     "type": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what it depends on",
         absent=Absent.REFUSED,
         choices=("stage", "buffer_object"),
     ),
     "value": Key(
-        kind=Kind.TEXT, about="the id of a stage or of an object", absent=Absent.REFUSED
+        kind=KeyKind.TEXT, about="the id of a stage or of an object", absent=Absent.REFUSED
     ),
     "condition": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what must have become of it",
         absent=Absent.REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
@@ -138,7 +138,7 @@ DEPENDENCY: Mapping[str, Key] = {
     ),
 }
 RESOURCE_TYPE = Key(
-    kind=Kind.TEXT,
+    kind=KeyKind.TEXT,
     about="what is needed",
     absent=Absent.REFUSED,
     choices=("nodes", "cpu", "memory", "buffer"),
@@ -146,27 +146,27 @@ RESOURCE_TYPE = Key(
 RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
-        "number": Key(kind=Kind.COUNT, about="how many machines", absent=Absent.REFUSED),
-        "flavour": Key(kind=Kind.TEXT, about="their kind", absent=Absent.WARNED),
+        "number": Key(kind=KeyKind.COUNT, about="how many machines", absent=Absent.REFUSED),
+        "flavour": Key(kind=KeyKind.TEXT, about="their kind", absent=Absent.WARNED),
         "exclusive": Key(
-            kind=Kind.BOOLEAN,
+            kind=KeyKind.BOOLEAN,
             about="whether nothing else may run on them",
             absent=Absent.REFUSED,
         ),
-        "label": Key(kind=Kind.TEXT, about="the label of the machines in a Swarm"),
+        "label": Key(kind=KeyKind.TEXT, about="the label of the machines in a Swarm"),
     },
     "cpu": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.NUMBER, about="cores", absent=Absent.REFUSED),
+        "value": Key(kind=KeyKind.NUMBER, about="cores", absent=Absent.REFUSED),
     },
     "memory": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
+        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
     },
     "buffer": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
-        "label": Key(kind=Kind.TEXT, about="which buffer"),
+        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
+        "label": Key(kind=KeyKind.TEXT, about="which buffer"),
     },
 }
 RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}
@@ -190,16 +190,16 @@ def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
 Schema = dict[str, object]
 
 _TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{.*\}\}"}
-_TYPES: Mapping[Kind, Schema] = {
-    Kind.TEXT: {"type": "string"},
-    Kind.VERSION: {"type": ["string", "number"]},
-    Kind.DURATION: {"type": ["string", "number"]},
-    Kind.SIZE: {"type": ["string", "integer"]},
-    Kind.NUMBER: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEMPLATE]},
-    Kind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
-    Kind.BOOLEAN: {"anyOf": [{"type": "boolean"}, _TEMPLATE]},
-    Kind.LIST: {"type": "array"},
-    Kind.MAPPING: {"type": "object"},
+_TYPES: Mapping[KeyKind, Schema] = {
+    KeyKind.TEXT: {"type": "string"},
+    KeyKind.VERSION: {"type": ["string", "number"]},
+    KeyKind.DURATION: {"type": ["string", "number"]},
+    KeyKind.SIZE: {"type": ["string", "integer"]},
+    KeyKind.NUMBER: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEMPLATE]},
+    KeyKind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
+    KeyKind.BOOLEAN: {"anyOf": [{"type": "boolean"}, _TEMPLATE]},
+    KeyKind.LIST: {"type": "array"},
+    KeyKind.MAPPING: {"type": "object"},
 }
 
 

@@ -26,7 +26,7 @@ RESERVED = re.compile(f"[{OPEN}{CLOSE}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class PrintedValue:
     """What a template printed; ``unknown`` is what people read where there is no value yet."""
 
     value: Json = None
@@ -37,7 +37,7 @@ class Value:
         """What stands in its place."""
         return self.unknown or text_of_value(self.value)
 
-    def for_compose(self) -> Value:
+    def for_compose(self) -> PrintedValue:
         """The same for a file in which `$` begins a variable: that of a value begins none."""
         return replace(self, value=_with_plain_dollars(self.value))
 

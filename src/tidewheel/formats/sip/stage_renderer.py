@@ -20,10 +20,10 @@ from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Value
 from tidewheel.formats.sip.placeholders import Json, parameter_to_come, text_of_value
 from tidewheel.formats.sip.stage_folder import StageFolder, StageText
 from tidewheel.formats.sip.templates import (
-    Moment,
     Names,
     Path,
     RenderedText,
+    RenderMoment,
     Template,
     render_all,
 )
@@ -151,7 +151,7 @@ class Wish:
     source: ParameterSource
     stages: tuple[Stage, ...]
     request: Values
-    moment: Moment
+    moment: RenderMoment
     outputs: Mapping[str, Values] | None = None
 
     def values(self) -> dict[str, StageValues]:
@@ -261,16 +261,16 @@ class StageRenderer:
             self._errors.add(one)
         lacking = {one.position.file for one in errors if one.code == "template-undefined"}
         failed = [number for number, one in enumerate(templates) if one.file in lacking]
-        if failed and self._wish.moment is not Moment.DUE:
+        if failed and self._wish.moment is not RenderMoment.DUE:
             again = [templates[number] for number in failed]
-            glanced = render_all(again, self._names, Findings(), Moment.GLANCE)
+            glanced = render_all(again, self._names, Findings(), RenderMoment.GLANCE)
             for number, text in zip(failed, glanced, strict=True):
                 texts[number] = text
         return texts
 
     def _may_change(self, template: Template) -> bool:
         """Whether it may look at what another stage is to get: an `if` leaves no sign of it."""
-        is_early = self._wish.moment is Moment.REQUEST
+        is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
     def _files(

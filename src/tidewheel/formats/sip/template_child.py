@@ -63,13 +63,13 @@ def _answer(
 def _own(own: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> dict[str, object]:
     """Names with their values."""
     from tidewheel.formats.sip.template_environment import (  # noqa: PLC0415 - limits first
-        Parameters,
+        TemplateParameters,
         wrapped,
     )
 
     variables: dict[str, object] = {name: wrapped(value) for name, value in own.items()}
     known = variables.get("parameters")
-    variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
+    variables["parameters"] = TemplateParameters(known if isinstance(known, dict) else {})
     _put_unknown(variables, unknown)
     return variables
 

@@ -58,7 +58,7 @@ class Listing(list[Any]):
         return text_of_value(self)
 
 
-class Parameters(Structure):
+class TemplateParameters(Structure):
     """The parameters: what it lacks may still come with the request."""
 
 
@@ -126,7 +126,7 @@ class Unknown(Undefined):
     __hash__ = Undefined.__hash__
 
 
-class Outputs(Unknown):
+class StageOutputs(Unknown):
     """What a stage will have made; its name is that of the stage."""
 
     __slots__ = ()
@@ -156,7 +156,7 @@ class _Missing(StrictUndefined):
         name: object = self._undefined_name
         if isinstance(found, list) and isinstance(name, int):
             return f"a list has no element {name}: it has {len(found)}"
-        if isinstance(found, Parameters):
+        if isinstance(found, TemplateParameters):
             return f"the parameter {name!r} is undefined"
         if isinstance(found, dict):
             known = ", ".join(map(str, list(found)[:_NAMED_MAX])) or "nothing"
@@ -197,7 +197,7 @@ class AsRequested(_Missing):
     ) -> Any:  # noqa: ANN401 - one of two classes
         if exc is UndefinedError and cls._may_come(obj, name):
             if name == _OUTPUTS and isinstance(obj, Structure):
-                return Outputs(name=str(obj.get("id")))
+                return StageOutputs(name=str(obj.get("id")))
             return Unknown(name=parameter_to_come(str(name)))
         return _Missing(hint, obj, name, exc)
 
@@ -213,7 +213,11 @@ class AsChecked(AsRequested):
 
     @classmethod
     def _may_come(cls, obj: object, name: str | None) -> bool:
-        return obj is missing or isinstance(obj, Parameters) or super()._may_come(obj, name)
+        return (
+            obj is missing
+            or isinstance(obj, TemplateParameters)
+            or super()._may_come(obj, name)
+        )
 
 
 class AsGlanced(AsRequested):

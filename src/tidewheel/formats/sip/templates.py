@@ -9,9 +9,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.placeholders import Json, Value
+from tidewheel.formats.sip.placeholders import Json, PrintedValue
 from tidewheel.formats.templates import (
-    Child,
+    RenderChild,
     RenderFailure,
     RenderLimits,
     ask_child_for_lines,
@@ -29,7 +29,7 @@ _CPU_SECONDS_PER_TEMPLATE = 0.01
 Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
 
 
-class Moment(StrEnum):
+class RenderMoment(StrEnum):
     """When a template is rendered, and so what may still be missing."""
 
     CHECK = "check"  # parameters may come with a request
@@ -65,7 +65,7 @@ class RenderedText:
 
     lines: tuple[str, ...]
     origins: tuple[int, ...]
-    values: tuple[Value, ...] = ()
+    values: tuple[PrintedValue, ...] = ()
     names: Mapping[str, int] = field(default_factory=dict)  # used, with their first lines
 
     @property
@@ -78,7 +78,7 @@ class RenderedText:
 
 
 def render_all(
-    templates: Sequence[Template], shared: Names, findings: Findings, moment: Moment
+    templates: Sequence[Template], shared: Names, findings: Findings, moment: RenderMoment
 ) -> list[RenderedText | None]:
     """Each template's text, or None with a finding; ``shared`` names are known to all."""
     rendered: list[RenderedText | None] = []
@@ -95,7 +95,7 @@ def render_all(
 _Answer = RenderedText | RenderFailure
 
 
-def _ask(templates: Sequence[Template], shared: Names, moment: Moment) -> list[_Answer]:
+def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> list[_Answer]:
     """The answers come one by one, so that the one which takes all the time is known.
 
     It is tried again as the first of the rest: only if it fails alone is it to blame.
@@ -104,7 +104,7 @@ def _ask(templates: Sequence[Template], shared: Names, moment: Moment) -> list[_
     while len(answers) < len(templates):
         rest = templates[len(answers) : len(answers) + _TEMPLATES_MAX]
         heard, failure = ask_child_for_lines(
-            Child(CHILD_MODULE, _NO_FOLDER),
+            RenderChild(CHILD_MODULE, _NO_FOLDER),
             _request(rest, shared, moment),
             _limits(rest),
             len(rest),
@@ -116,7 +116,9 @@ def _ask(templates: Sequence[Template], shared: Names, moment: Moment) -> list[_
     return answers
 
 
-def _request(templates: Sequence[Template], shared: Names, moment: Moment) -> dict[str, object]:
+def _request(
+    templates: Sequence[Template], shared: Names, moment: RenderMoment
+) -> dict[str, object]:
     return {
         "moment": moment.value,
         "shared": dict(shared.values),
@@ -147,7 +149,7 @@ def _parse_answer(answer: dict[str, Any]) -> _Answer:
         tuple(map(str, answer["lines"])),
         tuple(max(1, int(line)) for line in answer["origins"]),
         tuple(
-            Value(value=one.get("value"), unknown=one.get("unknown", ""))
+            PrintedValue(value=one.get("value"), unknown=one.get("unknown", ""))
             for one in answer["values"]
         ),
         {str(name): int(line) for name, line in answer["names"].items()},

@@ -1,8 +1,8 @@
-"""Whether a definition can be registered and whether it can run: two verdicts, all findings.
+"""Validates a definition: whether it can be registered, whether it can run, all findings.
 
-`judge` reads everything that is stored of a definition and changes nothing. Without a request
-it checks what is true for every request; with one, whether that one can run. `render_stages`
-gives stages their values when they are due.
+`validate` reads everything that is stored of a definition and changes nothing. Without a
+request it checks what is true for every request; with one, whether that one can run.
+`render_stages` gives stages their values when they are due.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tidewheel.formats.sip.parameters import (
 from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
 from tidewheel.formats.sip.stage_order import check_contradictions, check_order
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
-from tidewheel.formats.sip.templates import Moment
+from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Validation:
     """What was read, and what is wrong with it."""
 
     text: DefinitionText
@@ -93,32 +93,32 @@ def _stricter(finding: Finding) -> Finding:
     return finding
 
 
-def judge(source: SipSource, request: Values | None = None) -> Judgement:
+def validate(source: SipSource, request: Values | None = None) -> Validation:
     """Everything about a definition; with a request, also whether that can run."""
-    return _Judge(source, request).judge()
+    return _Validator(source, request).validate()
 
 
-class _Judge:
+class _Validator:
     """One pass over a definition."""
 
     def __init__(self, source: SipSource, request: Values | None) -> None:
         self._source = source
         self._request = request or {}
-        self._moment = Moment.CHECK if request is None else Moment.REQUEST
+        self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
         self._findings = Findings()
         self._obstacles = Findings()
 
-    def judge(self) -> Judgement:
+    def validate(self) -> Validation:
         if not check_request(self._request, self._obstacles):
             self._request = {}
         content = self._source.files[self._source.file]
         first_findings = Findings()
-        first = read_text(self._source.file, content, {}, first_findings, Moment.CHECK)
+        first = read_text(self._source.file, content, {}, first_findings, RenderMoment.CHECK)
         stages = first.definition.stages if first.definition is not None else ()
         found = {one.code for one in first_findings}
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
             self._refuse_stages_of_parameters("without its parameters it has none")
-            return self._judgement(first)
+            return self._result(first)
         folders = self._folders(stages)
         if first.is_template:
             text = self._rendered_text(content, values_of_definition(folders, self._request))
@@ -127,12 +127,12 @@ class _Judge:
             for one in first_findings:
                 self._findings.add(one)
         if text.definition is None:
-            return self._judgement(text)
+            return self._result(text)
         self._check_stages(text.definition, stages)
         check_order(text.definition, self._findings, self._obstacles)
         parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
-            return self._judgement(text, parameters)
+            return self._result(text, parameters)
         check_contradictions(text.definition, self._findings)
         return self._with_stage_files(text, parameters)
 
@@ -140,7 +140,7 @@ class _Judge:
         """What a request makes of a template is an obstacle to the run, no bad definition."""
         found = Findings()
         text = read_text(self._source.file, content, values, found, self._moment)
-        asked = self._moment is Moment.REQUEST
+        asked = self._moment is RenderMoment.REQUEST
         for one in found:
             is_obstacle = asked and one.severity is Severity.ERROR
             (self._obstacles if is_obstacle else self._findings).add(one)
@@ -171,7 +171,9 @@ class _Judge:
                 folders[stage.id] = folder
         return folders
 
-    def _with_stage_files(self, text: DefinitionText, parameters: ParameterSource) -> Judgement:
+    def _with_stage_files(
+        self, text: DefinitionText, parameters: ParameterSource
+    ) -> Validation:
         definition = parameters.definition
         wish = Wish(
             source=parameters,
@@ -187,14 +189,14 @@ class _Judge:
         }
         undeclared = self._undeclared(used, parameters)
         warn_of_names(parameters, _names(text), self._request, self._findings)
-        if self._moment is Moment.REQUEST:
+        if self._moment is RenderMoment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
             known = {*used, *parameters.declared}
             ids = (stage.id for stage in definition.stages)
             report_unused(self._request, known, ids, self._findings)
         else:
             self._note_parameters(parameters, undeclared, used)
-        return self._judgement(text, parameters, rendered, tuple(undeclared))
+        return self._result(text, parameters, rendered, tuple(undeclared))
 
     def _undeclared(
         self, used: Mapping[str, tuple[str, int]], parameters: ParameterSource
@@ -232,14 +234,14 @@ class _Judge:
                 Position(*used[name]),
             )
 
-    def _judgement(
+    def _result(
         self,
         text: DefinitionText,
         parameters: ParameterSource | None = None,
         rendered: Mapping[str, RenderedStage] | None = None,
         undeclared: tuple[str, ...] = (),
-    ) -> Judgement:
-        return Judgement(
+    ) -> Validation:
+        return Validation(
             text=text,
             parameters=parameters,
             rendered=rendered or {},
@@ -269,7 +271,7 @@ def render_stages(
         source=parameters,
         stages=stages,
         request=request,
-        moment=Moment.DUE,
+        moment=RenderMoment.DUE,
         outputs=outputs,
     )
     for stage_id, values in wish.values().items():

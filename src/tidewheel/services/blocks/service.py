@@ -53,7 +53,7 @@ class Rights:
     sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks
 
 
-class StoreBlockDoor:
+class BlockService:
     """``ports.blocks.BlockDoor`` on a store, for somebody with these rights."""
 
     def __init__(

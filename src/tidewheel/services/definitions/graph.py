@@ -137,7 +137,7 @@ class BadWindow(Refused):
     code = "bad_window"
 
 
-class Shown(NamedTuple):
+class ShownWindow(NamedTuple):
     """A graph, and the part of it between two points."""
 
     graph: Graph
@@ -157,7 +157,7 @@ def read_window(
     *,
     tasks_max: int = TASKS_MAX,
     suicides: bool = False,
-) -> Shown:
+) -> ShownWindow:
     """START may be relative to the initial point, STOP to START; what is too much is cut."""
     graph, reader = loaded.graph, loaded.reader
     assert graph is not None
@@ -166,7 +166,7 @@ def read_window(
     if start:
         first = reader.relative_point(start, first, graph.cycling.final)
     if not stop:
-        return Shown(graph, first, None, window(graph, first, suicides=suicides))
+        return ShownWindow(graph, first, None, window(graph, first, suicides=suicides))
     last = reader.relative_point(stop, first, graph.cycling.final)
     if last < first:
         text = graph.cycling.style.text
@@ -175,7 +175,7 @@ def read_window(
         )
     nearer = _nearer_stop(graph, first, last, tasks_max)
     shown = window(graph, first, nearer, suicides=suicides)
-    return Shown(graph, first, nearer, replace(shown, cut=shown.cut or nearer < last))
+    return ShownWindow(graph, first, nearer, replace(shown, cut=shown.cut or nearer < last))
 
 
 def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Point:
@@ -210,7 +210,7 @@ def drawn_in(loaded: LoadedWorkflow) -> dict[str, str]:
     return {name: family for name, family in first_parents.items() if family != ROOT}
 
 
-def graph_document(shown: Shown, families: Mapping[str, str]) -> dict[str, object]:
+def graph_document(shown: ShownWindow, families: Mapping[str, str]) -> dict[str, object]:
     """For programs."""
     style = shown.graph.cycling.style
     texts = {point: style.text(point) for point in {task.point for task in shown.window.tasks}}

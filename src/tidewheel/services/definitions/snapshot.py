@@ -47,7 +47,7 @@ from tidewheel.formats.flow_cylc.workflow import (
 from tidewheel.runners.job_directory import write_whole
 
 if TYPE_CHECKING:
-    from tidewheel.services.definitions.sip import JudgedSip, StageSource
+    from tidewheel.services.definitions.sip import StageSource, ValidatedSip
 
 FILE_BYTES_MAX = 1024 * 1024
 FOLDER_BYTES_MAX = 32 * 1024 * 1024
@@ -232,8 +232,8 @@ def _load_stored_sip(
 
     request = sip.read_request(options.parameters)
     source = sip.source_of(definition.text, definition.files)
-    judged = sip.load_sip(source, directory, request, findings)
-    return judged.loaded, judged.stages
+    validated = sip.load_sip(source, directory, request, findings)
+    return validated.loaded, validated.stages
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
@@ -265,18 +265,18 @@ def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str)
     from tidewheel.services.definitions import sip
 
     request = sip.read_request(options.parameters)
-    judged = sip.load_sip_request(path, request, findings)
-    if judged.source is None or judged.stages is None or findings.has_errors:
+    validated = sip.load_sip_request(path, request, findings)
+    if validated.source is None or validated.stages is None or findings.has_errors:
         raise InvalidDefinition(workflow, findings)
-    return captured_sip(judged, workflow)
+    return captured_sip(validated, workflow)
 
 
-def captured_sip(judged: JudgedSip, workflow: str) -> Captured:
+def captured_sip(validated: ValidatedSip, workflow: str) -> Captured:
     """Everything that a run needs of a SIP definition that can run."""
     from tidewheel.services.definitions import sip
 
-    assert judged.source is not None, "a definition with errors is not kept"
-    return Captured(sealed(sip.stored_sip(judged.source, workflow)), ())
+    assert validated.source is not None, "a definition with errors is not kept"
+    return Captured(sealed(sip.stored_sip(validated.source, workflow)), ())
 
 
 def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:

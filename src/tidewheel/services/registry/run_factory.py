@@ -1,6 +1,6 @@
 """Makes runs of registered workflows, from what is kept, never from the folder it came from.
 
-Every request is judged anew, with its parameters, before anything is stored.
+Every request is validated anew, with its parameters, before anything is stored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_v
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.formats.sip.parameters import Values
 from tidewheel.formats.sip.stage_renderer import RenderedStage
-from tidewheel.formats.sip.validation import judge
+from tidewheel.formats.sip.validation import validate
 from tidewheel.ports.registry import Document, RegistryStore
 from tidewheel.ports.store import Store
 from tidewheel.registry_errors import UnknownWorkflow
@@ -53,7 +53,7 @@ from tidewheel.services.definitions.graph import (
 )
 from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scripts
 from tidewheel.services.definitions.snapshot import capture, check_definition
-from tidewheel.services.registry.validation import judged_sip, load_flow
+from tidewheel.services.registry.validation import load_flow, validate_sip
 
 # Which registered workflow a name and a version mean.
 
@@ -199,9 +199,9 @@ def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> D
     """Whether a run could begin; of a SIP definition without a request, whether any could."""
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
-        judgement = judge(source, _values(asked) if is_request else None)
-        warn_of_scripts(judgement)
-        return judged_sip(source, judgement).document()
+        validation = validate(source, _values(asked) if is_request else None)
+        warn_of_scripts(validation)
+        return validate_sip(source, validation).document()
     findings = Findings()
     try:
         _made(kept, asked, findings)
@@ -231,9 +231,9 @@ def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
             stages: dict[str, Document] = {}
     else:
         source = source_of(kept.text, kept.files)
-        judged = load_sip(source, Path(), _values(asked), findings)
-        text = judged.loaded.source.text
-        found = judged.judgement.rendered if judged.judgement is not None else {}
+        validated = load_sip(source, Path(), _values(asked), findings)
+        text = validated.loaded.source.text
+        found = validated.validation.rendered if validated.validation is not None else {}
         stages = {name: _stage_document(one) for name, one in found.items()}
     if findings.has_errors:
         raise InvalidDefinition(str(asked), findings.sorted())

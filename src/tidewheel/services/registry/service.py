@@ -22,7 +22,7 @@ from tidewheel.services.registry.run_factory import WORKFLOWS_MAX, found_workflo
 from tidewheel.vocabulary import time_text
 
 
-class StoreRegistryDoor:
+class RegistryService:
     """``ports.registry.RegistryDoor`` on a store."""
 
     def __init__(
@@ -40,22 +40,22 @@ class StoreRegistryDoor:
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        from tidewheel.services.registry.validation import Manner, judge_bundles
+        from tidewheel.services.registry.validation import ValidationOptions, validate_bundles
 
-        manner = Manner(
+        manner = ValidationOptions(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
-        judged = await asyncio.to_thread(judge_bundles, bundles, manner)
-        self._permit(one.name for one in judged)
-        refused = [one for one in judged if not one.registrable]
+        validated = await asyncio.to_thread(validate_bundles, bundles, manner)
+        self._permit(one.name for one in validated)
+        refused = [one for one in validated if not one.registrable]
         if refused:
             found = [finding for one in refused for finding in one.told]
             raise InvalidDefinition(", ".join(map(str, refused)), found)
-        answers = await self._store.register([one.new(who) for one in judged])
+        answers = await self._store.register([one.new(who) for one in validated])
         return {
             "workflows": [
                 one.document() | {"is_new": answer.is_new}
-                for one, answer in zip(judged, answers, strict=True)
+                for one, answer in zip(validated, answers, strict=True)
             ]
         }
 

@@ -1,7 +1,7 @@
 """Validates bundles of files: each definition in them gets two verdicts and all findings.
 
-Only the files of the bundle count, not the folder that they came from: what is judged is what
-is kept. One bundle may hold several SIP definitions, or one flow.cylc, or one Python file.
+Only the files of the bundle count, not the folder that they came from: what is validated is
+what is kept. One bundle may hold several SIP definitions, or one flow.cylc, or one Python file.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from tidewheel.formats.sip.bundle import is_definition, sources_in
 from tidewheel.formats.sip.definition import definitions_among
 from tidewheel.formats.sip.parameters import ParameterSpec
 from tidewheel.formats.sip.text_files import SipSource
-from tidewheel.formats.sip.validation import Judgement, judge
+from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.ports.registry import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
 from tidewheel.services.definitions.snapshot import load_options, unpack
 from tidewheel.services.definitions.upload import path_findings
 
-# A definition that was judged: whether it can be registered, and whether it can run.
+# A definition that was validated: whether it can be registered, and whether it can run.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Validated:
     """A definition, whether it can be registered, and whether it can run."""
 
     name: str
@@ -109,15 +109,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How it is judged."""
+class ValidationOptions:
+    """How strictly definitions are validated, and what the server allows."""
 
     now: float  # for points that follow a clock
     strict: bool = False  # a warning refuses the registration
     code_trusted: bool = False  # whether code of the definition may run, to read it
 
 
-def verdict(judged: Judged, findings: Findings, refusing: Findings, manner: Manner) -> Judged:
+def verdict(
+    validated: Validated, findings: Findings, refusing: Findings, manner: ValidationOptions
+) -> Validated:
     """With all findings; those of the second kind refuse the registration."""
     for one in refusing:
         findings.add(one)
@@ -127,9 +129,9 @@ def verdict(judged: Judged, findings: Findings, refusing: Findings, manner: Mann
             replace(one, severity=Severity.ERROR) if one.severity is Severity.WARNING else one
             for one in told
         ]
-    good = judged.registrable and not refusing.has_errors and told == findings.sorted()
+    good = validated.registrable and not refusing.has_errors and told == findings.sorted()
     return replace(
-        judged, registrable=good, runnable=good and judged.runnable, findings=tuple(told)
+        validated, registrable=good, runnable=good and validated.runnable, findings=tuple(told)
     )
 
 
@@ -151,7 +153,7 @@ def check_name(name: str, version: str, file: str, findings: Findings) -> None:
         findings.error("bad-name", f"{version!r} is no version", problem, Position(file))
 
 
-# The flow.cylc of a bundle, judged: in a folder that holds nothing but the bundle.
+# The flow.cylc of a bundle, validated: in a folder that holds nothing but the bundle.
 
 _META_VERSION = re.compile(
     r"^\s*\[meta\]\s*$(?:\n(?!\s*\[).*)*?\n\s*version\s*=([^\n#]*)", re.MULTILINE
@@ -181,7 +183,7 @@ def load_flow(
     return load_workflow(folder, how, findings)
 
 
-def judged_flow(bundle: Bundle, manner: Manner) -> Judged:
+def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
     """As it is without a request."""
     text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
     definition = sealed(
@@ -210,7 +212,7 @@ def judged_flow(bundle: Bundle, manner: Manner) -> Judged:
     is_right = loaded.graph is not None and not findings.has_errors
     # What a template lacks a request may give; any other mistake is there for ever.
     return verdict(
-        Judged(
+        Validated(
             name=bundle.name,
             version=version or NO_VERSION,
             file=FLOW_FILE,
@@ -230,10 +232,10 @@ def _written_version(text: str) -> str:
     return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
 
 
-# The Python file of a bundle, judged: to read it is to execute it.
+# The Python file of a bundle, validated: to read it is to execute it.
 
 
-def judged_python(bundle: Bundle, manner: Manner) -> Judged:
+def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
     """Only where its code is trusted; else InvalidDefinition."""
     from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
 
@@ -254,7 +256,7 @@ def judged_python(bundle: Bundle, manner: Manner) -> Judged:
     check_name(name, bundle.version, bundle.file, refusing)
     is_right = loaded.graph is not None and not findings.has_errors
     return verdict(
-        Judged(
+        Validated(
             name=name,
             version=bundle.version or NO_VERSION,
             file=bundle.file,
@@ -284,10 +286,12 @@ def python_refused(name: str) -> InvalidDefinition:
     return InvalidDefinition(name, findings)
 
 
-# The SIP definitions of a bundle, judged: it may hold several.
+# The SIP definitions of a bundle, validated: it may hold several.
 
 
-def judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[Judged]:
+def validate_sips(
+    bundle: Bundle, manner: ValidationOptions, *, is_named: bool
+) -> Iterator[Validated]:
     """Each of them; InvalidDefinition if there is none, or they are named from outside."""
     findings = Findings()
     found = sources_in(bundle.files, findings, bundle.executable)
@@ -308,34 +312,36 @@ def judged_sips(bundle: Bundle, manner: Manner, *, is_named: bool) -> Iterator[J
     wanted = [one for one in found if one.file == bundle.file]
     for source in wanted or definitions_among(found):
         whole = replace(source, folders=source.folders | bundle.folders)
-        judgement = judge(whole)
-        warn_of_scripts(judgement)
-        yield judged_sip(whole, judgement, strict=manner.strict)
+        validation = validate(whole)
+        warn_of_scripts(validation)
+        yield validate_sip(whole, validation, strict=manner.strict)
 
 
-def judged_sip(source: SipSource, judgement: Judgement, *, strict: bool = False) -> Judged:
+def validate_sip(
+    source: SipSource, validation: Validation, *, strict: bool = False
+) -> Validated:
     """What was found about a SIP definition, with or without a request."""
-    findings = judgement.all_findings(strict=strict)
-    definition = judgement.definition
+    findings = validation.all_findings(strict=strict)
+    definition = validation.definition
     name = definition.id if definition is not None else source.file
     version = definition.version if definition is not None else NO_VERSION
     refusing = Findings()
     if definition is not None:
-        compiled(judgement, refusing)
+        compiled(validation, refusing)
         check_name(name, version, source.file, refusing)
     for one in refusing:
         findings.add(one)
-    warned = any(one.severity is Severity.WARNING for one in judgement.findings)
-    registrable = judgement.registrable and not refusing.has_errors and not (strict and warned)
-    return Judged(
+    warned = any(one.severity is Severity.WARNING for one in validation.findings)
+    registrable = validation.registrable and not refusing.has_errors and not (strict and warned)
+    return Validated(
         name=name,
         version=version,
         file=source.file,
         definition=sealed(stored_sip(source, name)),
         registrable=registrable,
-        runnable=registrable and judgement.runnable,
+        runnable=registrable and validation.runnable,
         findings=tuple(findings.sorted()),
-        parameters=tuple(map(_parameter, judgement.specs)),
+        parameters=tuple(map(_parameter, validation.specs)),
     )
 
 
@@ -352,14 +358,14 @@ def _parameter(spec: ParameterSpec) -> Document:
 # From bundles of files to definitions that can be registered, each with two verdicts.
 
 
-def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:
+def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
     """Every definition in them; InvalidDefinition if a bundle holds none at all."""
     found = [
         replace(one, folder=bundle.folder)
         for bundle in bundles
-        for one in _told_inside(bundle.folder, _judged(bundle, manner))
+        for one in _told_inside(bundle.folder, _validated(bundle, manner))
     ]
-    first: dict[str, Judged] = {}
+    first: dict[str, Validated] = {}
     for one in found:
         other = first.setdefault(str(one), one)
         if other.definition.digest != one.definition.digest:
@@ -377,10 +383,10 @@ def judge_bundles(bundles: Sequence[Bundle], manner: Manner) -> list[Judged]:
     return list({str(one): one for one in found}.values())
 
 
-def _told_inside(folder: str, judged: Iterator[Judged]) -> Iterator[Judged]:
+def _told_inside(folder: str, validated: Iterator[Validated]) -> Iterator[Validated]:
     """The same; a refusal of them all names the folder, too."""
     try:
-        yield from judged
+        yield from validated
     except InvalidDefinition as refused:
         if not folder:
             raise
@@ -388,7 +394,7 @@ def _told_inside(folder: str, judged: Iterator[Judged]) -> Iterator[Judged]:
         raise InvalidDefinition(folder, found) from refused
 
 
-def _judged(given: Bundle, manner: Manner) -> Iterator[Judged]:
+def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
     bundle = _inside(given)
     findings = Findings()
     for message in path_findings(bundle.files):
@@ -396,14 +402,14 @@ def _judged(given: Bundle, manner: Manner) -> Iterator[Judged]:
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)
     if bundle.file.endswith(PYTHON_SUFFIX):
-        yield judged_python(bundle, manner)
+        yield validate_python(bundle, manner)
     elif FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
-        yield judged_flow(bundle, manner)
+        yield validate_flow(bundle, manner)
     elif not any(map(is_definition, bundle.files)) and python_files(bundle.files):
         raise python_refused(bundle.name or "bundle")
     else:
         named = bool(given.name or given.version)
-        yield from judged_sips(bundle, manner, is_named=named)
+        yield from validate_sips(bundle, manner, is_named=named)
 
 
 def _inside(bundle: Bundle) -> Bundle:
