@@ -33,7 +33,7 @@ _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderLimits:
-    """What one rendering may use.
+    """Limits what one rendering may use.
 
     Time is the processor's: a busy machine makes no template wrong. One that sleeps is ended
     after ``idle_seconds`` all the same.
@@ -62,7 +62,7 @@ def limits_for(text: str) -> RenderLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateJob:
-    """What is rendered; ``variables`` are Python literals, ``names`` are known everywhere."""
+    """Holds a text to render; ``variables`` are literals, ``names`` are known everywhere."""
 
     text: str
     folder: Path
@@ -83,7 +83,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class RenderFailure:
-    """Why there is no text, and where in the template; ``file`` is empty for the job's text."""
+    """Says why there is no text, and where; ``file`` is empty for the job's own text."""
 
     code: str
     message: str
@@ -107,7 +107,7 @@ def render(job: TemplateJob) -> Rendered | RenderFailure:
 
 @dataclass(frozen=True, slots=True)
 class RenderChild:
-    """Which module renders, in which folder, and whether it may see our environment."""
+    """Says which module renders, in which folder, and whether it may see our environment."""
 
     module: str
     folder: Path
@@ -120,7 +120,7 @@ def ask_child(
     limits: RenderLimits,
     parse: Callable[[dict[str, Any]], Answer],
 ) -> Answer | RenderFailure:
-    """What a rendering child answers to a request, as ``parse`` reads it."""
+    """Returns what a rendering child answers to a request, as ``parse`` reads it."""
     answer, status = _hear(child, request, limits)
     if _is_too_slow(status):
         return _too_slow(limits)
@@ -147,7 +147,7 @@ def ask_child_for_lines(
 def _hear(
     child: RenderChild, request: Mapping[str, object], limits: RenderLimits
 ) -> tuple[bytes, int | None]:
-    """What the child wrote, and its exit status; none if it had to be killed."""
+    """Returns what the child wrote, and its exit status; none if it had to be killed."""
     bounded = {
         **request,
         "cpu_seconds": limits.cpu_seconds,

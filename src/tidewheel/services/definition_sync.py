@@ -46,7 +46,7 @@ def note_definition(directory: Path, digest: str) -> None:
 
 
 def held_definition(directory: Path) -> str:
-    """Which it holds; "" if that is not known."""
+    """Returns which definition a folder holds; "" if that is not known."""
     try:
         return (directory / HELD).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
@@ -54,7 +54,7 @@ def held_definition(directory: Path) -> str:
 
 
 def wanted_definition(task: Claimed) -> str:
-    """Which a job was written from; "" if it does not say so."""
+    """Returns which definition a job was written from; "" if it does not say so."""
     found = _DIGEST.search(task.command or "", 0, HEAD_LENGTH_MAX)
     return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""Where the files of runs and of tasks lie below a state directory: the one place that knows.
+"""Paths of the files of runs and tasks below a state directory: they are made only here.
 
 runs/<run>/                          a run: its definition's files, log, share, work
 runs/<run>/log/job/<point>/<name>/   its submissions, see ``core.runs.job_names``
@@ -43,12 +43,12 @@ def log_generations(path: Path) -> list[tuple[int, Path]]:
 
 
 def log_generation(path: Path, start: int) -> Path:
-    """How the part of a log is called that begins there."""
+    """Returns the name of the part of a log that begins there."""
     return path.with_name(f"{path.name}.{start:015d}")
 
 
 def store_name(store_id: str) -> str:
-    """How a store is called in folders and labels: enough of its id to tell it from others."""
+    """Names a store in folders and labels: enough of its id to tell it from others."""
     return store_id[:STORE_NAME_LENGTH]
 
 

@@ -69,7 +69,7 @@ def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
 
 
 def find_depths(count: int, pairs: Sequence[Pair]) -> list[int]:
-    """How many lines lead to each box at most; the pairs have no circle."""
+    """Returns the length of the longest path to each box; the pairs have no circle."""
     following, preceding = _both_ways(count, pairs)
     depths = [0] * count
     for here in _from_first_to_last(following, preceding):
@@ -134,7 +134,7 @@ def _neighbours(count: int, pairs: Iterable[Pair]) -> list[list[int]]:
     return found
 
 
-# Numbers that must not go down, as near as possible to those that are wished for.
+# Levels: numbers that must not go down, as near as possible to those that are wished for.
 
 
 def nearest_rising(wished: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -232,8 +232,7 @@ def _add(lattice: Lattice, rank: int, frame: int) -> int:
     return len(lattice.ranks) - 1
 
 
-# The third step of a layout: the order of the cells in each column, so that few lines
-# cross.
+# The third step of a layout: the order of cells in each column, so that few lines cross.
 
 SWEEPS = 16
 
@@ -366,7 +365,7 @@ class _Orderer:
 
 
 def crossings(columns: Columns, right: Sequence[Sequence[int]]) -> int:
-    """How many pairs of links cross each other."""
+    """Counts the pairs of links that cross each other."""
     total = 0
     for here, there in pairwise(columns):
         place = {cell: number for number, cell in enumerate(there)}

@@ -38,7 +38,7 @@ class Rectangle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """Where everything stands, in the order of the sketch."""
+    """Says where everything stands, in the order of the sketch."""
 
     width: float
     height: float

@@ -308,7 +308,7 @@ class Placer:
         ]
 
     def _bounds(self, column: _Column) -> tuple[list[float], list[float]]:
-        """How far up and down each cell may go, less its offset."""
+        """Returns how far up and down each cell may go, less its offset."""
         lows, highs = [], []
         for cell, offset in zip(column.cells, column.offsets, strict=True):
             half = self._heights[cell] / 2
@@ -330,7 +330,7 @@ class Placer:
         return lows, highs
 
     def _room(self) -> Callable[[int], tuple[float, float]]:
-        """How far a cell may go between its neighbours and the walls of its frames."""
+        """Returns how far a cell may go between its neighbours and the walls of its frames."""
         where = {
             cell: (column, number)
             for column in self._columns

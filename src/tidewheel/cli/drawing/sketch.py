@@ -11,13 +11,13 @@ from tidewheel.core.graph.edges import Edge, TaskAt, Window
 from tidewheel.core.graph.graph import Graph
 from tidewheel.services.definitions.graph import EdgeFact
 
-# What a picture shows, before anybody knows where: boxes, lines and frames around boxes.
+# The parts of a sketch, which have no places yet: boxes, lines and frames around boxes.
 
 NO_FRAME = -1
 
 
 class BoxKind(Enum):
-    """What a box stands for."""
+    """The things that a box stands for."""
 
     TASK = "task"
     FAMILY = "family"  # collapsed into one box
@@ -78,7 +78,7 @@ TASKS_ON_TWO_LINES_MAX = 120  # where there are more, a box has one line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """How the picture shall be."""
+    """Says how the picture shall look."""
 
     # The family that each task and family is drawn in; those in none are left out.
     drawn_in: Mapping[str, str] = field(default_factory=dict)

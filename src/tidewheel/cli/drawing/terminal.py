@@ -50,7 +50,7 @@ def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
 
 
 def _depths(shown: Window) -> dict[TaskAt, int]:
-    """How far each task is from the first ones of its own point."""
+    """Returns how far each task is from the first ones of its own point."""
     tasks = sorted(task for task in shown.tasks if not task.node.startswith("@"))
     numbers = {task: number for number, task in enumerate(tasks)}
     pairs = sorted(

@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expressions:
-    """What a text means between the initial and the final point of a workflow."""
+    """Works out what a text means between the initial and the final point of a workflow."""
 
     style: PointStyle
     read_point: Callable[[str], Written | TruncatedPoint]
@@ -132,7 +132,7 @@ def now_in(calendar: Calendar, now: float) -> Point:
 
 
 def find_initial(text: str, now: Point, expressions: Expressions) -> Point:
-    """What an initial point without blanks means at this moment."""
+    """Returns the point that an initial point, written without blanks, means at this moment."""
     found = _CALL.fullmatch(text)
     if found is None:
         if "(" in text:

@@ -84,7 +84,7 @@ class DateTimeText:
         self._parser = _parser(expanded_year_digits)
 
     def read(self, text: str) -> Written | TruncatedPoint:
-        """What the text stands for; BadCycling if it is no date-time."""
+        """Returns what the text stands for; raises BadCycling if it is no date-time."""
         if len(text) > TEXT_LENGTH_MAX or not text.isascii():
             raise BadCycling(f"{text[:TEXT_LENGTH_MAX]!r} is too long", _NOT_ASCII_OR_LONG)
         if re.fullmatch(r"\d\d", text):
@@ -345,7 +345,7 @@ _REPETITIONS = re.compile(r"R(\d{0,15})", re.ASCII)
 
 
 class RecurrenceKind(Enum):
-    """Which way the points are counted."""
+    """The forms of a recurrence: each says from where its points are counted."""
 
     FROM_START = "start and steps"
     TO_END = "steps back from the end"

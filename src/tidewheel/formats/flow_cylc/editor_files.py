@@ -1,4 +1,4 @@
-"""What editors need to know of flow.cylc, from the table of items: a JSON Schema and a grammar.
+"""Writes a JSON Schema and a grammar of flow.cylc for editors, from the table of items.
 
 The schema describes a definition as nested objects (what `tidewheel config --json` prints), for
 completion and hover texts; the TextMate grammar colours the text itself. Both are generated,

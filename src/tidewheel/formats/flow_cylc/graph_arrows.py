@@ -59,7 +59,7 @@ class _Wrong(Exception):
 
 @dataclass(slots=True)
 class Lowered:
-    """What the chains of one section say."""
+    """Holds what the chains of one section say."""
 
     arrows: dict[tuple[Condition, tuple[str, ...], bool], Arrow] = field(default_factory=dict)
     placements: dict[str, Placement] = field(default_factory=dict)

@@ -207,14 +207,14 @@ def _value_of(use: _Use, bound: dict[str, Value], table: ParameterTable) -> Valu
     return values[index] if 0 <= index < len(values) else None
 
 
-# Recurrences and graph texts as the sections of a definition.
+# The sections.
 
 RUN_ONCE = "R1"
 
 
 @dataclass(slots=True)
 class GraphRead:
-    """What all graph texts say together."""
+    """Holds what all graph texts say together."""
 
     sections: list[GraphSection] = field(default_factory=list)
     marks: list[OutputMark] = field(default_factory=list)

@@ -131,7 +131,7 @@ _MISTAKEN = (
 
 
 class GraphTokenKind(StrEnum):
-    """What a token is; signs are their own text."""
+    """The kinds of tokens; signs are their own text."""
 
     SIGN = "sign"
     NODE = "node"

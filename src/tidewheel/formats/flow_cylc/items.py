@@ -1,7 +1,7 @@
 """Every item of a flow.cylc that a current Cylc accepts.
 
 An item is used, or it is accepted with a note why it has no effect here; what is not in this
-table is refused with the nearest name that is, or with what to write now (`obsolete`).
+table is refused with the nearest name that is, or with what to write now (`upgrade`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tidewheel.formats.flow_cylc.values import READERS, ValueKind
 
-# How the table of items is written: sections know their entries, items their kind and use.
+# The types of the table: sections know their entries, items their kind and use.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ DURATIONS = ItemSpec(ValueKind.DURATIONS, ())
 BOOLEAN = ItemSpec(ValueKind.BOOLEAN)
 POINT = ItemSpec(ValueKind.POINT, "")
 
-# Every item of a flow.cylc that a current Cylc accepts.
+# The table.
 
 CYCLING_MODES = (
     "gregorian",

@@ -263,7 +263,7 @@ def _check_handlers(
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:
-    """Why the fields of a handler's command cannot be filled; empty if they can."""
+    """Says why the fields of a handler's command cannot be filled; empty if they can."""
     for match in FIELD.finditer(command):
         name = match["name"]
         if name is None and match[0] != "%%":

@@ -212,7 +212,7 @@ _DEFAULTS = {group: getattr(NodeDef(name=""), group) for group in GROUPS}
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What one list of ancestors gives to whoever has it."""
+    """Holds the values that every namespace with the same list of ancestors inherits."""
 
     values: Values
     groups: dict[str, Any]

@@ -34,7 +34,7 @@ NOT_GIVEN = Placed()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowEvents:
-    """What is called or done when something happens to the run as a whole."""
+    """Holds what is called or done when something happens to the run as a whole."""
 
     handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()  # as in node.Events
     handled_events: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class WorkflowEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowMail:
-    """Where mail about the run comes from and goes to."""
+    """Holds where mail about the run comes from and goes to."""
 
     sender: str = ""
     to: str = ""
@@ -154,7 +154,7 @@ class FlowSettings:
         return None
 
     def is_acyclic(self, initial_point: str = "") -> bool:
-        """Whether this is a plain graph that runs once: integer cycling, points from 1 to 1.
+        """Says whether this is a plain graph that runs once: integer points from 1 to 1.
 
         ``initial_point`` is the one of the command line, which counts as if it were written.
         """

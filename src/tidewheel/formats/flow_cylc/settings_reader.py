@@ -304,7 +304,7 @@ def _mail(values: Values) -> WorkflowMail:
     )
 
 
-# From the text of a flow.cylc to its settings: parsed, updated, checked, resolved.
+# The whole file.
 
 NOTHING = FlowSettings(
     families=arrange({ROOT: ()}, {})[0], nodes={ROOT: NodeDef(name=ROOT, lineage=(ROOT,))}

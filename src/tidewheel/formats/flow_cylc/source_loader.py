@@ -57,7 +57,7 @@ _TEMPLATE_TEXT = re.compile(r"\{\{.*\}\}|\{%.*%\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What a person may say about reading a definition."""
+    """Holds what a person may say about reading a definition."""
 
     variables: VariableTexts = field(default_factory=VariableTexts)
     workflow_name: str = ""  # for templates; the folder's name by default
@@ -128,7 +128,7 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
 
 
 def _other_definitions(folder: Path) -> str:
-    """Which files in a folder might be meant instead."""
+    """Returns the files in a folder that might be meant instead."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
         if "stages" in present:  # of SIP definitions
@@ -139,7 +139,7 @@ def _other_definitions(folder: Path) -> str:
 
 
 def _is_another_kind(source: SourceText, findings: Findings) -> bool:
-    """Whether the text is no flow.cylc, but what a file of another name would be."""
+    """Says whether the text is no flow.cylc, but what a file of another name would be."""
     for index, line in enumerate(source.lines[:_LOOKED_AT_MAX]):
         if line.startswith("["):
             return False

@@ -38,11 +38,11 @@ class SourceText:
 
     @property
     def text(self) -> str:
-        """What a person would see who had written it without includes and templates."""
+        """Returns the text as if it had been written without includes and templates."""
         return "\n".join(self.lines) + "\n"
 
     def position(self, index: int, column: int = 0) -> Position:
-        """Where line ``index`` (from 0) was written; a template moves columns, so they go."""
+        """Returns where line ``index`` (from 0) was written; columns are lost in templates."""
         if not 0 <= index < len(self.origins):
             return Position(self.files[0] if self.files else "")
         file_number, line = divmod(self.origins[index], LINE_UNIT)
@@ -141,7 +141,7 @@ class Inlined:
                 return
 
     def _include(self, argument: str, position: Position, within: tuple[str, ...]) -> bool:
-        """Whether it makes sense to read on."""
+        """Takes in one file; returns whether it makes sense to read on."""
         wanted = self._unquoted(argument, position)
         if wanted is None:
             return True

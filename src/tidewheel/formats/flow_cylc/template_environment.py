@@ -27,7 +27,7 @@ from tidewheel.core.graph.findings import NOWHERE
 from tidewheel.formats.flow_cylc.source_files import BadSource, SourceFolder
 from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
 
-# What a flow.cylc template may call besides Jinja2's own filters and tests.
+# Functions that a template may call besides Jinja2's own filters and tests.
 
 _UNIT_SECONDS = {
     "s": 1.0,
@@ -98,7 +98,7 @@ def environment_names() -> dict[str, str]:
     }
 
 
-# Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code.
+# The environment.
 
 _PYTHON_PREFIX = "__python__."
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")

@@ -18,7 +18,7 @@ from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 from tidewheel.formats.flow_cylc.sections import Item, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 
-# What older Cylcs called things, and what to write now.
+# The table of old names, and what to write now.
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,6 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "user": Dropped(),
     },
 }
-
-# Brings a tree of sections up to date: old names become new ones, with a warning each.
 
 _NAMESPACE_SECTIONS = ("events", "job", "remote", "workflow state polling")
 # The same old name in a thousand tasks is one thing to learn.

@@ -24,7 +24,7 @@ _PARAMETER_VALUE = re.compile(r"[\w\-+%@]+")
 
 
 class ValueKind(Enum):
-    """What an item accepts; the value is how a person would call it."""
+    """The kinds of values that an item accepts; each value is how a person would call it."""
 
     TEXT = "a text"
     TEXTS = "a list"

@@ -202,7 +202,7 @@ def check_call(
 
 
 def signature_problem(call: XtriggerCall, signature: Signature) -> str:
-    """Why the call does not fit; empty if it does."""
+    """Says why the call does not fit the signature; empty if it does."""
     if signature.is_open:
         return ""
     if len(call.arguments) > len(signature.names):

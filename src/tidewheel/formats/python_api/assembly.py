@@ -1,4 +1,4 @@
-"""What was declared and stated in Python becomes a definition.
+"""Makes a definition of the declarations and statements of a workflow in Python.
 
 Points, settings, families and statements go through the parts that read flow.cylc, so that the
 two front ends cannot come to differ; only what a person reads is said in Python's words.
@@ -55,7 +55,7 @@ INTEGER = "integer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What is said beside the definition; `now` is for points that follow the clock."""
+    """Holds what is said beside the definition; `now` is for points that follow the clock."""
 
     now: float
     points: PointTexts = field(default_factory=PointTexts)
@@ -81,7 +81,7 @@ class CyclingTexts:
 def read_points(
     texts: CyclingTexts, recurrences: Collection[str], options: ReadOptions, findings: Findings
 ) -> tuple[CyclingReader, CyclingDef] | None:
-    """How to read cycling texts of this workflow, and its own points; None after an error."""
+    """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
     if texts.mode != INTEGER and not (texts.initial or options.points.initial):
         findings.error(
             "no-initial-point",
@@ -166,7 +166,7 @@ class StatementReader:
             )
 
     def _mended(self, chain: Chain) -> Chain:
-        """What names nothing is reported here, in Python's words, and taken for success."""
+        """Reports an output that no task has, in Python's words, and takes it for success."""
         return Chain(tuple(self._mended_side(side) for side in chain.sides), chain.position)
 
     def _mended_side(self, side: Expression) -> Expression:
@@ -211,7 +211,7 @@ _DEFAULTS: dict[str, Any] = {group: getattr(NodeDef(name=""), group) for group i
 
 @dataclass(frozen=True, slots=True)
 class _Inherited:
-    """What one list of ancestors gives to whoever has it."""
+    """Holds the values that every namespace with the same list of ancestors inherits."""
 
     values: Values
     groups: dict[str, Any]
@@ -335,7 +335,7 @@ def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
     return lambda text: reader.interval(str(text))
 
 
-# What was declared and stated in Python becomes a definition.
+# The definition.
 
 
 def assemble(

@@ -209,7 +209,7 @@ class Declared:
 
 @dataclass(slots=True)
 class LimitDeclared:
-    """How many of these may be active at once."""
+    """Says how many of these tasks may be active at once."""
 
     limit: int
     members: tuple[str, ...] = ()

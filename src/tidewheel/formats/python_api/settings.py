@@ -1,4 +1,4 @@
-"""What can be said of a task or family in Python, read into the values that flow.cylc gives.
+"""Reads what is said of a task or family in Python into the values that flow.cylc gives.
 
 Each setting is an item or section of `[runtime]`. Their table, kinds and groups are those of
 the flow.cylc reader, so that both front ends make the same node.

@@ -2,7 +2,7 @@
 
 Theory of operation. A term is a value: every operator makes a new one. `>>` also records, as a
 Python statement leaves nothing else behind. `a >> b >> c` is `(a >> b) >> c` to Python, so a
-chain that grows replaces the shorter one in the ledger.
+chain that grows replaces the shorter one in the log of statements.
 
 The trap. To Python `>>` binds tighter than `&` and `|`, so that `a & b >> c` is `a & (b >> c)`;
 a reader takes it for `(a & b) >> c`. No meaning is given to a chain beside `&` or `|`: it is
@@ -45,7 +45,7 @@ class StatementSection:
 
 @dataclass(slots=True)
 class StatementLog:
-    """What is known of a workflow while its file is being executed."""
+    """Records what is known of a workflow while its file is being executed."""
 
     workflow: str
     is_integer: bool
@@ -100,7 +100,7 @@ class Cycle:
         self._ledger.close()
 
 
-# What stands in a statement, and the operators that join it: `&`, `|`, `>>`, `~` and `[…]`.
+# The terms of a statement, and the operators that join them: `&`, `|`, `>>`, `~` and `[…]`.
 
 AND, OR = "&", "|"
 
@@ -149,7 +149,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """How one task, family or xtrigger is named in a statement."""
+    """Names one task, family or xtrigger in a statement."""
 
     name: str
     kind: GraphTokenKind = GraphTokenKind.NODE
@@ -172,7 +172,7 @@ class Mention:
 
     @property
     def qualifier(self) -> str | None:
-        """What flow.cylc has behind the colon."""
+        """Returns what flow.cylc has behind the colon."""
         if self.reach:
             return f"{_SHORT[self.output or SUCCEEDED]}-{self.reach}"
         return self.output

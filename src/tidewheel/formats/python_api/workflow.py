@@ -1,6 +1,7 @@
 """A workflow defined in Python, and how it is found in a file: the way into this package.
 
-That is as safe as the file is: only for definitions that their user trusts like any script.
+To find it is to execute the file, which is as safe as the file is: only for definitions that
+their user trusts like any script.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ from tidewheel.formats.python_api.functions import TaskFunction
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import Cycle, Statement, StatementLog, Term, all_of
-
-# A workflow defined in Python: the door of this package.
 
 Families = Family | Iterable[Family]
 
@@ -157,11 +156,11 @@ class Workflow:
         Statement.beginning(all_of(*terms)).place()
 
     def function(self, task: str) -> TaskFunction | None:
-        """What `@flow.task` stood above."""
+        """Returns the function that `@flow.task` stood above."""
         return self._ledger.functions.get(task)
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
-        """What was said, as a value; InvalidDefinition names every mistake in it."""
+        """Returns what was said, as a value; InvalidDefinition names every mistake in it."""
         findings = Findings()
         self._say_collected(findings)
         definition = self._read(options, findings)
@@ -197,7 +196,7 @@ class Workflow:
         return definition, graph
 
     def _say_collected(self, findings: Findings) -> None:
-        """What was wrong with statements already when they were made."""
+        """Reports what was wrong with statements already when they were made."""
         for finding in self._ledger.findings:
             findings.add(finding)
 
@@ -253,7 +252,7 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
 
 
 def workflows_in(home: str) -> list[Workflow]:
-    """Those that a name of the module or file stands for, each once."""
+    """Returns the workflows that a name of the module or file stands for, each once."""
     if home.endswith(".py"):
         _add_to_path(Path(home).absolute().parent)
         names = runpy.run_path(home, run_name=LOADED)

@@ -1,10 +1,11 @@
 """Finds definitions and the files of their stages: in a bundle that was sent, or in a folder.
 
-Nothing is written here, so that a path can lead nowhere; what could lead out of a folder later
-is refused all the same. (RELIABILITY S13)
+Of a bundle nothing is written, so that a path can lead nowhere; what could lead out of a folder
+later is refused all the same. (RELIABILITY S13)
 
-A link, a device or a pipe is refused before anything is read from it, and so is whatever is too
-large, too deep or too much: a definition may come from a stranger. (RELIABILITY S13)
+In a folder, a link, a device or a pipe is refused before anything is read from it, and so is
+whatever is too large, too deep or too much: a definition may come from a stranger.
+(RELIABILITY S13)
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def is_definition(path: str) -> bool:
 
 
 def path_problem(path: str) -> str:
-    """Why a file cannot have this path; empty if it can."""
+    """Says why a file cannot have this path; empty if it can."""
     parts = path.split("/")
     if not path or not path.isprintable() or "\\" in path:
         return "it has characters that are not accepted"
@@ -191,7 +192,7 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was read so far, and how much."""
+    """Holds what was read so far, and how much."""
 
     root: Path
     findings: Findings

@@ -27,7 +27,7 @@ from tidewheel.formats.sip.document import (
 )
 from tidewheel.formats.sip.placeholders import text_of_value
 
-# A compose file as engines take it: what a value is follows from its key, not from YAML.
+# Types: what a value is follows from its key, not from YAML.
 
 WORDS_KEYS = ("command", "entrypoint")  # a text, or a list of words
 _TEXT_KEYS = (
@@ -116,7 +116,7 @@ def _each(node: Node, change: _Change) -> Node:
     return node
 
 
-# What can be known to be wrong with a compose file before an engine sees it.
+# Mistakes that can be found before an engine sees the file.
 
 TOP_KEYS = (
     *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
@@ -150,7 +150,7 @@ DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 def check_compose(
     root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
 ) -> bool:
-    """Whether it has services. Unknown words are warned of: engines ignore them, or not.
+    """Says whether it has services. It warns of unknown words: engines ignore them, or not.
 
     ``is_whole`` is false where values are still missing: then services may be, too.
     """
@@ -301,7 +301,7 @@ def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findi
         )
 
 
-# Nodes as YAML again: what an engine reads has exactly the structure that was checked.
+# YAML for an engine: it has exactly the structure that was checked.
 
 # What is one word to every reader of YAML; everything else is put in quotes.
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@%=-]*|-?[0-9][0-9.eE+-]*", re.ASCII)

@@ -64,7 +64,7 @@ from tidewheel.formats.sip.text_files import (
     read_rendered,
 )
 
-# A definition file, schema 2.0, from its nodes to a typed definition.
+# From nodes to a typed definition.
 
 _STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
@@ -100,7 +100,7 @@ def read_definition(
 
 
 def is_instance(root: Node) -> bool:
-    """Whether it is what people ask for a workflow with, and keep beside it."""
+    """Says whether this is a scheduling block instance, which people keep beside workflows."""
     return (
         isinstance(root, Fields)
         and root.get("processing_blocks") is not None
@@ -357,7 +357,7 @@ def _without_decoration(name: str) -> str:
     return re.sub(r"0+(?=\d)", "", letters)
 
 
-# The text of a definition file: rendered where it is a template, then read.
+# From the text of the file to its nodes.
 
 _TEMPLATE_SIGNS = ("{{", "{%", "{#")
 

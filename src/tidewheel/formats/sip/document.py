@@ -24,8 +24,6 @@ from tidewheel.formats.sip.placeholders import (
     text_of_value,
 )
 
-# A YAML or JSON file as it was written: texts, lists and mappings with their places.
-
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
@@ -129,6 +127,12 @@ class Builder:
                 known[key.text] = Entry(key, value)
         return Fields(tuple(known.values()), position)
 
+    def collection(self, is_mapping: bool, nodes: list[Node], position: Position) -> Node:
+        """Makes a list, or a mapping of keys and values in turn, whose end has come."""
+        if not is_mapping:
+            return self.items(nodes, position)
+        return self.fields(list(zip(nodes[::2], nodes[1::2], strict=True)), position)
+
     def check_depth(self, depth: int, position: Position) -> None:
         if depth > DEPTH_MAX:
             self._findings.error(
@@ -166,7 +170,7 @@ class Builder:
         return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
-        """Whether its signs are those of places; somebody may have written them."""
+        """Says whether its signs are those of places; somebody may have written them."""
         numbers = [int(place[1]) for place in PLACE.finditer(text)]
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
@@ -187,11 +191,11 @@ class Builder:
 
 
 def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
-    """What a person reads: a rendered text with its values, as plain text."""
+    """Returns a rendered text with its values, as plain text for people."""
     return PLACE.sub(lambda place: values[int(place[1])].text, text)
 
 
-# What a scalar means where no schema says so: YAML 1.2's core types, which are JSON's too.
+# Plain values: a scalar without a schema has one of YAML 1.2's core types, as in JSON.
 
 _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")

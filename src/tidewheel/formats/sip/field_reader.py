@@ -35,7 +35,7 @@ from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.text_files import JSON_SUFFIX, file_name
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_duration, parse_size
 
-# Advice in the notation of the file that it is about: what is copied from it can be read.
+# Hints are written in the notation of their file, JSON or YAML, so that they can be copied.
 
 
 def pair(name: str, value: Json, where: Position) -> str:
@@ -67,8 +67,6 @@ def _flow(value: Json) -> str:
         return f"[{', '.join(map(_flow, value))}]"
     return value if isinstance(value, str) else json.dumps(value)
 
-
-# One mapping of a definition, read by the table of its keys.
 
 _SHOWN_MAX = 60
 
@@ -302,7 +300,7 @@ class FieldReader:
         )
 
     def _advice(self, key: str) -> str:
-        """What was probably meant: another key, or another place for it."""
+        """Says what was probably meant: another key, or another place for it."""
         if key == "<<":
             return "YAML's merging is not accepted: write the keys out"
         lower, known = key.lower(), tuple(self._keys)

@@ -1,6 +1,6 @@
 """The keys of a definition file: one table for the reader and for the editors' schema.
 
-Templates are texts to an editor, so that every value may also be one with `{{ }}` in it.
+To an editor templates are texts: in the schema every value may also be one with `{{ }}` in it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from tidewheel.formats.sip.model import CONDITION_WORDS, PRESENT, StageType
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 
-# The keys of a definition file: one table for the reader and for the editors' schema.
-
 SCHEMA_VERSION = "2.0"
 
 
 class KeyKind(Enum):
-    """What a value is."""
+    """The kinds of values that keys have."""
 
     TEXT = auto()
     VERSION = auto()
@@ -33,7 +31,7 @@ class KeyKind(Enum):
 
 
 class Absent(Enum):
-    """What it means that a key is not there."""
+    """The ways to treat a key that is not there."""
 
     FINE = auto()
     WARNED = auto()
@@ -173,7 +171,7 @@ RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}
 
 
 def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
-    """What else in a definition has a key of this name: it may be indented wrongly."""
+    """Returns the other mappings that have a key of this name: it may be indented wrongly."""
     owned = {
         "the definition": (DEFINITION,),
         "a stage": (STAGE,),
@@ -185,7 +183,7 @@ def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
     return [what for what, tables in owned.items() if any(name in one for one in tables)]
 
 
-# What editors need to know of SIP definitions: a JSON Schema from the table of keys.
+# The JSON Schema that editors use, from the same table.
 
 Schema = dict[str, object]
 

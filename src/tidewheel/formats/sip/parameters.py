@@ -36,8 +36,6 @@ from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, p
 from tidewheel.formats.sip.stage_folder import StageFolder
 from tidewheel.formats.sip.text_files import decoded, read_plain
 
-# The values of parameters: request before output of an earlier stage before default.
-
 Values = Mapping[str, Json]
 UNUSED_PARAMETER = "unused-parameter"
 REQUEST = Position("request")
@@ -45,7 +43,7 @@ REQUEST = Position("request")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageValues:
-    """What the templates of one stage know."""
+    """Holds the values that the templates of one stage know."""
 
     known: Values
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
@@ -53,7 +51,7 @@ class StageValues:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What people read where a value will stand that is not known yet."""
+        """Returns what people read where a value will stand that is not known yet."""
         awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
         return {name: parameter_to_come(name) for name in self.missing} | awaited
 
@@ -70,7 +68,7 @@ class ParameterSpec:
 
     @property
     def is_needed(self) -> bool:
-        """Whether no run can do without a request that gives it."""
+        """Says whether no run can do without a request that gives this parameter."""
         return not self.has_default and not self.provided_by
 
 
@@ -117,12 +115,12 @@ class ParameterSource:
         )
 
     def given_to(self, stage: str, request: Values) -> Values:
-        """What a request gives all stages, then what it gives this one by its id."""
+        """Returns what a request gives all stages, and over it what it gives this one."""
         given = {name: value for name, value in request.items() if value is not None}
         return {**given, **self.given_apart(stage, request)}
 
     def given_apart(self, stage: str, request: Values) -> Values:
-        """What it gives this stage alone."""
+        """Returns what a request gives this stage alone."""
         return _apart(stage, request, self.declared)
 
     def _providers(self, stage: Stage) -> Iterator[str]:
@@ -175,7 +173,7 @@ def values_of_definition(folders: Mapping[str, StageFolder], request: Values) ->
 
 
 def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
-    """What a request gives this stage alone; a parameter that is called so is none of it."""
+    """Returns what a request gives this stage alone; nothing if a parameter is called so."""
     inside = request.get(stage)
     if not isinstance(inside, dict) or stage in declared:
         return {}
@@ -183,7 +181,7 @@ def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
 
 
 def check_request(request: Values, findings: Findings) -> bool:
-    """Whether what came from outside can be used as values at all."""
+    """Checks whether what came from outside can be used as values at all."""
     try:
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())  # refuses halves of characters
@@ -316,7 +314,7 @@ def warn_of_names(
 
 
 def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
-    """What each stage that has a value of its own for a parameter takes it for."""
+    """Returns, by stage, what each one with a value of its own for a parameter takes it for."""
     found = {
         stage: {**folder.defaults, **source.given_apart(stage, request)}
         for stage, folder in source.folders.items()

@@ -27,14 +27,14 @@ RESERVED = re.compile(f"[{OPEN}{CLOSE}]")
 
 @dataclass(frozen=True, slots=True)
 class PrintedValue:
-    """What a template printed; ``unknown`` is what people read where there is no value yet."""
+    """Holds what a template printed; people read ``unknown`` where there is no value yet."""
 
     value: Json = None
     unknown: str = ""
 
     @property
     def text(self) -> str:
-        """What stands in its place."""
+        """Returns the text that stands in its place."""
         return self.unknown or text_of_value(self.value)
 
     def for_compose(self) -> PrintedValue:
@@ -67,12 +67,12 @@ def text_of_value(value: Json) -> str:
 
 
 def parameter_to_come(name: str) -> str:
-    """What stands for a parameter that a request will bring: as templates write it."""
+    """Returns the text for a parameter that a request will bring, as templates write it."""
     return f"{{{{ {name} }}}}"
 
 
 def output_to_come(stage: str, name: str) -> str:
-    """What stands for a value that an earlier stage will make."""
+    """Returns the text for a value that an earlier stage will make."""
     return f"<output of {stage}: {name}>"
 
 

@@ -118,9 +118,6 @@ DEPENDENCY: Mapping[str, Key] = {
     "parameters": Key(kind=KeyKind.MAPPING, about="kept as they are"),
 }
 
-# A scheduling block instance, from its text to a typed request (seed 004, configure_sbi
-# 2.0).
-
 _BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
 _SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
@@ -135,7 +132,7 @@ _CONDITIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockPlaces:
-    """Where a block says what; the registry and the store may have something to say of each."""
+    """Holds the positions of a block's values, for findings of the registry and the store."""
 
     block: Position = NOWHERE
     id: Position = NOWHERE
@@ -206,7 +203,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
 
 
 def is_block_id(name: str) -> bool:
-    """Whether a block could be called so; it is the name of a run and of a folder."""
+    """Says whether a block could be called so; it is the name of a run and of a folder."""
     return _is_id(name, _BLOCK_ID)
 
 

@@ -146,7 +146,7 @@ def _disputable(definition: SipDefinition) -> dict[str, int]:
 def _needs_of(
     dependency: StageDependency, bits: Mapping[str, int], gathered: Mapping[str, _Needs]
 ) -> _Needs:
-    """What one dependency asks of stages, of its own and of those before it."""
+    """Returns what one dependency asks of stages: of its own and of those before it."""
     is_success = _IS_SUCCESS.get(dependency.condition)
     bit = bits.get(dependency.stage, 0)
     own = _Needs(bit if is_success else 0, bit if is_success is False else 0)

@@ -29,7 +29,7 @@ from tidewheel.formats.sip.templates import (
 )
 from tidewheel.formats.sip.text_files import read_plain, read_rendered
 
-# What templates of stages know: the names of their own stage, and every stage by its id.
+# The names that templates of stages know: those of their own stage, every stage by its id.
 
 _PARAMETERS = "parameters"
 _Value = TypeVar("_Value")
@@ -123,7 +123,7 @@ def _shortest(seconds: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedStage:
-    """What a stage executes, with every value in its place; one of the last three is there."""
+    """Holds what a stage executes, with all its values; one of the last three is set."""
 
     stage: str
     folder: str = ""  # of the stage, from that of the definition
@@ -146,7 +146,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is to be rendered: for which stages, with which values, at which moment."""
+    """Says what is to be rendered: for which stages, with which values, at which moment."""
 
     source: ParameterSource
     stages: tuple[Stage, ...]
@@ -254,7 +254,7 @@ class StageRenderer:
         return read
 
     def _render(self, templates: list[Template]) -> list[RenderedText | None]:
-        """What lacks a value has its finding, and is looked at again for what follows it."""
+        """Renders templates; one that lacks a value again, for the mistakes behind it."""
         errors = Findings()
         texts = render_all(templates, self._names, errors, self._wish.moment)
         for one in errors:
@@ -269,7 +269,7 @@ class StageRenderer:
         return texts
 
     def _may_change(self, template: Template) -> bool:
-        """Whether it may look at what another stage is to get: an `if` leaves no sign of it."""
+        """Says whether it may look at another stage's values: an `if` leaves no trace."""
         is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 

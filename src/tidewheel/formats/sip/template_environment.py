@@ -38,7 +38,7 @@ from tidewheel.formats.sip.placeholders import (
 )
 from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
 
-# What the template of a SIP file works with: parameters, and names that have no value yet.
+# The values that a template works with: parameters, and names that have no value yet.
 
 _OUTPUTS = "outputs"
 _NAMED_MAX = 10  # keys in one message
@@ -63,7 +63,7 @@ class TemplateParameters(Structure):
 
 
 class JsonText(str):
-    """What `| tojson` made; alone in its place it is the value itself, as JSON would be."""
+    """Holds what `| tojson` made; alone in its place it is the value itself, as in JSON."""
 
     value: Json
 
@@ -127,7 +127,7 @@ class Unknown(Undefined):
 
 
 class StageOutputs(Unknown):
-    """What a stage will have made; its name is that of the stage."""
+    """Stands for the outputs that a stage will have made; its name is that of the stage."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class _Missing(StrictUndefined):
 
 
 def _kind(value: object) -> str:
-    """What a value is, in the words of people who write YAML."""
+    """Names the kind of a value in the words of people who write YAML."""
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, bool) or value is None:
@@ -238,7 +238,7 @@ UNDEFINED: Mapping[str, type[Undefined]] = {
     "glance": AsGlanced,
 }
 
-# Jinja2 as SIP files know it: an immutable sandbox without files, which prints places.
+# The environment.
 
 VALUES_MAX = 100_000  # printed by one template
 _PARAMETERS = "parameters"
@@ -275,7 +275,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
-        """What macros and `{% set %}` blocks make is text of the template, not a value."""
+        """Joins what macros and `{% set %}` blocks make: text of the template, no value."""
         return TemplateText("".join(parts))
 
     def _render(
@@ -346,7 +346,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
     def _syntax_failure(
         self, error: TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
-        """Where it should be mended, what is wrong, what to do."""
+        """Returns where a syntax error should be mended, what is wrong and what to do."""
         message = f"this is no Jinja2: {error.message}"
         if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
             near = nearest(tag[1], _TAGS)
@@ -450,7 +450,7 @@ def _advice(message: str, variables: dict[str, object]) -> str:
 
 
 def _in_words(message: str, error: Exception) -> str:
-    """What Python says about kinds of values, in words of people who write YAML."""
+    """Puts what Python says about kinds of values into words of people who write YAML."""
     if (found := _OPERANDS.match(message)) is not None:
         sign, left, right = found.groups()[:3] if found[1] else found.groups()[3:]
     elif (found := _JOINED.match(message)) is not None:

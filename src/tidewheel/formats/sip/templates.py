@@ -30,7 +30,7 @@ Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
 
 
 class RenderMoment(StrEnum):
-    """When a template is rendered, and so what may still be missing."""
+    """The moments at which a template is rendered; each says what may still be missing."""
 
     CHECK = "check"  # parameters may come with a request
     REQUEST = "request"  # outputs of stages may come with the run

@@ -52,7 +52,7 @@ class SipSource:
 
 
 def folders_for(stage: str, version: str) -> tuple[str, str]:
-    """Where a stage belongs, and where it is tolerated."""
+    """Returns the folder where a stage belongs, and the one where it is tolerated."""
     return f"{STAGES_FOLDER}/{stage}/{version}", f"{stage}/{version}"
 
 

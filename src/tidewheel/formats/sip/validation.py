@@ -36,7 +36,7 @@ from tidewheel.formats.sip.text_files import SipSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What was read, and what is wrong with it."""
+    """Holds what was read of a definition, and what is wrong with it."""
 
     text: DefinitionText
     parameters: ParameterSource | None = None
@@ -137,7 +137,7 @@ class _Validator:
         return self._with_stage_files(text, parameters)
 
     def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:
-        """What a request makes of a template is an obstacle to the run, no bad definition."""
+        """Renders the definition; mistakes of a request refuse the run, not the definition."""
         found = Findings()
         text = read_text(self._source.file, content, values, found, self._moment)
         asked = self._moment is RenderMoment.REQUEST
@@ -289,7 +289,7 @@ def render_stages(
 
 
 def _meant(name: str, declared: list[str]) -> str:
-    """What somebody probably meant by a name that no stage declares; "" if nobody knows."""
+    """Guesses what was meant by a name that no stage declares; "" if nothing is near."""
     for one in declared:
         if "-" in one and name in one.split("-"):
             return (

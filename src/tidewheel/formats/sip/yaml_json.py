@@ -1,11 +1,11 @@
 """YAML and JSON as SIP files use them: one document of plain texts, lists and mappings.
 
-Read from the parser's events, so that an alias is refused before it could stand for a billion
-nodes and a tag before it could name anything. Scalars are texts; the schema types them.
+YAML is read from the parser's events, so that an alias is refused before it could stand for a
+billion nodes and a tag before it could name anything. Scalars are texts; the schema types them.
 
-One mistake does not hide the next: a text whose closing quote is missing is reported and taken
-to end with its line, and a comma that is missing between two values is reported and taken to be
-there, as a person would read it.
+In JSON one mistake does not hide the next: a text whose closing quote is missing is reported
+and taken to end with its line, and a comma that is missing between two values is reported and
+taken to be there, as a person would read it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.document import Builder, Node, Scalar, TooMuch
 from tidewheel.formats.sip.placeholders import PLACE
 
-# YAML as SIP files use it: one document of plain texts, lists and mappings.
-
 EMPTY = (
     "empty-file",
     "the file says nothing",
@@ -45,7 +43,7 @@ PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
 
 class _Refused(Exception):
-    """What follows cannot be read; a finding says why."""
+    """Raised where the rest cannot be read; a finding says why."""
 
 
 def read_yaml(
@@ -92,18 +90,13 @@ class _YamlReader:
                     opened.append((isinstance(event, MappingStartEvent), here, []))
                 case SequenceEndEvent() | MappingEndEvent():
                     is_mapping, here, nodes = opened.pop()
-                    opened[-1][2].append(self._closed(is_mapping, here, nodes))
+                    opened[-1][2].append(self._builder.collection(is_mapping, nodes, here))
                 case _:
                     pass  # beginnings and ends of streams and documents
         found = opened[0][2]
         if not found:
             self._findings.error(*EMPTY, self._position_of(0, 0))
         return found[0] if found else None
-
-    def _closed(self, is_mapping: bool, here: Position, nodes: list[Node]) -> Node:
-        if not is_mapping:
-            return self._builder.items(nodes, here)
-        return self._builder.fields(list(zip(nodes[::2], nodes[1::2], strict=True)), here)
 
     def _events(self, text: str) -> Iterator[Event]:
         parsed: Any = yaml.parse(text, Loader=yaml.CSafeLoader)
@@ -210,7 +203,7 @@ def _indent(line: str) -> int:
 
 
 def _key_column(line: str) -> int:
-    """Where the first key of a line begins: behind the signs of lists."""
+    """Returns the column where the first key of a line begins: behind the signs of lists."""
     return len(line) - len(line.lstrip(" -"))
 
 
@@ -227,7 +220,8 @@ def _report_character(
     )
 
 
-# JSON with the place of every value, which the standard library does not tell.
+# JSON. The standard library tells no places and stops at the first mistake; a YAML parser
+# takes much for good that is no JSON (decision 0037).
 
 _TOKEN = re.compile(
     r'[ \t\r\n]*(?:([{}\[\],:])|"([^"\\\n]*(?:\\.[^"\\\n]*)*)("?)|([^\s{}\[\],:"]+)|\Z)'
@@ -240,7 +234,7 @@ _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 class _Bad(Exception):
-    """What follows cannot be read."""
+    """Raised where the rest cannot be read."""
 
     def __init__(self, at: int, message: str, hint: str = "") -> None:
         self.at, self.hint = at, hint
@@ -330,7 +324,7 @@ class _JsonReader:
     def _after(
         self, node: Node, opened: list[_Open], tokens: Iterator[_Token]
     ) -> tuple[Node | None, _Token]:
-        """What follows a value: more of them, the ends of what is open, or nothing."""
+        """Takes in a value, closes what ends behind it; returns the whole or the next token."""
         while opened:
             inner = opened[-1]
             if inner.is_mapping:
@@ -387,10 +381,7 @@ class _JsonReader:
 
     def _closed(self, inner: _Open) -> Node:
         here = self._position(inner.at)
-        if not inner.is_mapping:
-            return self._builder.items(inner.nodes, here)
-        pairs = list(zip(inner.nodes[::2], inner.nodes[1::2], strict=True))
-        return self._builder.fields(pairs, here)
+        return self._builder.collection(inner.is_mapping, inner.nodes, here)
 
     def _tokens(self) -> Iterator[_Token]:
         at = 0
@@ -445,7 +436,7 @@ class _JsonReader:
 
 
 def _json_advice(word: str) -> str:
-    """What was probably meant, by those who think of another language."""
+    """Guesses what was meant by a word of another language."""
     if word.startswith(("//", "/*", "#")):
         return "JSON has no comments: remove it, or write the file in YAML"
     meant = "null" if word in ("None", "~") else word.lower()

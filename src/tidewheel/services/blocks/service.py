@@ -47,7 +47,7 @@ OVER = ("completed", "stopped")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What somebody may ask for and know of; whoever can open the store may everything."""
+    """Says what a client may ask for and see; without limits where it opens the store."""
 
     permit: Callable[[SbiRequest], None] = lambda _: None  # raises if it may not be asked for
     sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks

@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from tidewheel.core.cycling.sequence import Sequence
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
-# What an edge stands for: which outputs of the parent, and whether the child can do
-# without.
+# Edges: which outputs of the parent each stands for, and whether the child can do without.
 
 _Parent = tuple[str, Offset | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a condition uses one parent."""
+    """Says how a condition uses one parent."""
 
     outputs: frozenset[str] = frozenset()
     needed: bool = False
@@ -125,7 +124,7 @@ def _is_sure(parent: Node, use: Use) -> bool:
     return True
 
 
-# Which part of a graph somebody asked for: START and STOP.
+# Windows: the part of a graph between START and STOP.
 
 TASKS_MAX = 200_000  # for programs
 TASKS_READ_MAX = 5_000  # for people

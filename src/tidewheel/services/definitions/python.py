@@ -69,7 +69,7 @@ def _family_nodes(workflow: WorkflowDef) -> dict[str, NodeDef]:
 
 
 def _families(workflow: WorkflowDef) -> Families:
-    """Who inherits from whom, as it stands in the definition."""
+    """Returns who inherits from whom, as it stands in the definition."""
     lineages = {name: node.lineage for name, node in workflow.nodes.items()}
     first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
     first |= {name: family.parent or ROOT for name, family in workflow.families.items()}

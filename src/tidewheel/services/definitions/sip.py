@@ -1,7 +1,4 @@
-"""SIP definitions, as the commands about definitions want them.
-
-A warning, no error: the bash of the worker that runs the stage may be newer than the one here.
-"""
+"""SIP definitions, as the commands about definitions want them."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.runners.bash_syntax import bash_syntax_problem
 
-# Scripts of stages, read by bash before any stage runs: a mistake has the script's own
-# line.
+# Scripts of stages are read by bash before any stage runs, so that a mistake has its line. It
+# gives a warning, no error: the bash of the worker may be newer than the one here.
 
 SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
 
@@ -63,7 +60,7 @@ ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Whether a definition can be registered, and whether it can run."""
+    """Says whether a definition can be registered, and whether it can run."""
 
     validation: Validation
     is_request: bool  # validated with the parameters of a request, not for any
@@ -88,7 +85,7 @@ class Verdicts:
 
     @property
     def size(self) -> dict[str, int]:
-        """What it has, in the words of its format."""
+        """Says how many parts a definition has, in the words of its format."""
         definition = self.validation.definition
         stages = definition.stages if definition is not None else ()
         return {
@@ -106,14 +103,14 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSource:
-    """What the stages of a run are made of, each when it is due."""
+    """Holds what the stages of a run are made of, each when it is due."""
 
     parameters: ParameterSource
     request: Values
     rendered: Mapping[str, RenderedStage]  # with what was known when the run was asked for
 
     def is_late(self, stage: str) -> bool:
-        """Whether it can be rendered only when the stages before it have ended."""
+        """Says whether a stage can be rendered only when the stages before it have ended."""
         found = self.rendered.get(stage)
         return found is not None and not found.is_whole
 
@@ -209,7 +206,7 @@ def read_request(parameters: str) -> Values:
 
 
 def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
-    """What is kept of a definition: its files, none of what a request makes of it."""
+    """Returns what is kept of a definition: its files, nothing that a request makes of it."""
     return StoredDefinition(
         digest="",
         workflow=workflow,

@@ -80,7 +80,7 @@ class RestoredDefinition:
 
 
 def load_options(options: RunOptions, name: str = "") -> LoadOptions:
-    """How a definition is read for a run with these options."""
+    """Returns how a definition is read for a run with these options."""
     return LoadOptions(
         now=options.now,
         name=name,
@@ -203,7 +203,7 @@ def check_definition(
     options: RunOptions,
     check_further: Callable[[Graph, Findings], None] | None = None,
 ) -> None:
-    """Whether a run of it could begin with these options; else InvalidDefinition says all."""
+    """Checks that a run could begin with these options; else InvalidDefinition says all."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)

@@ -41,7 +41,7 @@ def definition_of_text(
 
 
 def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
-    """What was captured elsewhere; its files stay inside of the run's folder."""
+    """Returns a definition that was captured elsewhere, if its paths stay in its folder."""
     findings = Findings()
     if sent.kind == PYTHON:
         findings.error(
@@ -63,7 +63,7 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
 
 
 def path_findings(paths: Iterable[str]) -> list[str]:
-    """What is wrong with them, in words; the first few."""
+    """Says what is wrong with the first few bad paths, in words."""
     found: list[str] = []
     seen: set[str] = set()
     folders: set[str] = set()

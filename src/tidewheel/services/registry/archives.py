@@ -37,7 +37,7 @@ class _Bad(Exception):
 
 
 class ArchiveEntry(NamedTuple):
-    """What an archive says of one of its files, before its content is read."""
+    """Holds what an archive says of one of its files, before its content is read."""
 
     path: str
     size: int
@@ -63,7 +63,7 @@ def read_archive(content: bytes, findings: Findings) -> Bundle | None:
 
 
 class _Reading:
-    """What was read so far, and how much of it there is."""
+    """Holds what was read so far, and counts it."""
 
     def __init__(self, findings: Findings) -> None:
         self.files: dict[str, bytes] = {}
@@ -121,7 +121,7 @@ class _Reading:
             self._refuse_count()
 
     def _accepts(self, entry: ArchiveEntry) -> bool:
-        """Whether its content is wanted; if not, there is a finding."""
+        """Says whether the content of an entry is wanted; if not, there is a finding."""
         self.paths.append(entry.path)
         where = Position(entry.path[:100])
         if entry.problem:

@@ -71,7 +71,7 @@ def _python(path: Path, findings: Findings, name: str, version: str) -> list[Bun
 
 
 def _all_files(folder: Path, findings: Findings, suffix: str = "") -> Sequence[StoredFile]:
-    """Those that end so."""
+    """Returns the files below a folder whose names end so."""
     files, too_large = files_of(folder)
     for one in [path for path in too_large if path.endswith(suffix)]:
         findings.error(

@@ -55,7 +55,7 @@ from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scri
 from tidewheel.services.definitions.snapshot import capture, check_definition
 from tidewheel.services.registry.validation import load_flow, validate_sip
 
-# Which registered workflow a name and a version mean.
+# Lookup of the registered workflow that a name and a version mean.
 
 WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
@@ -95,14 +95,10 @@ async def only_workflow(store: RegistryStore, name: str, version: str) -> Workfl
     return await found_workflow(store, name, version)
 
 
-# Runs of registered workflows: each is made of what is kept, never of the folder it came
-# from.
-
-
 async def request_run(
     store: Store, asked: RunRequest, findings: Findings | None = None
 ) -> tuple[NewRun, StoredDefinition]:
-    """What the run is made of, if it can be made; nothing is written.
+    """Returns what the run is made of, if it can be made; nothing is written.
 
     InvalidDefinition has every finding: no such workflow or version, a parameter that is
     missing, whatever keeps this request from running. The definition may be a new one, which
@@ -196,7 +192,7 @@ def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings)
 
 
 def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> Document:
-    """Whether a run could begin; of a SIP definition without a request, whether any could."""
+    """Says whether a run could begin; without a request, whether any run of a SIP could."""
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
         validation = validate(source, _values(asked) if is_request else None)
@@ -216,7 +212,7 @@ def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> D
 
 
 def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
-    """What a run would execute, with every value in its place."""
+    """Returns what a run would execute, with every value in its place."""
     findings = Findings()
     if kept.kind == PYTHON:
         findings.error(

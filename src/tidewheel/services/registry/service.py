@@ -1,4 +1,4 @@
-"""The door to the registry on a store: registering, looking, checking, removing, beginning.
+"""The registry on a store: it registers workflows, shows, checks, removes and runs them.
 
 Everybody comes through here: applications, the command line, and the server for those who come
 over HTTP. What reads definitions is loaded by the first request that needs it.
@@ -98,7 +98,7 @@ class RegistryService:
     async def graph(
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
-        """Who would wait for whom from one point to another; "" is the first, or a few on."""
+        """Returns who would wait for whom between two points; "" is the first, or a few on."""
         from tidewheel.services.registry import run_factory
 
         view, kept, asked = await self._asked(name, version, parameters)

@@ -110,7 +110,7 @@ class Validated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationOptions:
-    """How strictly definitions are validated, and what the server allows."""
+    """Says how strictly definitions are validated, and what the server allows."""
 
     now: float  # for points that follow a clock
     strict: bool = False  # a warning refuses the registration
@@ -136,7 +136,7 @@ def verdict(
 
 
 def check_name(name: str, version: str, file: str, findings: Findings) -> None:
-    """Whether it can be registered under these."""
+    """Checks that a definition can be registered under this name and version."""
     if problem := name_problem(name):
         hint = f"{problem}; give it a name: --name NAME"
         findings.error(
@@ -271,12 +271,12 @@ def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
 
 
 def python_files(files: Iterable[str]) -> list[str]:
-    """Those that lie in no folder."""
+    """Returns the Python files of a bundle that lie in no folder."""
     return [one for one in files if one.endswith(PYTHON_SUFFIX) and "/" not in one]
 
 
 def python_refused(name: str) -> InvalidDefinition:
-    """What a server answers."""
+    """Returns the refusal that a server answers to a Python file."""
     findings = Findings()
     findings.error(
         "python-definition",
@@ -320,7 +320,7 @@ def validate_sips(
 def validate_sip(
     source: SipSource, validation: Validation, *, strict: bool = False
 ) -> Validated:
-    """What was found about a SIP definition, with or without a request."""
+    """Returns the verdicts on a SIP definition, with or without a request."""
     findings = validation.all_findings(strict=strict)
     definition = validation.definition
     name = definition.id if definition is not None else source.file
@@ -355,7 +355,7 @@ def _parameter(spec: ParameterSpec) -> Document:
     return told | ({"default": spec.default} if spec.has_default else {})
 
 
-# From bundles of files to definitions that can be registered, each with two verdicts.
+# All kinds: bundles of files become definitions, each with two verdicts.
 
 
 def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
